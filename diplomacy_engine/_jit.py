@@ -1,0 +1,54 @@
+"""The one `jit` decorator of the project, with a compilation cache that cannot go stale.
+
+numba's own cache notices a change in the file of a kernel, but not in a kernel of another file
+that was compiled into it. Keying the folder by a hash of all the package's sources closes that gap.
+Kernels release the interpreter lock; VectorGame runs them on slices of its games in threads.
+"""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import numba
+
+_PACKAGE = Path(__file__).parent
+
+
+def _sources_hash() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(_PACKAGE)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> str:
+    """Return a writable folder for compiled kernels of exactly these sources."""
+    homes = [
+        os.environ.get("NUMBA_CACHE_DIR"),
+        os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "diplomacy_engine"
+        ),
+    ]
+    for home in filter(None, homes):
+        folder = Path(home) / f"kernels-{_sources_hash()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    return tempfile.mkdtemp(prefix="diplomacy_engine-kernels-")
+
+
+CACHE_FOLDER = _cache_folder()
+numba.config.CACHE_DIR = CACHE_FOLDER
+
+
+def kernels_are_cached() -> bool:
+    """Tell whether an earlier process has left compiled kernels of these sources."""
+    return bool(numba.config.DISABLE_JIT) or any(Path(CACHE_FOLDER).rglob("*.nbi"))
+
+
+jit = numba.njit(cache=True, nogil=True, error_model="numpy")

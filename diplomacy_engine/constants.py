@@ -1,0 +1,113 @@
+"""Words and numbers shared by every module: kinds, phases, result bits, and the shape legend.
+
+Shape legend, used in every comment and docstring of the project:
+
+    E  games of a VectorGame            V  provinces of the map (alphabetical)
+    P  powers of the map (alphabetical) L  locations: provinces and their coasts (alphabetical)
+    C  supply centers of the map        A  orders in the map's vocabulary
+    D  pending decisions, (game, power) pairs that have something to order
+    S  order slots of those decisions (one unit, or one adjustment, each)
+    N  legal orders of those slots      F  features of one province in an observation
+    T  decisions of one learner stream  B  decisions in a minibatch
+
+Counters:
+
+    env step    one phase of one game
+    decision    one power's orders in one phase
+    order step  one unit's order (one slot of a decision)
+    game        one episode
+"""
+
+from enum import IntEnum
+
+NONE = -1  # "no power", "no unit", "no order"; never used as an index
+
+
+class UnitKind(IntEnum):
+    """The two kinds of units; also the first axis of every adjacency table."""
+
+    ARMY = 0
+    FLEET = 1
+
+
+class Terrain(IntEnum):
+    """What a province is; armies stand on land and coast, fleets on coast and sea."""
+
+    LAND = 0
+    COAST = 1
+    SEA = 2
+
+
+class Phase(IntEnum):
+    """The five phases of a game year, in order of play."""
+
+    SPRING_MOVEMENT = 0
+    SPRING_RETREATS = 1
+    FALL_MOVEMENT = 2
+    FALL_RETREATS = 3
+    WINTER_ADJUSTMENTS = 4
+
+
+class OrderKind(IntEnum):
+    """Kinds of orders. DISBAND serves retreats and winter removals: both are written `A PAR D`."""
+
+    HOLD = 0
+    MOVE = 1
+    MOVE_VIA = 2
+    SUPPORT_HOLD = 3
+    SUPPORT_MOVE = 4
+    CONVOY = 5
+    RETREAT = 6
+    DISBAND = 7
+    BUILD = 8
+    WAIVE = 9
+
+
+class End(IntEnum):
+    """How a game stands."""
+
+    RUNNING = 0
+    SOLO = 1
+    YEAR_LIMIT = 2
+
+
+# Result bits of one order; 0 means that it succeeded. RESULT_WORDS names them, lowest bit first.
+BOUNCE = 1
+VOID = 2
+CUT = 4
+NO_CONVOY = 8
+DISRUPTED = 16
+DISLODGED = 32
+DISBANDED = 64
+RESULT_WORDS = ("bounce", "void", "cut", "no convoy", "disrupted", "dislodged", "disband")
+
+COASTS = ("", "NC", "EC", "SC", "WC")  # index 0: the province itself
+UNIT_LETTERS = "AF"
+SEASON_LETTERS = "SSFFW"
+PHASE_LETTERS = "MRMRA"
+
+# Plain ints for the compiled kernels, which fold them into the machine code.
+ARMY, FLEET = int(UnitKind.ARMY), int(UnitKind.FLEET)
+LAND, COAST, SEA = int(Terrain.LAND), int(Terrain.COAST), int(Terrain.SEA)
+SPRING_MOVEMENT, SPRING_RETREATS = int(Phase.SPRING_MOVEMENT), int(Phase.SPRING_RETREATS)
+FALL_MOVEMENT, FALL_RETREATS = int(Phase.FALL_MOVEMENT), int(Phase.FALL_RETREATS)
+WINTER_ADJUSTMENTS = int(Phase.WINTER_ADJUSTMENTS)
+HOLD, MOVE, MOVE_VIA = int(OrderKind.HOLD), int(OrderKind.MOVE), int(OrderKind.MOVE_VIA)
+SUPPORT_HOLD, SUPPORT_MOVE = int(OrderKind.SUPPORT_HOLD), int(OrderKind.SUPPORT_MOVE)
+CONVOY, RETREAT, DISBAND = int(OrderKind.CONVOY), int(OrderKind.RETREAT), int(OrderKind.DISBAND)
+BUILD, WAIVE = int(OrderKind.BUILD), int(OrderKind.WAIVE)
+RUNNING, SOLO, YEAR_LIMIT = int(End.RUNNING), int(End.SOLO), int(End.YEAR_LIMIT)
+
+
+def phase_name(year: int, phase: int) -> str:
+    """Return the name of a phase, such as `S1901M` or `W1901A`."""
+    return f"{SEASON_LETTERS[phase]}{year}{PHASE_LETTERS[phase]}"
+
+
+def parse_phase(name: str) -> tuple[int, int]:
+    """Return `(year, phase)` of a name such as `S1901M`; ValueError if it is none."""
+    if isinstance(name, str) and len(name) > 2 and name[1:-1].isascii() and name[1:-1].isdigit():
+        for phase in range(5):
+            if SEASON_LETTERS[phase] == name[0] and PHASE_LETTERS[phase] == name[-1]:
+                return int(name[1:-1]), phase
+    raise ValueError(f"{name!r} is not a phase such as S1901M, F1901R or W1901A")
