@@ -52,7 +52,7 @@ class MapError(ValueError):
 
 
 class Board(NamedTuple):
-    """What the kernels know of a map. Read-only arrays; power, province and location are indices."""
+    """What the kernels know of a map: read-only arrays of power, province and location indices."""
 
     location_province: np.ndarray  # (L,) int16
     location_coast: np.ndarray  # (L,) int8, index into COASTS

@@ -40,8 +40,7 @@ from .map import Board, Map
 class OrderTable(NamedTuple):
     """The vocabulary as arrays: what order a number means, and where to find an order's number.
 
-    (k, l) below is a unit kind at a location, i the position of a province in its `support_province`
-    list. A support of a move is found through the *arc* (mover's kind and location, destination):
+    (k, l) below is a unit kind at a location, `most` the longest list of its kind. A support of a move is found through the *arc* (mover's kind and location, destination):
     arcs into one province are consecutive and sorted by the mover's province.
     """
 
@@ -52,9 +51,7 @@ class OrderTable(NamedTuple):
     target: np.ndarray  # int16, location moved to, supported (to hold) or built at; else NONE
     other_kind: np.ndarray  # int8, kind of the supported or convoyed unit; else NONE
     other_location: np.ndarray  # int16, location of the supported or convoyed unit; else NONE
-    province_first: (
-        np.ndarray
-    )  # (V + 1,) int32, the orders of province v are first[v]..first[v+1]-1
+    province_first: np.ndarray  # (V + 1,) int32, where each province's orders begin
     # Numbers of orders; NONE where there is no such order
     hold: np.ndarray  # (2, L) int32
     first_move: np.ndarray  # (2, L) int32, then one per neighbor in the board's order
@@ -72,6 +69,10 @@ class OrderTable(NamedTuple):
     sea_index: np.ndarray  # (V,) int16, position among the seas that can convoy, or NONE
     coast_index: np.ndarray  # (V,) int16, position among the provinces armies embark in, or NONE
     convoy: np.ndarray  # (seas, coasts, coasts) int32, fleet, army from, army to
+    # Sets of seas over which an army can be convoyed and of which none can be left out, by origin
+    route_first: np.ndarray  # (V + 1,) int32, where each origin's routes begin
+    route_goal: np.ndarray  # (routes,) int16, province; ascending within an origin
+    route_seas: np.ndarray  # (routes,) uint64, bits of sea_index
     first_retreat: np.ndarray  # (2, L) int32, then one per neighbor
     disband: np.ndarray  # (2, L) int32
     build: np.ndarray  # (2, L) int32, for home centers
@@ -207,7 +208,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     army_arc, arc_first = table(num_provinces, num_provinces), table(num_provinces)
     node_rank = table(2, num_locations, kind=np.int8)
     convoy = table(len(seas), len(shores), len(shores))
-    for province, there in nodes_of.items():
+    for there in nodes_of.values():
         for rank, node in enumerate(there):
             node_rank[node] = rank
     for arc, number in arc_number.items():
@@ -275,6 +276,11 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     province_first.append(len(texts))
     waive = add(WAIVE, (NONE, NONE), text="WAIVE")
     columns = np.array(rows).T
+    route_rows = sorted(
+        (*pair, sum(1 << int(sea_index[sea]) for sea in route))
+        for pair in routes
+        for route in routes[pair]
+    )
     order_table = OrderTable(
         kind=columns[0].astype(np.int8),
         unit_kind=columns[1].astype(np.int8),
@@ -299,6 +305,11 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         sea_index=sea_index,
         coast_index=coast_index,
         convoy=convoy,
+        route_first=np.searchsorted(
+            [origin for origin, _, _ in route_rows], np.arange(num_provinces + 1)
+        ).astype(np.int32),
+        route_goal=np.array([goal for _, goal, _ in route_rows], np.int16),
+        route_seas=np.array([bits for _, _, bits in route_rows], np.uint64),
         first_retreat=first_retreat,
         disband=disband,
         build=build,

@@ -5,7 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import jit
-from .constants import FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, WINTER_ADJUSTMENTS
+from .constants import (
+    FALL_MOVEMENT,
+    FALL_RETREATS,
+    NONE,
+    RUNNING,
+    SPRING_MOVEMENT,
+    SPRING_RETREATS,
+    WINTER_ADJUSTMENTS,
+)
 from .map import Board
 
 
@@ -83,7 +91,7 @@ def reset_game(board, state, e, seed):
     clear_dislodged(state, e)
     for c in range(board.center_province.shape[0]):
         state.center_owner[e, c] = board.home_power[board.center_province[c]]
-    state.phase[e] = 0
+    state.phase[e] = SPRING_MOVEMENT
     state.year[e] = board.first_year
     state.end[e] = RUNNING
     state.winner[e] = NONE
@@ -178,13 +186,13 @@ def adjustments_owed(board, state, e, power):
 @jit
 def is_movement(phase):
     """Tell whether a phase is a spring or fall movement phase."""
-    return phase == 0 or phase == 2
+    return phase in (SPRING_MOVEMENT, FALL_MOVEMENT)
 
 
 @jit
 def is_retreat(phase):
     """Tell whether a phase is a spring or fall retreat phase."""
-    return phase == SPRING_RETREATS or phase == FALL_RETREATS
+    return phase in (SPRING_RETREATS, FALL_RETREATS)
 
 
 @jit
@@ -209,7 +217,7 @@ def next_random(state):
 
 @jit
 def random_below(state, bound):
-    """Return `(new state, uniform integer in 0..bound-1)`; `bound` is 1..2^31 (bias below 2^-31)."""
+    """Return `(new state, uniform integer in 0..bound-1)` for a bound in 1..2^31."""
     state, bits = next_random(state)
     return state, (bits * np.int64(bound)) >> np.int64(32)
 
