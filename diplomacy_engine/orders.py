@@ -40,8 +40,9 @@ from .map import Board, Map
 class OrderTable(NamedTuple):
     """The vocabulary as arrays: what order a number means, and where to find an order's number.
 
-    (k, l) below is a unit kind at a location, `most` the longest list of its kind. A support of a move is found through the *arc* (mover's kind and location, destination):
-    arcs into one province are consecutive and sorted by the mover's province.
+    (k, l) below is a unit kind at a location, `most` the longest list of its kind. A support of a
+    move is found through the *arc* (mover's kind and location, destination): arcs into one province
+    are consecutive and sorted by the mover's province.
     """
 
     # What each order means, (A,)

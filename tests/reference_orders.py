@@ -1,0 +1,266 @@
+"""Slow plain-Python rules of what may be ordered: the tests' second opinion, no engine code.
+
+A position is a dictionary in the shape of a saved game's state:
+
+    {"name": "S1901M",                                # M, R or A at the end names the phase kind
+     "units": {"FRANCE": ["A PAR", "F BRE"]},         # "*A MUN" (dislodged) is passed over
+     "retreats": {"GERMANY": {"A MUN": ["BER"]}},     # retreat phases
+     "centers": {"FRANCE": ["BRE", "MAR", "PAR"]}}    # winter
+
+Units are their texts ("F STP/SC"), locations are "PAR" or "STP/SC", provinces are "STP".
+DATC numbers are those of the Diplomacy Adjudicator Test Cases; "listed" means in legal_orders.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+
+def province(location: str) -> str:
+    return location.partition("/")[0]
+
+
+def place(unit: str) -> str:
+    """The location in a unit's text: "F STP/SC" stands on "STP/SC"."""
+    return unit[2:]
+
+
+def home(unit: str) -> str:
+    """The province a unit stands in."""
+    return province(unit[2:])
+
+
+class ReferenceMap:
+    """Provinces and borders as dictionaries of sets of codes."""
+
+    def __init__(self, facts: dict):
+        provinces = facts["provinces"]
+        self.powers: list[str] = list(facts["powers"])
+        self.name = {code: entry["name"] for code, entry in provinces.items()}
+        self.terrain = {code: entry["terrain"] for code, entry in provinces.items()}
+        self.home_of = {code: e["home_of"] for code, e in provinces.items() if e.get("home_of")}
+        self.start_units = facts["start_units"]
+        self.coasts = {  # the locations of a split province; none for the others
+            code: [f"{code}/{coast}" for coast in entry.get("coasts", [])]
+            for code, entry in provinces.items()
+        }
+        self.locations = [code for code in provinces] + sum(self.coasts.values(), [])
+        self.army_moves: dict[str, set[str]] = {location: set() for location in self.locations}
+        self.fleet_moves: dict[str, set[str]] = {location: set() for location in self.locations}
+        self.neighbors: dict[str, set[str]] = {code: set() for code in provinces}
+        for moves, borders in (
+            (self.army_moves, facts["army_borders"]),
+            (self.fleet_moves, facts["fleet_borders"]),
+        ):
+            for border in borders:
+                here, there = border.split()
+                moves[here].add(there)
+                moves[there].add(here)
+                self.neighbors[province(here)].add(province(there))
+                self.neighbors[province(there)].add(province(here))
+
+    @classmethod
+    def from_facts(cls, facts: dict) -> ReferenceMap:
+        return cls(facts)
+
+    @classmethod
+    def from_json(cls, path: Path) -> ReferenceMap:
+        return cls(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def reach(self, unit: str) -> set[str]:
+        """Locations a unit can move, retreat or give support to: one step, never a convoy."""
+        return (self.army_moves if unit[0] == "A" else self.fleet_moves)[place(unit)]
+
+    def meant(self, kind: str, location: str) -> list[str]:
+        """What `location` can mean for a unit of this kind.
+
+        Rule  a coast that an army or an unsplit province does not need is ignored (DATC 4.B.6);
+              a fleet's missing coast may be any (4.B.1, 4.B.2), a given one is never changed (4.B.3)
+        """
+        code = province(location)
+        if kind == "A" or not self.coasts.get(code):
+            return [code]
+        return self.coasts[code] if location == code else [location]
+
+
+class Order(NamedTuple):
+    verb: str  # H hold, - move, S support, C convoy
+    unit: str
+    other: str = ""  # the unit supported or convoyed
+    goal: str = ""  # location of the move, supported or convoyed move; "" supports a hold
+    via: bool = False
+
+    def __str__(self) -> str:
+        words = [self.unit, self.verb] if self.verb != "-" else [self.unit]
+        words += [self.other] if self.other else []
+        words += ["-", self.goal] if self.goal else []
+        return " ".join(words + ["VIA"] * self.via)
+
+
+class Board:
+    """The units of a movement phase, and what they can do given each other."""
+
+    def __init__(self, game_map: ReferenceMap, units: dict[str, list[str]]):
+        self.map = game_map
+        self.owner = {
+            unit: power
+            for power, texts in units.items()
+            for unit in texts
+            if not unit.startswith("*")
+        }
+        self.standing = {home(unit): unit for unit in self.owner}
+        self.convoy_fleets = {
+            home(unit)
+            for unit in self.owner
+            if unit[0] == "F" and game_map.terrain[home(unit)] == "sea"
+        }
+        self.routes = cache(self._routes)
+
+    def unit(self, kind: str, location: str) -> str | None:
+        """The unit meant, with its real coast (DATC 4.B.5)."""
+        unit = self.standing.get(province(location))
+        return unit if unit and unit[0] == kind else None
+
+    def _routes(self, start: str) -> dict[str, list[frozenset[str]]]:
+        """Convoy routes for an army in `start`: goal -> sets of seas, none of which can be left out.
+
+        In such a route only the first fleet touches the start, only the last one the goal, and
+        each fleet only the ones before and after it.
+        """
+        found: dict[str, list[frozenset[str]]] = {}
+        touching = {sea: self.map.neighbors[sea] for sea in self.convoy_fleets}
+
+        def extend(route: list[str]) -> None:
+            *before, last = route
+            for goal in touching[last]:
+                if self.map.terrain[goal] == "coast" and goal != start:
+                    if not any(goal in touching[sea] for sea in before):
+                        found.setdefault(goal, []).append(frozenset(route))
+            for sea in touching[last] & self.convoy_fleets:
+                if sea not in route and start not in touching[sea]:
+                    if not any(sea in touching[earlier] for earlier in before):
+                        extend([*route, sea])
+
+        for sea in self.convoy_fleets:
+            if start in touching[sea]:
+                extend([sea])
+        return found
+
+    def convoys(self, army: str, goal: str) -> list[frozenset[str]]:
+        return self.routes(home(army)).get(goal, []) if army[0] == "A" else []
+
+    def is_legal(self, order: Order) -> bool:
+        """Whether a normalised order can take effect given the units on the board."""
+        verb, unit, other, goal, via = order
+        if verb == "H":
+            return True
+        if verb == "-":
+            return bool(self.convoys(unit, goal)) if via else goal in self.map.reach(unit)
+        if other == unit:
+            return False
+        if verb == "C":
+            return any(home(unit) in route for route in self.convoys(other, goal))
+        reach = {province(location) for location in self.map.reach(unit)}
+        if not goal:
+            return home(other) in reach
+        without_supporter = (r for r in self.convoys(other, goal) if home(unit) not in r)
+        return province(goal) in reach and (
+            goal in self.map.reach(other) or any(True for _ in without_supporter)
+        )
+
+    def conceivable(self, unit: str) -> Iterator[Order]:
+        """Every order of a unit worth asking about: all units, all locations."""
+        yield Order("H", unit)
+        for goal in self.map.locations:
+            yield Order("-", unit, "", goal)
+            yield Order("-", unit, "", goal, via=True)
+        near = {province(location) for location in self.map.reach(unit)}
+        for other in self.owner:
+            yield Order("S", unit, other)
+            for goal in self.map.locations:
+                if province(goal) in near:
+                    yield Order("S", unit, other, goal)
+                if home(unit) in self.convoy_fleets:
+                    yield Order("C", unit, other, goal)
+
+    def read(self, text: str) -> Order | None:
+        """The legal order a text means, or None.
+
+        Rule  design section 3, "Legal": VIA implied where only a convoy leads; the one possible
+              coast filled in; a support may leave out the coast of the move (it then keeps
+              the bare province as its goal); coasts of units corrected
+        """
+        words = text.upper().split()
+        unit = self.unit(*words[:2]) if len(words) >= 3 else None
+        if unit is None:
+            return None
+        match words[2:]:
+            case ["H"]:
+                return Order("H", unit)
+            case ["-", goal, *via] if via in ([], ["VIA"]):
+                goals = self.map.meant(unit[0], goal)
+                for by_convoy in [True] if via else [False, True]:
+                    orders = [Order("-", unit, "", goal, by_convoy) for goal in goals]
+                    legal = [order for order in orders if self.is_legal(order)]
+                    if legal:
+                        return legal[0] if len(legal) == 1 else None
+            case ["S" | "C" as verb, kind, location, *move]:
+                other = self.unit(kind, location)
+                if other is None:
+                    return None
+                if not move and verb == "S":
+                    order = Order("S", unit, other)
+                    return order if self.is_legal(order) else None
+                if len(move) == 2 and move[0] == "-":
+                    goals = self.map.meant(other[0], move[1])
+                    orders = [Order(verb, unit, other, goal) for goal in goals]
+                    if any(self.is_legal(order) for order in orders):
+                        kept = goals[0] if len(goals) == 1 else province(move[1])
+                        return Order(verb, unit, other, kept)
+        return None
+
+
+def owed(position: dict, power: str) -> int:
+    """Builds (above zero) or removals (below zero) a power owes."""
+    return len(position.get("centers", {}).get(power, [])) - len(position["units"].get(power, []))
+
+
+def builds(game_map: ReferenceMap, center: str) -> list[str]:
+    """The builds a home center allows: one for each unit kind and coast."""
+    armies = [f"A {center} B"]
+    fleets = [f"F {location} B" for location in game_map.coasts[center] or [center]]
+    return armies + (fleets if game_map.terrain[center] == "coast" else [])
+
+
+def legal_orders(game_map: ReferenceMap, position: dict) -> dict[str, list[str]]:
+    """Every legal order: {unit text, or home center in winter: sorted texts}.
+
+    Units and centers with nothing to order have an empty list.
+    """
+    units = position["units"]
+    listed: dict[str, list[str]] = {}
+    if position["name"].endswith("M"):
+        board = Board(game_map, units)
+        for unit in board.owner:
+            listed[unit] = [str(o) for o in board.conceivable(unit) if board.is_legal(o)]
+    elif position["name"].endswith("R"):
+        listed = {unit: [] for texts in units.values() for unit in texts if unit[0] != "*"}
+        for retreats in position.get("retreats", {}).values():
+            for unit, places in retreats.items():
+                listed[unit] = [f"{unit} D"] + [f"{unit} R {goal}" for goal in places]
+    else:
+        occupied = {home(unit) for texts in units.values() for unit in texts}
+        for power, texts in units.items():
+            for unit in texts:
+                listed[unit] = [f"{unit} D"] if owed(position, power) < 0 else []
+        for center, power in game_map.home_of.items():
+            may_build = (
+                owed(position, power) > 0
+                and center in position["centers"][power]
+                and center not in occupied
+            )
+            listed[center] = [*builds(game_map, center), "WAIVE"] if may_build else []
+    return {key: sorted(texts) for key, texts in listed.items()}
