@@ -228,19 +228,28 @@ def load_map(name: "str | Path | Map") -> Map:
     """
     if isinstance(name, Map):
         return name
+    if not isinstance(name, str | Path):
+        raise MapError(f"{name!r:.60}", ["a map is given by its name or the path of its file"])
     if name in MAP_NAMES:
         if name not in _LOADED:
             _LOADED[name] = Map(read_map_file(MAPS_FOLDER / f"{name}.toml"), str(name))
         return _LOADED[name]
     path = Path(name)
-    if not path.is_file():
+    if not _is_file(path):
         near = difflib.get_close_matches(str(name), MAP_NAMES, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise MapError(
-            repr(str(name)),
+            f"{str(name)!r:.200}",
             [f"there is no map of that name ({', '.join(MAP_NAMES)}) and no such file{hint}"],
         )
     return Map(read_map_file(path), str(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def read_map_file(path: Path) -> dict:
@@ -370,6 +379,8 @@ def _province_problems(facts: dict) -> list[str]:
         for word in province.get("aliases", []):
             if not isinstance(word, str) or not word.strip():
                 problems.append(f"{where}: alias {word!r:.40} must be a text")
+            elif word.upper() in facts["provinces"] and word.upper() != code:
+                problems.append(f"{where}: alias {word!r:.40} is the code of another province")
             elif words.setdefault(word.upper(), code) != code:
                 problems.append(f"{where}: alias {word!r:.40} also names {words[word.upper()]}")
     return problems

@@ -34,7 +34,10 @@ from .constants import (
     SUPPORT_MOVE,
     WAIVE,
 )
-from .map import Board, Map
+from .map import Board, Map, MapError
+
+MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
+MAX_CONVOY_ROUTES = 100_000  # standard has 2,094
 
 
 class OrderTable(NamedTuple):
@@ -111,6 +114,9 @@ def convoy_routes(board: Board) -> dict[tuple[int, int], set[frozenset[int]]]:
     A set is kept if the army can travel over its seas and no sea can be left out: along such a
     route each sea touches only the one before and the one after it, only the first touches the
     origin, and only the last touches the destination.
+
+    Raises:
+        ValueError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
     """
     seas = [v for v in range(len(board.terrain)) if board.terrain[v] == SEA]
     sea_neighbors = {
@@ -118,8 +124,13 @@ def convoy_routes(board: Board) -> dict[tuple[int, int], set[frozenset[int]]]:
     }
     shores = {v: _shores(board, v) for v in seas}
     routes: dict[tuple[int, int], set[frozenset[int]]] = {}
+    walked = 0
 
     def extend(origin: int, path: list[int], touched: set[int]) -> None:
+        nonlocal walked
+        walked += 1
+        if walked > MAX_CONVOY_ROUTES:
+            raise ValueError(f"it has more than {MAX_CONVOY_ROUTES} convoy routes")
         last = path[-1]
         earlier_shores = {c for sea in path[:-1] for c in shores[sea]}
         for destination in shores[last]:
@@ -149,7 +160,14 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     board, locations = game_map.board, game_map.locations
     num_locations, num_provinces = len(locations), len(board.terrain)
     unit = game_map.unit_text
-    routes = convoy_routes(board)
+    try:
+        routes = convoy_routes(board)
+    except ValueError as error:
+        raise MapError(game_map.source, [str(error)]) from None
+    num_seas = len({sea for sets in routes.values() for route in sets for sea in route})
+    if num_seas > MAX_CONVOY_SEAS:
+        reason = f"armies can be convoyed over {num_seas} seas; at most {MAX_CONVOY_SEAS} can be"
+        raise MapError(game_map.source, [reason])
     nodes = [
         (kind, location)
         for province in range(num_provinces)

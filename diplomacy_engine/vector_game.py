@@ -5,7 +5,7 @@ from a game's own seed, so results do not depend on the number of threads.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -85,6 +85,22 @@ class Decisions(NamedTuple):
             order_start,
             self.order[ragged_rows(self.order_start[slot_rows], order_start)],
         )
+
+
+def join_decisions(parts: Sequence[Decisions]) -> Decisions:
+    """Return all decisions of `parts`, one part after the other."""
+    slots = np.cumsum([0] + [len(part.slot_province) for part in parts])
+    orders = np.cumsum([0] + [len(part.order) for part in parts])
+    slot_starts = [part.slot_start[:-1] + slots[i] for i, part in enumerate(parts)]
+    order_starts = [part.order_start[:-1] + orders[i] for i, part in enumerate(parts)]
+    return Decisions(
+        np.concatenate([part.game for part in parts]),
+        np.concatenate([part.power for part in parts]),
+        np.concatenate([*slot_starts, slots[-1:]]).astype(np.int32),
+        np.concatenate([part.slot_province for part in parts]),
+        np.concatenate([*order_starts, orders[-1:]]).astype(np.int32),
+        np.concatenate([part.order for part in parts]),
+    )
 
 
 class StepResult(NamedTuple):
@@ -376,20 +392,7 @@ class VectorGame:
         """Return the pending decisions of all running games."""
         parts = self.run(self._list_slice, self.num_games, numbered=True)
         self._order_room = max(self._order_room, *(len(part.order) for part in parts))
-        if len(parts) == 1:
-            return parts[0]
-        slots = np.cumsum([0] + [len(part.slot_province) for part in parts])
-        orders = np.cumsum([0] + [len(part.order) for part in parts])
-        slot_starts = [part.slot_start[:-1] + slots[i] for i, part in enumerate(parts)]
-        order_starts = [part.order_start[:-1] + orders[i] for i, part in enumerate(parts)]
-        return Decisions(
-            np.concatenate([part.game for part in parts]),
-            np.concatenate([part.power for part in parts]),
-            np.concatenate([*slot_starts, slots[-1:]]).astype(np.int32),
-            np.concatenate([part.slot_province for part in parts]),
-            np.concatenate([*order_starts, orders[-1:]]).astype(np.int32),
-            np.concatenate([part.order for part in parts]),
-        )
+        return parts[0] if len(parts) == 1 else join_decisions(parts)
 
     def _list_slice(self, first: int, last: int, thread: int = 0) -> Decisions:
         games, provinces = last - first, len(self.board.terrain)

@@ -14,9 +14,12 @@ DATC numbers are those of the Diplomacy Adjudicator Test Cases; "listed" means i
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
+
+Units = dict[str, list[str]]  # power -> unit texts
 
 
 def province(location: str) -> str:
@@ -61,6 +64,11 @@ class ReferenceMap:
                 moves[there].add(here)
                 self.neighbors[province(here)].add(province(there))
                 self.neighbors[province(there)].add(province(here))
+        self._near = {
+            (kind, location): {province(goal) for goal in goals}
+            for kind, moves in (("A", self.army_moves), ("F", self.fleet_moves))
+            for location, goals in moves.items()
+        }
 
     @classmethod
     def from_facts(cls, facts: dict) -> ReferenceMap:
@@ -74,11 +82,15 @@ class ReferenceMap:
         """Locations a unit can move, retreat or give support to: one step, never a convoy."""
         return (self.army_moves if unit[0] == "A" else self.fleet_moves)[place(unit)]
 
+    def near(self, unit: str) -> set[str]:
+        """Provinces of `reach`; support may be given into them whatever the coast (DATC 6.B.4)."""
+        return self._near[unit[0], place(unit)]
+
     def meant(self, kind: str, location: str) -> list[str]:
         """What `location` can mean for a unit of this kind.
 
-        Rule  a coast that an army or an unsplit province does not need is ignored (DATC 4.B.6);
-              a fleet's missing coast may be any (4.B.1, 4.B.2), a given one is never changed (4.B.3)
+        Rule  a coast that an army or an unsplit province does not need is ignored (DATC 4.B.6); a
+              fleet's missing coast may be any (4.B.1, 4.B.2), a given one is not changed (4.B.3)
         """
         code = province(location)
         if kind == "A" or not self.coasts.get(code):
@@ -103,7 +115,7 @@ class Order(NamedTuple):
 class Board:
     """The units of a movement phase, and what they can do given each other."""
 
-    def __init__(self, game_map: ReferenceMap, units: dict[str, list[str]]):
+    def __init__(self, game_map: ReferenceMap, units: Units):
         self.map = game_map
         self.owner = {
             unit: power
@@ -125,7 +137,7 @@ class Board:
         return unit if unit and unit[0] == kind else None
 
     def _routes(self, start: str) -> dict[str, list[frozenset[str]]]:
-        """Convoy routes for an army in `start`: goal -> sets of seas, none of which can be left out.
+        """Convoy routes for an army in `start`: goal -> sets of seas, of which all are needed.
 
         In such a route only the first fleet touches the start, only the last one the goal, and
         each fleet only the ones before and after it.
@@ -135,16 +147,16 @@ class Board:
 
         def extend(route: list[str]) -> None:
             *before, last = route
-            for goal in touching[last]:
+            for goal in sorted(touching[last]):
                 if self.map.terrain[goal] == "coast" and goal != start:
                     if not any(goal in touching[sea] for sea in before):
                         found.setdefault(goal, []).append(frozenset(route))
-            for sea in touching[last] & self.convoy_fleets:
+            for sea in sorted(touching[last] & self.convoy_fleets):
                 if sea not in route and start not in touching[sea]:
                     if not any(sea in touching[earlier] for earlier in before):
                         extend([*route, sea])
 
-        for sea in self.convoy_fleets:
+        for sea in sorted(self.convoy_fleets):
             if start in touching[sea]:
                 extend([sea])
         return found
@@ -163,28 +175,29 @@ class Board:
             return False
         if verb == "C":
             return any(home(unit) in route for route in self.convoys(other, goal))
-        reach = {province(location) for location in self.map.reach(unit)}
         if not goal:
-            return home(other) in reach
-        without_supporter = (r for r in self.convoys(other, goal) if home(unit) not in r)
-        return province(goal) in reach and (
-            goal in self.map.reach(other) or any(True for _ in without_supporter)
+            return home(other) in self.map.near(unit)
+        return province(goal) in self.map.near(unit) and (
+            goal in self.map.reach(other)
+            or any(home(unit) not in route for route in self.convoys(other, goal))
         )
 
     def conceivable(self, unit: str) -> Iterator[Order]:
-        """Every order of a unit worth asking about: all units, all locations."""
+        """Every order of a unit worth asking about.
+
+        Left out are only supports into provinces it does not border, and convoys by anything but a
+        fleet at sea.
+        """
         yield Order("H", unit)
         for goal in self.map.locations:
             yield Order("-", unit, "", goal)
             yield Order("-", unit, "", goal, via=True)
-        near = {province(location) for location in self.map.reach(unit)}
+        near = [goal for goal in self.map.locations if province(goal) in self.map.near(unit)]
+        carried = self.map.locations if home(unit) in self.convoy_fleets else []
         for other in self.owner:
             yield Order("S", unit, other)
-            for goal in self.map.locations:
-                if province(goal) in near:
-                    yield Order("S", unit, other, goal)
-                if home(unit) in self.convoy_fleets:
-                    yield Order("C", unit, other, goal)
+            yield from (Order("S", unit, other, goal) for goal in near)
+            yield from (Order("C", unit, other, goal) for goal in carried)
 
     def read(self, text: str) -> Order | None:
         """The legal order a text means, or None.
@@ -235,6 +248,16 @@ def builds(game_map: ReferenceMap, center: str) -> list[str]:
     return armies + (fleets if game_map.terrain[center] == "coast" else [])
 
 
+def retreating(units: Units, retreats: dict) -> dict[str, dict[str, list[str]]]:
+    """Retreats of every dislodged unit; a starred one without an entry has none."""
+    starred = {
+        power: {text[1:]: [] for text in texts if text.startswith("*")}
+        for power, texts in units.items()
+    }
+    powers = dict.fromkeys([*starred, *retreats])
+    return {power: {**starred.get(power, {}), **retreats.get(power, {})} for power in powers}
+
+
 def legal_orders(game_map: ReferenceMap, position: dict) -> dict[str, list[str]]:
     """Every legal order: {unit text, or home center in winter: sorted texts}.
 
@@ -248,7 +271,7 @@ def legal_orders(game_map: ReferenceMap, position: dict) -> dict[str, list[str]]
             listed[unit] = [str(o) for o in board.conceivable(unit) if board.is_legal(o)]
     elif position["name"].endswith("R"):
         listed = {unit: [] for texts in units.values() for unit in texts if unit[0] != "*"}
-        for retreats in position.get("retreats", {}).values():
+        for retreats in retreating(units, position.get("retreats", {})).values():
             for unit, places in retreats.items():
                 listed[unit] = [f"{unit} D"] + [f"{unit} R {goal}" for goal in places]
     else:

@@ -1,0 +1,17 @@
+"""Scripted players: each gives orders for a batch of pending decisions in compiled kernels."""
+
+import difflib
+
+from .dumbbot import Dumbbot, PaquetteDumbbot
+from .random_bots import ChaosBot, HoldBot, RandomBot
+
+BOTS = {bot.name: bot for bot in (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot)}
+
+
+def make_bot(name: str):
+    """Return a new bot of that name; ValueError if there is none, naming those there are."""
+    if name in BOTS:
+        return BOTS[name]()
+    near = difflib.get_close_matches(str(name), BOTS, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"there is no bot {name!r} ({', '.join(BOTS)}){hint}")

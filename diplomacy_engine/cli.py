@@ -1,0 +1,289 @@
+"""The command line of the engine's tools.
+
+Each command has a function `add_...` that describes its flags and one `run_...` that does it.
+Bad input ends in one sentence on standard error and exit code 2.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from ._jit import kernels_are_cached
+from .arena import FIGURES, RATES, YEAR_LIMITS, evaluate_player
+from .bots import BOTS
+from .map import MAP_NAMES, MapError, load_map
+from .players import load_player
+from .progress import label
+from .run_folder import atomic_write, check_writable
+from .vector_game import VectorGame
+
+_DESCRIPTION = f"""\
+Tools for no-press Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
+A player is a bot ({", ".join(BOTS)}),
+the path of a checkpoint, or a run folder.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message} (see {self.prog} --help)", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit code: 0, or 2 for bad input, or 130 when interrupted."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m diplomacy_engine",
+        allow_abbrev=False,
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_evaluate(commands)
+    add_check_map(commands)
+    return parser
+
+
+def whole_number(least: int, most: int):
+    """Return a type for argparse: a whole number, also written 1e6, from `least` to `most`."""
+
+    def convert(text: str) -> int:
+        try:
+            number = float(text)
+            if number.is_integer() and least <= number <= most:
+                return int(text) if text.lstrip("+-").isdigit() else int(number)
+        except ValueError:
+            pass
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from {least} to {most}, not {text!r:.40}"
+        )
+
+    return convert
+
+
+def add_evaluate(commands) -> None:
+    """Describe `evaluate`."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="play a player as every power against copies of another",
+        description="Play a player as every power equally often against copies of another, and "
+        "print a table of its results with 95 % intervals.",
+    )
+    add = parser.add_argument
+    add(
+        "--map",
+        default="small",
+        help="small, three, standard, or the path of a map file (default: small)",
+    )
+    add(
+        "--player",
+        required=True,
+        metavar="PLAYER",
+        help="whose results are tallied: a bot, a checkpoint or a run folder",
+    )
+    add(
+        "--against",
+        default="dumbbot",
+        metavar="PLAYER",
+        help="who plays every other power (default: dumbbot)",
+    )
+    add(
+        "--games",
+        type=whole_number(1, 10**7),
+        default=1000,
+        metavar="N",
+        help="games, rounded up to a multiple of the powers (default: 1000)",
+    )
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="the same seed gives the same result (default: 1)",
+    )
+    add(
+        "--max-years",
+        type=whole_number(1, 1000),
+        metavar="N",
+        help="years after which a game ends (default: the map's; 20, on standard 35)",
+    )
+    add(
+        "--year-limit",
+        choices=YEAR_LIMITS,
+        default="draw",
+        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
+    )
+    add(
+        "--greedy",
+        action="store_true",
+        help="policies give their likeliest orders instead of sampling",
+    )
+    add(
+        "--threads",
+        type=whole_number(1, 1024),
+        metavar="N",
+        help="threads of the games (default: as many as there are processors)",
+    )
+    add(
+        "--script",
+        metavar="FILE",
+        help="trainer's script that plays checkpoints (default: the repository's own)",
+    )
+    add("--json", metavar="FILE", help="write the result to a file")
+    add("--save-games", metavar="FILE", help="write saved games to a .jsonl file")
+    add(
+        "--save-count",
+        type=whole_number(1, 10**6),
+        default=10,
+        metavar="N",
+        help="how many games --save-games writes (default: 10)",
+    )
+    parser.set_defaults(run=run_evaluate)
+
+
+def run_evaluate(arguments: argparse.Namespace) -> int:
+    """Evaluate a player, print the table and write the files asked for."""
+    for file in filter(None, (arguments.json, arguments.save_games)):
+        _check_target(Path(file))
+    game_map = load_map(arguments.map)
+    player, against = (
+        load_player(
+            name,
+            game_map=game_map,
+            script=arguments.script,
+            greedy=arguments.greedy,
+            seed=2 * arguments.seed + number,
+        )
+        for number, name in enumerate((arguments.player, arguments.against))
+    )
+    announce_compilation()
+    result, saved_games = evaluate_player(
+        game_map,
+        player,
+        against,
+        arguments.games,
+        arguments.seed,
+        arguments.max_years,
+        arguments.year_limit,
+        arguments.threads,
+        samples=arguments.save_count if arguments.save_games else 0,
+    )
+    result["greedy"] = arguments.greedy
+    _print_evaluation(result)
+    if arguments.json:
+        atomic_write(arguments.json, (json.dumps(result, indent=2) + "\n").encode())
+    if arguments.save_games:
+        lines = "".join(json.dumps(game) + "\n" for game in saved_games)
+        atomic_write(arguments.save_games, lines.encode())
+    return 0
+
+
+def _check_target(file: Path) -> None:
+    """Raise ValueError before the work begins if a result could not be written afterwards."""
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder, not a file to write to")
+    if file.exists() and not file.is_file():
+        return  # a device or pipe
+    if not file.parent.is_dir():
+        raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+    check_writable(file.parent)
+
+
+def _print_evaluation(result: dict) -> None:
+    manner = "greedy" if result["greedy"] else "sampled orders"
+    overall, by_power = {"all seats": result["overall"]}, result["by_power"]
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 200  # whoever reads the file or pipe wants whole lines
+    console.print(
+        f"{result['player']} against {result['against']} on map {result['map']}: "
+        f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
+        f"({result['year_limit']}), {manner}; in brackets 95 % intervals",
+        markup=False,
+    )
+    if len(by_power) <= 2:
+        console.print(_table(overall | by_power, True))
+    else:
+        console.print(_table(overall, True), _table(by_power, False))
+
+
+def _table(columns: dict[str, dict], intervals: bool) -> Table:
+    """Return a table of FIGURES, one line each."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("figure", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for figure in FIGURES:
+        cells = [_figure_text(figure, column[figure], intervals) for column in columns.values()]
+        table.add_row(label(figure), *cells)
+    return table
+
+
+def _figure_text(figure: str, found: dict[str, float], interval: bool) -> str:
+    percent = figure in RATES
+    value, low, high = (
+        f"{100 * found[key]:.1f}" if percent else f"{found[key]:.3f}"
+        for key in ("value", "low", "high")
+    )
+    unit = " %" if percent else ""
+    return f"{value}{unit} ({low} - {high})" if interval else value + unit
+
+
+def announce_compilation() -> None:
+    """Say that the first start after an installation takes longer."""
+    if not kernels_are_cached():
+        print("compiling the game kernels, once: this takes about a minute", file=sys.stderr)
+
+
+def add_check_map(commands) -> None:
+    """Describe `check-map`."""
+    parser = commands.add_parser(
+        "check-map",
+        help="say everything that is wrong with a map file",
+        description="Read a map file; print everything that is wrong with it, or its counts.",
+    )
+    parser.add_argument("file", metavar="FILE", help="a map file (TOML), or the name of a map")
+    parser.set_defaults(run=run_check_map)
+
+
+def run_check_map(arguments: argparse.Namespace) -> int:
+    """Check a map file; return 2 if something is wrong."""
+    try:
+        game_map = load_map(arguments.file)
+    except MapError as error:
+        for problem in error.problems:
+            print(f"error: map {error.source}: {problem}", file=sys.stderr)
+        return 2
+    games = VectorGame(game_map, 1, threads=1)
+    board = games.board
+    print(
+        f"map {game_map.name} is sound: {len(game_map.powers)} powers, "
+        f"{len(game_map.provinces)} provinces, {len(game_map.locations)} locations, "
+        f"{len(board.center_province)} supply centers, {board.victory_centers} to win, "
+        f"{len(games.vocabulary):,} orders"
+    )
+    return 0

@@ -1,0 +1,47 @@
+"""Seconds spent in the stages of a loop."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Clock:
+    """Adds up the time of `with clock("stage"):` blocks.
+
+    Args:
+        network: the stages that are forward and backward passes of the network.
+    """
+
+    def __init__(self, network: tuple[str, ...] = ()):
+        self.network = network
+        self.seconds: dict[str, float] = {}
+        self._started = self._lapped = time.perf_counter()
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Add the time of a `with` block to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+
+    @property
+    def since_lap(self) -> float:
+        """Seconds since the last lap, or the start."""
+        return time.perf_counter() - self._lapped
+
+    def lap(self) -> float:
+        """Return `since_lap` and begin a new lap."""
+        seconds = self.since_lap
+        self._lapped += seconds
+        return seconds
+
+    def figures(self) -> dict[str, float]:
+        """Return the seconds of each stage and of the rest, and the share outside the network."""
+        total = time.perf_counter() - self._started
+        network = sum(self.seconds.get(stage, 0.0) for stage in self.network)
+        return self.seconds | {
+            "other": total - sum(self.seconds.values()),
+            "outside_network_share": 1.0 - network / total,
+        }

@@ -1,0 +1,153 @@
+"""The status line of a long run, and the table at its end.
+
+On a terminal one line is redrawn in place; elsewhere (a file, a batch system) a plain line is
+printed every so many seconds.
+"""
+
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+RATE_SECONDS = 30.0  # decisions/s and time left are those of the last so many seconds
+REDRAW_SECONDS = 0.25
+BAR_WIDTH = 20
+
+
+class Progress:
+    """A status line: how far, how fast, how long still, and the latest figures.
+
+    Args:
+        total: steps of the whole run.
+        start: steps done before, by the run that this one goes on with.
+        unit: what a step is.
+        every: seconds between plain lines where there is no terminal.
+        file: where to write; standard output if None.
+        clock: returns seconds; for tests.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        start: int = 0,
+        unit: str = "decisions",
+        every: float = 10.0,
+        file: TextIO | None = None,
+        clock=time.monotonic,
+    ):
+        self.total, self.unit, self.every = max(1, total), unit, every
+        self._clock = clock
+        self._console = Console(file=file or sys.stdout, highlight=False, soft_wrap=True)
+        self._live = None
+        if self._console.is_terminal:
+            # Redrawn by update alone: a thread of rich's would compete with the kernels.
+            self._live = Live(Text(""), console=self._console, auto_refresh=False)
+            self._live.start()
+        self._figures: dict[str, object] = {}
+        self._step = start
+        self._marks = deque([(clock(), start)])
+        self._drawn = -1e9 if self._live else clock()
+
+    def update(self, step: int, **figures: float | int | str | None) -> None:
+        """Report the step reached and any figures that are new; call it as often as you like.
+
+        Figures keep their last value and the order in which they first came; None takes one away.
+        Names are shown with spaces for underscores, shares (`win_...` and `..._share`) in percent.
+        """
+        self._step = step
+        for name, value in figures.items():
+            if value is None:
+                self._figures.pop(name, None)
+            else:
+                self._figures[name] = value
+        now = self._clock()
+        if now - self._marks[-1][0] >= RATE_SECONDS / 30:
+            self._marks.append((now, step))
+            while len(self._marks) > 2 and now - self._marks[1][0] >= RATE_SECONDS:
+                self._marks.popleft()
+        if now - self._drawn >= (REDRAW_SECONDS if self._live else self.every):
+            self._drawn = now
+            self._draw()
+
+    def rate(self) -> float:
+        """Return the steps a second of the last half minute; 0 before there are any."""
+        begin, first = self._marks[0]
+        seconds = self._clock() - begin
+        return (self._step - first) / seconds if seconds > 0 else 0.0
+
+    def line(self) -> str:
+        """Return the status line."""
+        done = min(self._step / self.total, 1.0)
+        rate = self.rate()
+        parts = [
+            f"{done:6.1%}",
+            f"{self._step:,} of {self.total:,} {self.unit}",
+            f"{rate:,.0f}/s",
+            f"{_duration((self.total - self._step) / rate) if rate > 0 else '?'} left",
+            *(f"{label(name)} {show(name, value)}" for name, value in self._figures.items()),
+        ]
+        return " | ".join(parts)
+
+    def _draw(self) -> None:
+        if self._live is None:
+            self._console.print(self.line(), markup=False)
+            self._console.file.flush()
+            return
+        full = int(BAR_WIDTH * min(self._step / self.total, 1.0))
+        bar = Text("=" * full, "green") + Text("-" * (BAR_WIDTH - full), "bright_black")
+        self._live.update(bar + Text(" " + self.line().strip()), refresh=True)
+
+    def message(self, text: str) -> None:
+        """Print a line of its own, above the status line."""
+        self._console.print(text, markup=False)
+        self._console.file.flush()
+
+    def close(self, summary: Mapping[str, object] | None = None, title: str = "summary") -> None:
+        """End the status line and print a table of a summary, names beside values."""
+        if self._live is not None:
+            self._draw()
+            self._live.stop()
+            self._live = None
+        elif self._step > self._marks[0][1]:
+            self._draw()
+        if summary:
+            table = Table(title=escape(title), show_header=False)
+            for name, value in summary.items():
+                table.add_row(escape(label(name)), escape(show(name, value)))
+            self._console.print(table)
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def label(name: str) -> str:
+    """Return a figure's name for people: spaces for underscores, `share` left out."""
+    return name.removesuffix("_share").replace("_", " ")
+
+
+def show(name: str, value: object) -> str:
+    """Return a figure's value as text."""
+    if isinstance(value, str | bool):
+        return str(value)
+    number = float(value)  # type: ignore[arg-type]
+    if name.startswith("win_") or name.endswith("_share"):
+        return f"{number:.1%}"
+    return f"{int(number):,}" if number.is_integer() else f"{number:,.3g}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -1,0 +1,1562 @@
+"""Self-play PPO for no-press Diplomacy, in one file.
+
+    python ppo_selfplay_diplomacy.py --map small                       # learn to beat DumbBot
+    python ppo_selfplay_diplomacy.py --resume runs/small__...          # go on where a run stopped
+    python ppo_selfplay_diplomacy.py --map small --track               # log to W&B as well
+    python -m diplomacy_engine evaluate --map small --player runs/small__.../checkpoint.pt
+
+Many games run at once. In each, a few seats (one by default) are the learner's; every other seat is
+played by a frozen copy of an earlier learner, drawn from a pool when the game starts and kept until
+it ends. A *decision* is one power's orders in one phase. Powers skip phases in which they have
+nothing to order, so each learner seat fills its own buffer, a *stream*, at its own pace; as soon as
+one stream is full, PPO learns from every finished transition of all of them.
+
+Read on from `main` at the end of the file for the loop, or from here for its parts: Args, Agent,
+RolloutBuffer and GAE, the PPO loss, the opponent pool, self-play, evaluation, checkpoints.
+Shapes: D decisions, S order slots, N legal orders, V provinces, H hidden units, P powers (see
+diplomacy_engine/constants.py for the whole legend).
+"""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
+
+import copy
+import hashlib
+import io
+import sys
+from collections import deque
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from diplomacy_engine.arena import evaluate_player
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.tensorboard import SummaryWriter
+
+from diplomacy_engine._jit import kernels_are_cached
+from diplomacy_engine.bots import make_bot
+from diplomacy_engine.clock import Clock
+from diplomacy_engine.constants import (
+    COASTS,
+    NONE,
+    RESULT_WORDS,
+    RUNNING,
+    YEAR_LIMIT,
+    OrderKind,
+    Phase,
+)
+from diplomacy_engine.map import Map, MapError, load_map
+from diplomacy_engine.observation import (
+    OBSERVATION_VERSION,
+    POWER_SCALARS,
+    Observation,
+    feature_sizes,
+)
+from diplomacy_engine.orders import vocabulary
+from diplomacy_engine.players import Player
+from diplomacy_engine.progress import Progress
+from diplomacy_engine.run_folder import RunFolder, RunFolderError
+from diplomacy_engine.scoring import make_reward_mix, reward_input
+from diplomacy_engine.settings import (
+    Settings,
+    SettingsError,
+    args_from_dictionary,
+    check_ranges,
+    parse_args,
+)
+from diplomacy_engine.signals import StopSignals
+from diplomacy_engine.vector_game import (
+    Decisions,
+    StepResult,
+    VectorGame,
+    join_decisions,
+    ragged_rows,
+)
+
+CONFIGS = Path(__file__).parent / "configs"
+
+
+@dataclass(frozen=True)
+class Args:
+    """Settings. What differs per map is in configs/; flags win over it."""
+
+    map: str = "small"
+    """small, three, standard, or the path of a map file of your own"""
+    config: str | None = None
+    """settings file (TOML); default: configs/{map}.toml if there is one"""
+    exp_name: str = "ppo_selfplay_diplomacy"
+    """name of this experiment, part of the run folder's name"""
+    seed: int = 1
+    """seed of everything random"""
+    resume: str | None = None
+    """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
+    runs_folder: str = "runs"
+    """folder in which the run folder is made"""
+    cuda: bool = False
+    """use a GPU if there is one"""
+    threads: int = 2
+    """threads of the network and of the games; results are repeatable for a fixed number"""
+    track: bool = False
+    """log to Weights & Biases as well"""
+    wandb_project_name: str = "diplomacy-selfplay"
+    """W&B project"""
+    wandb_entity: str | None = None
+    """W&B team or user"""
+    wandb_mode: Literal["online", "offline"] = "online"
+    """offline needs no account; upload later with `wandb sync`"""
+
+    # The games
+    num_envs: int = 256
+    """games played at once"""
+    max_years: int | None = None
+    """game years after which a game ends (default: the map's; 0: never)"""
+    year_limit: Literal["draw", "truncate"] = "draw"
+    """draw: the limit is a rule and end rewards are paid; truncate: the value is bootstrapped"""
+    reward: str = "sum_of_squares"
+    """reward by name, or module:function"""
+    reward_mix: str = ""
+    """several rewards with weights that may change over the run, instead of --reward"""
+    learner_seats: int = 1
+    """seats of each game that the learner plays and learns from"""
+    finish_games: bool = False
+    """play a game out after the learner's last power has been eliminated"""
+
+    # PPO
+    total_timesteps: int = 1_000_000
+    """learner decisions in all"""
+    learning_rate: float = 1e-3
+    """step size of Adam"""
+    anneal_lr: bool = True
+    """let the learning rate fall linearly to 0"""
+    num_steps: int = 32
+    """decisions of one stream that set off an update"""
+    gamma: float = 0.99
+    """discount per decision"""
+    gae_lambda: float = 0.95
+    """lambda of generalised advantage estimation"""
+    num_minibatches: int = 4
+    """minibatches of one epoch"""
+    update_epochs: int = 2
+    """epochs of one update"""
+    norm_adv: bool = True
+    """normalise advantages in each minibatch"""
+    clip_coef: float = 0.2
+    """clipping range of the policy ratio (and of the value)"""
+    clip_vloss: bool = False
+    """clip the value loss"""
+    ent_coef: float = 0.02
+    """weight of the entropy, measured as a share (0..1) of the greatest possible one"""
+    anneal_ent: bool = False
+    """let the weight of the entropy fall linearly to 0"""
+    vf_coef: float = 0.5
+    """weight of the value loss"""
+    max_grad_norm: float = 0.5
+    """clipping norm of the gradient"""
+    target_kl: float | None = None
+    """stop an update's epochs once the mean KL divergence of one passes this"""
+
+    # The network
+    hidden: int = 64
+    """hidden units"""
+    num_layers: int = 2
+    """rounds of exchange between neighboring provinces"""
+    autoregressive: bool = True
+    """a unit's orders see those already given to earlier units of the decision"""
+
+    # The opponents
+    pool_size: int = 10
+    """frozen copies kept"""
+    pool_interval: int = 50_000
+    """learner decisions between two copies"""
+    pool_sampling: Literal["latest", "uniform", "recency", "pfsp"] = "latest"
+    """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
+    latest_prob: float = 0.5
+    """probability of the newest copy; the older ones share the rest"""
+    recency_decay: float = 0.8
+    """weight of a copy relative to the next newer one, for --pool-sampling recency"""
+    pool_bots: tuple[str, ...] = ()
+    """scripted players added to the opponents"""
+    pool_bot_prob: float = 0.2
+    """probability that an opponent's seat gets a scripted player, if there are any"""
+    pool_schedule: Literal["rolling", "staged"] = "rolling"
+    """rolling: see above; staged: one frozen copy, replaced by the two settings below"""
+    staged_interval: int = 200_000
+    """learner decisions after which a stage's opponent is replaced at the latest"""
+    staged_threshold: float = 0.7
+    """score (win 1, draw 0.5) over the last --staged-games that replaces it sooner"""
+    staged_games: int = 400
+    """games over which that score is taken"""
+
+    # Evaluation and records
+    eval_interval: int = 100_000
+    """learner decisions between evaluations against the bots"""
+    eval_games: int = 200
+    """games of one evaluation against one bot, all seats equally often"""
+    eval_bots: tuple[str, ...] = ("random", "dumbbot")
+    """bots to evaluate against; never used for training"""
+    save_interval: int = 250_000
+    """learner decisions between checkpoints"""
+    save_games: int = 2
+    """sample games of each evaluation kept in the run folder"""
+
+
+class Slots(NamedTuple):
+    """Order slots and legal orders of D decisions, as tensors (see vector_game.Decisions)."""
+
+    decision: torch.Tensor  # (S,) int64, decision of each slot
+    rank: torch.Tensor  # (S,) int64, position of the slot in its decision
+    slot: torch.Tensor  # (N,) int64, slot of each legal order
+    column: torch.Tensor  # (N,) int64, position of the order in its slot's list
+    first: torch.Tensor  # (S,) int64, where each slot's list begins
+    order: torch.Tensor  # (N,) int64, order numbers
+    num_decisions: int
+    most_slots: int
+    most_orders: int
+
+
+def make_slots(decisions: Decisions, device: torch.device | str) -> Slots:
+    """Return the tensors of `decisions` on `device`."""
+    slots = np.diff(decisions.slot_start)
+    orders = np.diff(decisions.order_start)
+    assert orders.min(initial=1) > 0, "a slot without a legal order would become a uniform policy"
+    decision = np.repeat(np.arange(len(slots)), slots)
+    slot = np.repeat(np.arange(len(orders)), orders)
+    arrays = (
+        decision,
+        np.arange(len(orders)) - decisions.slot_start[decision],
+        slot,
+        np.arange(len(decisions.order)) - decisions.order_start[slot],
+        decisions.order_start[:-1],
+        decisions.order,
+    )
+    tensors = (torch.from_numpy(a.astype(np.int64)).to(device) for a in arrays)
+    return Slots(*tensors, len(slots), int(slots.max(initial=0)), int(orders.max(initial=0)))
+
+
+def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
+    """Initialise a layer orthogonally with zero bias, as PPO implementations do."""
+    nn.init.orthogonal_(layer.weight, std)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+class Agent(nn.Module):
+    """Policy and value network; its size does not depend on the number of orders of the map.
+
+    The board is encoded per province, with the map's borders as the wiring of a small graph
+    network. An order is scored from what it is (kind, unit's province, target, supported or
+    convoyed unit) and from those provinces' codes. With `autoregressive`, a unit's scores also see
+    the orders already given to earlier units of the same decision.
+    """
+
+    def __init__(
+        self, game_map: Map, hidden: int = 64, num_layers: int = 3, autoregressive: bool = True
+    ):
+        super().__init__()
+        board, table = game_map.board, vocabulary(game_map).table
+        self.vocabulary_hash = vocabulary(game_map).hash
+        self.autoregressive = autoregressive
+        self.num_provinces, self.num_powers = len(board.terrain), board.num_powers
+        nowhere = self.num_provinces
+
+        def province_of(locations: np.ndarray) -> np.ndarray:
+            return np.where(locations == NONE, nowhere, board.location_province[locations])
+
+        kind = table.kind.astype(np.int64)
+        source, other = province_of(table.location), province_of(table.other_location)
+        # Where the order's unit, or the unit it supports, ends up if it succeeds
+        place = np.where(kind == OrderKind.HOLD, source, province_of(table.target))
+        helped = np.where(other == nowhere, source, other)
+        coast = np.where(table.target == NONE, 0, board.location_coast[table.target])
+        army_or_fleet = np.maximum(table.unit_kind, 0)
+        order_class = (kind * 2 + army_or_fleet) * len(COASTS) + coast
+        columns = np.stack([kind, source, place, other, helped, order_class])
+        self.register_buffer("orders", torch.from_numpy(columns.astype(np.int64)), False)
+
+        borders = np.zeros((nowhere, nowhere), np.float32)
+        for unit_kind in range(2):
+            for location, reach in enumerate(board.reach[unit_kind]):
+                borders[board.location_province[location], reach] = 1.0
+        borders /= np.maximum(borders.sum(1, keepdims=True), 1.0)
+        self.register_buffer("borders", torch.from_numpy(borders), False)
+
+        # A province's features, one-hot in blocks: the observation's columns (its last one, result
+        # bits, as they are), the last order's kind, place and other province, and which province.
+        sizes = feature_sizes(self.num_powers)[:-1] + [len(OrderKind) + 1, nowhere + 1, nowhere + 1]
+        offsets = np.concatenate([[0], np.cumsum([*sizes, nowhere])])
+        self.register_buffer("offsets", torch.from_numpy(offsets[:-1].astype(np.int64)), False)
+        self.num_features = int(offsets[-1])
+        self.province_features = nn.Linear(self.num_features + len(RESULT_WORDS), hidden)
+        nn.init.normal_(self.province_features.weight, std=0.3)
+        self.global_features = layer_init(nn.Linear(self._num_globals(), hidden))
+        self.own = nn.ModuleList(layer_init(nn.Linear(hidden, hidden)) for _ in range(num_layers))
+        self.near = nn.ModuleList(
+            layer_init(nn.Linear(hidden, hidden, bias=False)) for _ in range(num_layers)
+        )
+        self.out = nn.ModuleList(
+            layer_init(nn.Linear(hidden, hidden), 0.5) for _ in range(num_layers)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
+
+        self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
+        self.order_class = nn.Embedding(int(order_class.max()) + 1, hidden)
+        self.order_context = layer_init(nn.Linear(2 * hidden, hidden))
+        self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
+        self.relation = nn.Embedding(len(OrderKind) * 36, hidden)
+        nn.init.normal_(self.order_class.weight, std=0.3)
+        nn.init.zeros_(self.relation.weight)
+        self.score = layer_init(nn.Linear(hidden, 1), 0.1)
+        self.critic = nn.Sequential(
+            layer_init(nn.Linear(2 * hidden, hidden)),
+            nn.ReLU(),
+            layer_init(nn.Linear(hidden, 1), 1.0),
+        )
+
+    def _num_globals(self) -> int:
+        return len(Phase) + 3 + self.num_powers * (1 + len(POWER_SCALARS))
+
+    def encode(self, obs: Observation) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return province codes (V, D, H) and decision codes (D, 2 H)."""
+        device = self.offsets.device
+        board = torch.from_numpy(obs.board).to(device).transpose(0, 1).long()  # (V, D, F)
+        last = torch.from_numpy(obs.last_order).to(device).T.long()  # (V, D)
+        given = (last != NONE).long()
+        last = last.clamp(min=0)
+        nowhere = self.num_provinces
+        index = [
+            board[..., :-1],
+            ((self.orders[0, last] + 1) * given).unsqueeze(-1),
+            torch.where(given > 0, self.orders[2, last], nowhere).unsqueeze(-1),
+            torch.where(given > 0, self.orders[3, last], nowhere).unsqueeze(-1),
+            torch.arange(nowhere, device=device)[:, None, None].expand(*last.shape, 1),
+        ]
+        features = torch.zeros(*last.shape, self.province_features.in_features, device=device)
+        features.scatter_(-1, torch.cat(index, -1).add_(self.offsets), 1.0)
+        bits = torch.arange(len(RESULT_WORDS), device=device)
+        features[..., self.num_features :] = (board[..., -1:] >> bits) & 1
+        x = self.province_features(features) + self.global_features(self._globals(obs, device))
+        for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
+            y = norm(x)
+            mixed = torch.addmm(own(y).flatten(1), self.borders, near(y).flatten(1)).view_as(x)
+            x = x + out(F.relu(mixed))
+        x = self.norms[-1](x)
+        own = (board[..., 1] == 1).unsqueeze(-1)
+        mine = (x * own).sum(0) / own.sum(0).clamp(min=1)
+        return x, torch.cat([x.mean(0), mine], -1)
+
+    def _globals(self, obs: Observation, device: torch.device) -> torch.Tensor:
+        scalars = torch.from_numpy(obs.scalars).to(device).long()
+        left = scalars[:, 2]
+        return torch.cat(
+            [
+                F.one_hot(scalars[:, 0], len(Phase)),
+                (scalars[:, 1:2] / 10).clamp(max=3),
+                (left < 0).unsqueeze(1),
+                torch.where(left < 0, 1.0, (left / 10).clamp(max=1)).unsqueeze(1),
+                F.one_hot(scalars[:, 3], self.num_powers),
+                scalars[:, 4:] / 4,
+            ],
+            1,
+        ).float()
+
+    def get_value(self, obs: Observation) -> torch.Tensor:
+        """Return the value (D,) of the positions for their observers."""
+        return self.critic(self.encode(obs)[1]).squeeze(-1)
+
+    def _order_codes(self, x: torch.Tensor, context: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Return the part of the orders' codes (N, H) that no earlier order changes."""
+        _, count, hidden = x.shape
+        nothing = x.new_zeros(1, count, 3 * hidden)
+        projected = torch.cat([self.order_provinces(x), nothing]).view(-1, hidden)
+        decision = slots.decision[slots.slot]
+        _, source, place, other, _, order_class = self.orders[:, slots.order]
+        rows = torch.stack([source, place, other], -1) * count + decision.unsqueeze(-1)
+        rows = rows * 3 + torch.arange(3, device=rows.device)
+        codes = F.embedding_bag(rows, projected, mode="sum")
+        return codes + self.order_class(order_class) + self.order_context(context)[decision]
+
+    def _relations(
+        self, orders: torch.Tensor, earlier: torch.Tensor, given: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Say how legal orders relate to the orders already given in their decision.
+
+        Args:
+            orders: (N,) order numbers; earlier: (N, U) order numbers; given: (N, U) bool, which of
+                `earlier` are real.
+
+        Returns:
+            (N,) index into `relation`: own moves into the same province (0, 1, 2+), what the unit
+            concerned does (nothing yet, stays, goes to that province, goes elsewhere), supports of
+            the same deed (0, 1, 2+), by kind; and (N,) bool, its province was adjusted already.
+        """
+        kind, source, place, other, helped, _ = self.orders[:, orders].unsqueeze(-1)
+        past_kind, past_source, past_place, _, past_helped, _ = self.orders[:, earlier]
+        moved = (past_kind == OrderKind.MOVE) | (past_kind == OrderKind.MOVE_VIA)
+        supports = (past_kind == OrderKind.SUPPORT_HOLD) | (past_kind == OrderKind.SUPPORT_MOVE)
+        into = (given & moved & (past_place == place)).sum(-1).clamp(max=2)
+        concerned = torch.where(other == self.num_provinces, place, other)
+        ordered = given & (past_source == concerned)
+        status = (ordered * (1 + moved * (1 + (past_place != place)))).sum(-1).clamp(max=3)
+        same = given & supports & (past_helped == helped) & (past_place == place)
+        index = ((kind.squeeze(-1) * 3 + into) * 4 + status) * 3 + same.sum(-1).clamp(max=2)
+        adjusts = (kind == OrderKind.BUILD) | (kind == OrderKind.DISBAND)
+        return index, (given & adjusts & (past_source == source)).any(-1)
+
+    def _log_probs(self, codes: torch.Tensor, blocked: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Return log-probabilities (slots, most_orders), -inf where there is no legal order."""
+        scores = self.score(F.relu(codes)).squeeze(-1).float().masked_fill(blocked, -torch.inf)
+        padded = scores.new_full((len(slots.first), slots.most_orders), -torch.inf)
+        padded = padded.index_put((slots.slot, slots.column), scores)
+        return F.log_softmax(padded, -1)
+
+    @torch.no_grad()
+    def act(
+        self,
+        obs: Observation,
+        decisions: Decisions,
+        generator: torch.Generator | None = None,
+        greedy: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Choose orders, unit by unit.
+
+        Returns:
+            chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
+            a decision together; (D,) value.
+        """
+        slots = make_slots(decisions, self.offsets.device)
+        x, context = self.encode(obs)
+        codes = self._order_codes(x, context, slots)
+        noise = 0.0
+        if not greedy:  # argmax of log-probability + Gumbel noise is a sample
+            noise = torch.rand(len(slots.order), generator=generator).to(codes.device)
+            noise = -torch.log(-torch.log(noise.clamp(1e-20, 1 - 1e-7)))
+        chosen = slots.first.new_zeros(len(slots.first))
+        logprob = codes.new_zeros(slots.num_decisions, dtype=torch.float32)
+        most = slots.most_slots
+        earlier = slots.order.new_zeros(slots.num_decisions, most)
+        memory = codes.new_zeros(slots.num_decisions, codes.shape[1])
+        order_rank = slots.rank[slots.slot]
+        for rank in range(most):
+            in_turn = torch.nonzero(order_rank == rank).squeeze(1) if most > 1 else ...
+            here = torch.nonzero(slots.rank == rank).squeeze(1)
+            local = slots.slot.new_zeros(len(slots.first)).index_put(
+                (here,), torch.arange(len(here), device=here.device)
+            )
+            turn = slots._replace(
+                slot=local[slots.slot[in_turn]], column=slots.column[in_turn], first=here
+            )
+            decision = slots.decision[here]
+            code, orders = codes[in_turn], slots.order[in_turn]
+            past = earlier[decision][turn.slot]
+            given = (torch.arange(most, device=past.device) < rank).expand_as(past)
+            relation, blocked = self._relations(orders, past, given)
+            if self.autoregressive:
+                code = code + self.relation(relation) + memory[decision][turn.slot]
+            log_probs = self._log_probs(code, blocked, turn)
+            ranking = log_probs
+            if not greedy:
+                gumbel = log_probs.new_zeros(log_probs.shape)
+                ranking = log_probs + gumbel.index_put((turn.slot, turn.column), noise[in_turn])
+            pick = ranking.argmax(-1)
+            chosen[here] = pick
+            logprob[decision] += log_probs.gather(1, pick.unsqueeze(1)).squeeze(1)
+            picked = slots.first[here] + pick
+            earlier[decision, rank] = slots.order[picked]
+            if self.autoregressive:
+                memory[decision] += self.earlier_orders(F.relu(codes[picked]))
+        value = self.critic(context).squeeze(-1)
+        return chosen.cpu().numpy(), logprob.cpu().numpy(), value.float().cpu().numpy()
+
+    def get_logprob_entropy_value(
+        self, obs: Observation, decisions: Decisions, chosen: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Score orders already chosen.
+
+        Returns:
+            (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
+            a share (0..1) of the greatest possible one; (D,) value.
+        """
+        slots = make_slots(decisions, self.offsets.device)
+        x, context = self.encode(obs)
+        codes = self._order_codes(x, context, slots)
+        pick = torch.from_numpy(chosen).to(codes.device)
+        picked = slots.first + pick
+        decision = slots.decision[slots.slot]
+        earlier = slots.order.new_zeros(slots.num_decisions, slots.most_slots)
+        earlier[slots.decision, slots.rank] = slots.order[picked]
+        past = earlier[decision]
+        ranks = torch.arange(slots.most_slots, device=past.device)
+        relation, blocked = self._relations(
+            slots.order, past, ranks < slots.rank[slots.slot].unsqueeze(1)
+        )
+        if self.autoregressive:
+            memory = codes.new_zeros(slots.num_decisions, slots.most_slots, codes.shape[1])
+            given = self.earlier_orders(F.relu(codes[picked]))
+            memory = memory.index_put((slots.decision, slots.rank), given)
+            memory = memory.cumsum(1) - memory  # of the units before
+            codes = codes + self.relation(relation) + memory[slots.decision, slots.rank][slots.slot]
+        log_probs = self._log_probs(codes, blocked, slots)
+        possible = log_probs > -torch.inf
+        slot_entropy = -(log_probs.exp() * log_probs.masked_fill(~possible, 0.0)).sum(-1)
+        greatest = possible.sum(-1).float().log()
+        zeros = log_probs.new_zeros(slots.num_decisions)
+        logprob = zeros.index_add(
+            0, slots.decision, log_probs.gather(1, pick.unsqueeze(1)).squeeze(1)
+        )
+        entropy = zeros.index_add(0, slots.decision, slot_entropy)
+        greatest = zeros.index_add(0, slots.decision, greatest)
+        return logprob, entropy / greatest.clamp(min=1e-6), self.critic(context).squeeze(-1)
+
+
+def compute_gae(
+    rewards: np.ndarray,
+    values: np.ndarray,
+    next_values: np.ndarray,
+    ends: np.ndarray,
+    closed: np.ndarray,
+    gamma: float,
+    gae_lambda: float,
+) -> np.ndarray:
+    """Generalised advantage estimates (Schulman et al. 2016) of ragged streams.
+
+    Args:
+        rewards, values: (T, streams).
+        next_values: (T, streams), value of the stream's next decision; 0 after a terminal
+            transition, the final position's value after a truncated one.
+        ends: (T, streams) bool, the transition is the last of its game.
+        closed: (T, streams) bool, which entries are transitions to learn from.
+
+    Returns:
+        (T, streams) float32 advantages, 0 where `closed` is false.
+    """
+    advantages = np.zeros_like(rewards)
+    lastgaelam = np.zeros(rewards.shape[1], np.float32)
+    for t in reversed(range(len(rewards))):
+        delta = rewards[t] + gamma * next_values[t] - values[t]
+        lastgaelam = delta + gamma * gae_lambda * np.where(ends[t], 0.0, lastgaelam)
+        advantages[t] = lastgaelam = np.where(closed[t], lastgaelam, 0.0)
+    return advantages
+
+
+def ppo_loss(
+    args: Args,
+    ent_coef: float,
+    newlogprob: torch.Tensor,
+    entropy: torch.Tensor,
+    newvalue: torch.Tensor,
+    logprobs: torch.Tensor,
+    values: torch.Tensor,
+    advantages: torch.Tensor,
+    returns: torch.Tensor,
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Return the PPO loss of a minibatch (all arguments (B,)) and the figures to log."""
+    logratio = newlogprob - logprobs
+    ratio = logratio.exp()
+    with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
+        old_approx_kl = (-logratio).mean()
+        approx_kl = ((ratio - 1) - logratio).mean()
+        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).float().mean()
+    if args.norm_adv and len(advantages) > 1:
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    pg_loss1 = -advantages * ratio
+    pg_loss2 = -advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
+    pg_loss = torch.max(pg_loss1, pg_loss2).mean()
+    if args.clip_vloss:
+        v_clipped = values + torch.clamp(newvalue - values, -args.clip_coef, args.clip_coef)
+        v_loss = 0.5 * torch.max((newvalue - returns) ** 2, (v_clipped - returns) ** 2).mean()
+    else:
+        v_loss = 0.5 * ((newvalue - returns) ** 2).mean()
+    entropy_loss = entropy.mean()
+    loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
+    figures = {
+        "policy_loss": pg_loss.detach(),
+        "value_loss": v_loss.detach(),
+        "entropy": entropy_loss.detach(),
+        "old_approx_kl": old_approx_kl,
+        "approx_kl": approx_kl,
+        "clipfrac": clipfrac,
+    }
+    return loss, figures
+
+
+class Experience(NamedTuple):
+    """Decisions of the learner, as the network saw and took them; first axis D throughout."""
+
+    obs: Observation
+    decisions: Decisions
+    chosen: np.ndarray  # (S,) int64, position of the chosen order in each slot's list
+
+    def take(self, rows: np.ndarray) -> "Experience":
+        """Return the decisions of the given rows, in that order."""
+        decisions = self.decisions.take(rows)
+        slots = ragged_rows(self.decisions.slot_start[rows], decisions.slot_start)
+        obs = Observation(*(array[rows] for array in self.obs))
+        return Experience(obs, decisions, self.chosen[slots])
+
+    @staticmethod
+    def join(parts: "list[Experience]") -> "Experience":
+        """Return all rows of `parts`, one part after the other."""
+        obs, decisions, chosen = zip(*parts)
+        obs = Observation(*map(np.concatenate, zip(*obs)))
+        return Experience(obs, join_decisions(decisions), np.concatenate(chosen))
+
+
+class Batch(NamedTuple):
+    """Transitions to learn from; (B,) float32 arrays beside the experience."""
+
+    experience: Experience
+    logprobs: np.ndarray
+    values: np.ndarray
+    advantages: np.ndarray
+    returns: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "Batch":
+        """Return the transitions of the given rows, in that order."""
+        return Batch(self.experience.take(rows), *(array[rows] for array in self[1:]))
+
+
+class RolloutBuffer:
+    """The learner's transitions. A stream is one learner seat of one game row.
+
+    Column s of the (T, streams) arrays is stream s, filled up to `count[s]`. Its last transition
+    may be open: orders given, but the outcome, up to the power's next decision, still to come.
+    What the network saw is kept in rows in the order of collection; `row` tells whose is whose.
+    """
+
+    def __init__(self, num_steps: int, num_streams: int):
+        self.num_steps, self.num_streams = num_steps, num_streams
+        self._clear()
+
+    def _clear(self) -> None:
+        shape = (self.num_steps, self.num_streams)
+        self.rewards = np.zeros(shape, np.float32)
+        self.values = np.zeros(shape, np.float32)
+        self.next_values = np.zeros(shape, np.float32)
+        self.logprobs = np.zeros(shape, np.float32)
+        self.ends = np.zeros(shape, bool)
+        self.closed = np.zeros(shape, bool)
+        self.row = np.zeros(shape, np.int64)
+        self.count = np.zeros(self.num_streams, np.int64)
+        self.open = np.zeros(self.num_streams, bool)
+        self.num_rows = 0
+        self.collected: list[Experience] = []
+
+    def add(
+        self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Store one new decision for each of `streams`; it closes the stream's open one."""
+        was_open = self.open[streams]
+        self._close(streams[was_open], values[was_open], ends=False)
+        t = self.count[streams]
+        self.values[t, streams] = values
+        self.logprobs[t, streams] = logprobs
+        self.row[t, streams] = self.num_rows + np.arange(len(streams))
+        self.count[streams] += 1
+        self.open[streams] = True
+        self.num_rows += len(streams)
+        self.collected.append(experience)
+
+    def reward(self, rewards: np.ndarray) -> None:
+        """Credit `rewards` (streams,) to the open transitions."""
+        streams = np.flatnonzero(self.open)
+        self.rewards[self.count[streams] - 1, streams] += rewards[streams]
+
+    def finish(self, streams: np.ndarray, final_values: np.ndarray | float = 0.0) -> None:
+        """Close the open transitions of `streams` as the last of their episodes.
+
+        `final_values` is 0 after a terminal end, else the value (streams,) of the final positions.
+        """
+        final_values = np.broadcast_to(np.asarray(final_values, np.float32), streams.shape)
+        was_open = self.open[streams]
+        self._close(streams[was_open], final_values[was_open], ends=True)
+
+    def _close(self, streams: np.ndarray, next_values: np.ndarray, ends: bool) -> None:
+        t = self.count[streams] - 1
+        self.next_values[t, streams] = next_values
+        self.ends[t, streams] = ends
+        self.closed[t, streams] = True
+        self.open[streams] = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a stream holds `num_steps` decisions."""
+        return bool(self.count.max() >= self.num_steps)
+
+    def take_batch(self, gamma: float, gae_lambda: float) -> Batch:
+        """Return all closed transitions and forget them; open ones carry over to the next batch."""
+        advantages = compute_gae(
+            self.rewards, self.values, self.next_values, self.ends, self.closed, gamma, gae_lambda
+        )
+        experience = Experience.join(self.collected)
+        values, advantages = self.values[self.closed], advantages[self.closed]
+        batch = Batch(
+            experience.take(self.row[self.closed]),
+            self.logprobs[self.closed],
+            values,
+            advantages,
+            advantages + values,
+        )
+        streams = np.flatnonzero(self.open)
+        t = self.count[streams] - 1
+        carried = experience.take(self.row[t, streams])
+        rewards, values = self.rewards[t, streams], self.values[t, streams]
+        logprobs = self.logprobs[t, streams]
+        self._clear()
+        if len(streams):
+            self.add(streams, carried, logprobs, values)
+            self.rewards[0, streams] = rewards
+        return batch
+
+    def state_dict(self) -> dict:
+        """Return all of it for a checkpoint."""
+        saved = {name: value for name, value in vars(self).items() if name != "collected"}
+        joined = [Experience.join(self.collected)] if self.collected else []
+        return saved | {"collected": [(tuple(e.obs), tuple(e.decisions), e.chosen) for e in joined]}
+
+    def load_state_dict(self, saved: dict) -> None:
+        """Go on from a `state_dict()`."""
+        vars(self).update(saved)
+        self.collected = [
+            Experience(Observation(*obs), Decisions(*decisions), chosen)
+            for obs, decisions, chosen in saved["collected"]
+        ]
+
+
+def update(
+    args: Args,
+    agent: Agent,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    ent_coef: float,
+    rng: np.random.Generator,
+    clock: Clock,
+) -> dict[str, float]:
+    """Learn from a batch in epochs of minibatches; return `losses/*`, means over minibatches."""
+    device = agent.offsets.device
+    collected = []
+    for _ in range(args.update_epochs):
+        epoch = []
+        for rows in np.array_split(rng.permutation(len(batch.values)), args.num_minibatches):
+            if not len(rows):
+                continue
+            with clock("batching"):
+                minibatch = batch.take(rows)
+            with clock("learning"):
+                newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(
+                    *minibatch.experience
+                )
+                old = (torch.from_numpy(array).to(device) for array in minibatch[1:])
+                loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+                optimizer.step()
+            epoch.append(figures)
+        collected += epoch
+        kl = torch.stack([figures["approx_kl"] for figures in epoch]).mean()
+        if args.target_kl is not None and kl > args.target_kl:
+            break
+    means = {name: torch.stack([f[name] for f in collected]).mean().item() for name in collected[0]}
+    if not all(np.isfinite(value) for value in means.values()):
+        raise TrainingError(f"a loss is not finite ({means}); the last checkpoint is intact")
+    variance = np.var(batch.returns)
+    unexplained = np.var(batch.returns - batch.values)
+    means["explained_variance"] = float(1 - unexplained / variance) if variance > 0 else 0.0
+    return means
+
+
+LEARNER = -1  # in place of a pool member's number
+
+
+@dataclass
+class Member:
+    """One opponent: a frozen copy of the learner, or a scripted bot."""
+
+    number: int
+    frozen_at: int  # learner decisions when it was frozen
+    player: "Agent | Player"
+    games: float = 0.0  # games of the learner against it
+    score: float = 0.0  # its sum of the learner's scores: 1 win, 0.5 draw, 0 loss
+
+
+class OpponentPool:
+    """The opponents: the last `pool_size` frozen copies of the learner, and perhaps bots.
+
+    `members` are the copies that new games draw from, oldest first. A copy that has left the pool
+    lives on in `all` while a game still uses it.
+    """
+
+    def __init__(self, args: Args, agent: Agent):
+        self.args = args
+        self.next_number = 0
+        self.members: list[Member] = []
+        self.bots = [Member(-2 - i, 0, make_bot(name)) for i, name in enumerate(args.pool_bots)]
+        self.all = {bot.number: bot for bot in self.bots}
+        self.recent: deque[float] = deque(maxlen=args.staged_games)
+        self.freeze(agent, 0)
+
+    def freeze(self, agent: Agent, global_step: int) -> None:
+        """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
+        frozen = copy.deepcopy(agent).requires_grad_(False).eval()
+        member = Member(self.next_number, global_step, frozen)
+        self.next_number += 1
+        size = 1 if self.args.pool_schedule == "staged" else self.args.pool_size
+        self.members = [*self.members, member][-size:]
+        self.all[member.number] = member
+        self.recent.clear()
+
+    def is_due(self, global_step: int) -> bool:
+        """Tell whether the learner is to be frozen now."""
+        if self.args.pool_schedule == "staged":
+            passed = len(self.recent) == self.recent.maxlen
+            passed = passed and np.mean(self.recent) >= self.args.staged_threshold
+            interval = self.args.staged_interval
+        else:
+            passed, interval = False, self.args.pool_interval
+        return passed or global_step - self.members[-1].frozen_at >= interval
+
+    def weights(self) -> np.ndarray:
+        """Return the probabilities (members,) with which a seat gets each frozen copy.
+
+        latest: the newest copy has `latest_prob`, the older ones share the rest equally.
+        recency: each copy weighs `recency_decay` times the next newer one.
+        pfsp: weight (1 - the learner's score against it) squared (Vinyals et al. 2019, f_hard).
+        """
+        count = len(self.members)
+        if self.args.pool_sampling == "latest" and count > 1:
+            latest = self.args.latest_prob
+            return np.append(np.full(count - 1, (1 - latest) / (count - 1)), latest)
+        weights = np.ones(count)
+        if self.args.pool_sampling == "recency":
+            weights = self.args.recency_decay ** np.arange(count)[::-1]
+        elif self.args.pool_sampling == "pfsp":
+            scores = [(member.score + 1.0) / (member.games + 2.0) for member in self.members]
+            weights = (1 - np.array(scores)) ** 2 + 1e-3
+        return weights / weights.sum()
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Return member numbers of the given shape."""
+        numbers = np.array([member.number for member in self.members])
+        drawn = rng.choice(numbers, shape, p=self.weights())
+        if self.bots:
+            bots = rng.choice([bot.number for bot in self.bots], shape)
+            drawn = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, drawn)
+        return drawn
+
+    def record(self, seats: np.ndarray, scores: np.ndarray) -> None:
+        """Count finished games: `seats` (games, P) member numbers or LEARNER, `scores` (games,)."""
+        for number in np.unique(seats[seats != LEARNER]):
+            games = (seats == number).any(1)
+            self.all[number].games += float(games.sum())
+            self.all[number].score += float(scores[games].sum())
+        if self.args.pool_schedule == "staged":
+            newest = (seats == self.members[-1].number).any(1)
+            self.recent.extend(scores[newest].tolist())
+
+    def state_dict(self) -> dict:
+        """Return all of it for a checkpoint."""
+        copies = [
+            {
+                "number": member.number,
+                "frozen_at": member.frozen_at,
+                "games": member.games,
+                "score": member.score,
+                "model": member.player.state_dict() if isinstance(member.player, Agent) else None,
+            }
+            for member in self.all.values()
+        ]
+        return {
+            "all": copies,
+            "members": [member.number for member in self.members],
+            "next_number": self.next_number,
+            "recent": list(self.recent),
+        }
+
+    def load_state_dict(self, saved: dict, agent: Agent) -> None:
+        """Go on from a `state_dict()`; `agent` is any agent of the same shape."""
+        bots = {bot.number: bot for bot in self.bots}
+        self.all = {}
+        for entry in saved["all"]:
+            fields, model = dict(entry), entry["model"]
+            del fields["model"]
+            if model is None:
+                bot = bots[fields["number"]]
+                bot.games, bot.score = fields["games"], fields["score"]
+                self.all[bot.number] = bot
+            else:
+                player = copy.deepcopy(agent).requires_grad_(False).eval()
+                player.load_state_dict(model)
+                self.all[fields["number"]] = Member(player=player, **fields)
+        self.members = [self.all[number] for number in saved["members"]]
+        self.next_number = saved["next_number"]
+        self.recent.clear()
+        self.recent.extend(saved["recent"])
+
+    def forget_unused(self, seats: np.ndarray) -> None:
+        """Drop copies that are neither in the pool nor in a game; `seats` holds all in use."""
+        used = set(np.unique(seats).tolist()) | {m.number for m in self.members + self.bots}
+        self.all = {number: member for number, member in self.all.items() if number in used}
+
+
+class SelfPlay:
+    """The running games and who sits where.
+
+    `seats` (E, P) holds LEARNER or a pool member's number, fixed until the game ends;
+    `learner_power` (E, learner seats) the powers of the learner's streams.
+    """
+
+    def __init__(self, args: Args, game_map: Map, pool: OpponentPool, rng: np.random.Generator):
+        self.args, self.pool, self.rng = args, pool, rng
+        self.games = VectorGame(
+            game_map,
+            args.num_envs,
+            seed=args.seed,
+            max_years=args.max_years,
+            threads=args.threads,
+            auto_reset=False,
+        )
+        self.reward = make_reward_mix(args.reward_mix or args.reward)
+        powers = self.games.num_powers
+        self.seats = np.full((args.num_envs, powers), LEARNER)
+        self.learner_power = np.zeros((args.num_envs, args.learner_seats), np.int64)
+        self.stream = np.full((args.num_envs, powers), NONE)
+        self.statistics: list[dict] = []
+        self.assign_seats(np.arange(args.num_envs))
+
+    def assign_seats(self, rows: np.ndarray) -> None:
+        """Seat learner and opponents in new games: uniformly random powers for the learner."""
+        shape = (len(rows), self.games.num_powers)
+        learners = self.rng.random(shape).argsort(1)[:, : self.args.learner_seats]
+        game = np.arange(len(rows))[:, None]
+        seats = self.pool.draw(self.rng, shape)
+        seats[game, learners] = LEARNER
+        self.seats[rows] = seats
+        self.learner_power[rows] = learners
+        stream = np.full(shape, NONE)
+        stream[game, learners] = rows[:, None] * self.args.learner_seats + np.arange(
+            self.args.learner_seats
+        )
+        self.stream[rows] = stream
+        self.pool.forget_unused(self.seats)
+
+    def step(
+        self, agent: Agent, buffer: RolloutBuffer, progress: float, clock: Clock
+    ) -> dict[str, int]:
+        """Play one phase of every game; return by how much each counter rises.
+
+        `progress` (0..1) is the share of the training done, by which the reward mix may anneal.
+        """
+        games = self.games
+        with clock("games"):
+            decisions = games.decisions()
+            player = self.seats[decisions.game, decisions.power]
+            orders = games.new_orders()
+            mine = decisions.take(player == LEARNER)
+            obs = games.observe(mine)
+        if len(mine):
+            with clock("inference"):
+                chosen, logprobs, values = agent.act(obs, mine)
+            with clock("batching"):
+                streams = self.stream[mine.game, mine.power]
+                buffer.add(streams, Experience(obs, mine, chosen), logprobs, values)
+            with clock("games"):
+                games.write_orders(orders, mine, order_numbers(mine, chosen))
+        for number in np.unique(player[player != LEARNER]):
+            opponent = self.pool.all[number].player
+            with clock("games"):
+                theirs = decisions.take(player == number)
+                if not isinstance(opponent, Agent):
+                    opponent.act(games, theirs, orders)
+                    continue
+                obs = games.observe(theirs)
+            with clock("inference"):
+                chosen, _, _ = opponent.act(obs, theirs)
+            with clock("games"):
+                games.write_orders(orders, theirs, order_numbers(theirs, chosen))
+        with clock("games"):
+            result = games.step(orders)
+        with clock("batching"):
+            self._credit(agent, buffer, result, progress)
+        with clock("games"):
+            finished = self._restart(result)
+        return {
+            "global_step": len(mine),
+            "order_steps": len(mine.slot_province),
+            "env_steps": games.num_games,
+            "games": finished,
+        }
+
+    def _credit(
+        self, agent: Agent, buffer: RolloutBuffer, result: StepResult, progress: float
+    ) -> None:
+        """Give the learner's streams their rewards and close those whose power's game is over."""
+        row = np.arange(self.games.num_games)[:, None]
+        truncates = self.args.year_limit == "truncate"
+        victory = self.games.board.victory_centers
+        rewards = self.reward(reward_input(result, victory, not truncates), progress)
+        buffer.reward(rewards[row, self.learner_power].ravel())
+        eliminated = result.eliminated[row, self.learner_power]
+        buffer.finish(np.flatnonzero(eliminated))
+        over = (result.ended != RUNNING)[:, None] & ~eliminated
+        if truncates:
+            cut = over & (result.ended == YEAR_LIMIT)[:, None]
+            buffer.finish(np.flatnonzero(cut), self._values(agent, *np.nonzero(cut)))
+            over &= ~cut
+        buffer.finish(np.flatnonzero(over))
+
+    def _values(self, agent: Agent, rows: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        """Return the value (n,) of the current positions for the learner's seats given."""
+        if not len(rows):
+            return np.zeros(0, np.float32)
+        obs = self.games.observe_powers(rows, self.learner_power[rows, seats])
+        with torch.no_grad():
+            return agent.get_value(obs).float().cpu().numpy()
+
+    def close_all(self, agent: Agent, buffer: RolloutBuffer) -> None:
+        """Close what is open at the end of the run with the value of the current positions."""
+        streams = np.flatnonzero(buffer.open)
+        values = self._values(agent, *np.divmod(streams, self.args.learner_seats))
+        buffer.finish(streams, values)
+
+    def _restart(self, result: StepResult) -> int:
+        """Start new games where they are over for the learner; return how many those are."""
+        row = np.arange(self.games.num_games)[:, None]
+        alive = result.alive[row, self.learner_power]
+        over = result.ended != RUNNING
+        if not self.args.finish_games:
+            over |= ~alive.any(1)
+        rows = np.flatnonzero(over)
+        if not len(rows):
+            return 0
+        centers, learners = result.centers[rows], self.learner_power[rows]
+        own = np.take_along_axis(centers, learners, 1).max(1)
+        others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
+        solo = np.take_along_axis(self.seats[rows], result.winner[rows, None].clip(0), 1)[:, 0]
+        won_solo = (result.winner[rows] != NONE) & (solo == LEARNER)
+        at_limit = result.ended[rows] == YEAR_LIMIT
+        win = won_solo | (at_limit & (own > others))
+        draw = at_limit & alive[rows].any(1)
+        age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
+        self.statistics.append(
+            {
+                "games": len(rows),
+                "win": int(win.sum()),
+                "solo": int(won_solo.sum()),
+                "draw": int(draw.sum()),
+                "loss": int(len(rows) - won_solo.sum() - draw.sum()),
+                "centers": float(own.sum()),
+                "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
+                "frozen_at": float(np.sum(age)),
+                "opponents": len(age),
+            }
+        )
+        self.pool.record(self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0)))
+        self.games.reset(rows)
+        self.assign_seats(rows)
+        return len(rows)
+
+    def state_dict(self) -> dict:
+        """Return all of it for a checkpoint."""
+        return {
+            "games": self.games.snapshot(),
+            "seats": self.seats,
+            "learner_power": self.learner_power,
+            "stream": self.stream,
+            "statistics": self.statistics,
+        }
+
+    def load_state_dict(self, saved: dict) -> None:
+        """Go on from a `state_dict()`."""
+        self.games.restore(saved["games"])
+        self.seats, self.learner_power = saved["seats"], saved["learner_power"]
+        self.stream, self.statistics = saved["stream"], saved["statistics"]
+
+    def take_statistics(self, global_step: int) -> dict[str, float]:
+        """Return `selfplay/*` means over the games finished since the last call."""
+        if not self.statistics:
+            return {}
+        sums = {name: sum(s[name] for s in self.statistics) for name in self.statistics[0]}
+        self.statistics = []
+        games = sums.pop("games")
+        ages = global_step - sums.pop("frozen_at") / max(1, sums["opponents"])
+        means = {name: sums[name] / games for name in sums if name != "opponents"}
+        return {"games": games, "opponent_age": ages} | means
+
+
+def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
+    """Return the order numbers (S,) of the positions `chosen` in the slots' lists."""
+    return decisions.order[decisions.order_start[:-1] + chosen]
+
+
+class PolicyPlayer:
+    """A policy as a player of matches. It samples from its own generator."""
+
+    def __init__(self, agent: Agent, name: str, seed: int = 0, greedy: bool = False):
+        self.agent, self.name, self.greedy = agent, name, greedy
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
+        """Write the orders of `decisions` into `orders` (E, V)."""
+        if games.vocabulary.hash != self.agent.vocabulary_hash:
+            raise CheckpointError(
+                f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
+            )
+        obs = games.observe(decisions)
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+
+
+def load_policy_player(
+    path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
+) -> PolicyPlayer:
+    """Return the policy of a checkpoint as a player; CheckpointError if it cannot be played."""
+    saved = load_checkpoint(path)
+    agent = load_agent(saved, path).to(device).eval()
+    return PolicyPlayer(agent, str(path), seed, greedy)
+
+
+def evaluate(
+    args: Args, agent: Agent, game_map: Map, global_step: int
+) -> tuple[dict[str, dict], list[dict]]:
+    """Play the current policy against each bot, all seats equally often; never trained on.
+
+    Returns the evaluation of each bot (see arena.evaluate), and sample games.
+    """
+    results, samples = {}, []
+    for number, bot in enumerate(args.eval_bots):
+        seed = int(np.random.SeedSequence([args.seed, global_step, number]).generate_state(1)[0])
+        results[bot], games = evaluate_player(
+            game_map,
+            PolicyPlayer(agent, "learner", seed),
+            make_bot(bot),
+            num_games=args.eval_games,
+            seed=seed,
+            max_years=args.max_years,
+            year_limit=args.year_limit,
+            threads=args.threads,
+            samples=args.save_games,
+        )
+        samples += games
+    return results, samples
+
+
+CHECKPOINT_FORMAT = 1
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be read or does not fit; the message is one sentence."""
+
+
+class TrainingError(RuntimeError):
+    """Training cannot go on; the message is one sentence."""
+
+
+def script_sha256() -> str:
+    """Return the sha256 of this file, by which a checkpoint knows the script that made it."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
+def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
+    """Return what is needed to play the policy."""
+    return {
+        "format": CHECKPOINT_FORMAT,
+        "script_name": Path(__file__).name,
+        "script_sha256": script_sha256(),
+        "map_name": game_map.name,
+        "map_facts": game_map.facts,
+        "vocabulary_hash": agent.vocabulary_hash,
+        "observation_version": OBSERVATION_VERSION,
+        "args": asdict(args),
+        "global_step": global_step,
+        "model": agent.state_dict(),
+    }
+
+
+def checkpoint_header(path: str | Path) -> dict:
+    """Return what a checkpoint says of itself, without its weights."""
+    saved = load_checkpoint(path)
+    names = ("script_name", "script_sha256", "map_name", "vocabulary_hash", "global_step", "args")
+    return {name: saved[name] for name in names}
+
+
+def load_checkpoint(path: str | Path) -> dict:
+    """Return a checkpoint's dictionary; CheckpointError if the file is not a sound checkpoint.
+
+    Only tensors and plain values are read: a checkpoint cannot run code.
+    """
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: there is no such checkpoint") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except Exception:  # torch.load raises nearly anything on a damaged or hostile file
+        raise CheckpointError(f"{path}: damaged, or not a checkpoint of this project") from None
+    if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
+        raise CheckpointError(f"{path}: not a checkpoint of this project (format 1)")
+    return saved
+
+
+def load_agent(saved: dict, path: str | Path) -> Agent:
+    """Return the agent of a checkpoint; CheckpointError if it does not fit this script."""
+    try:
+        if saved["observation_version"] != OBSERVATION_VERSION:
+            raise CheckpointError(
+                f"{path}: made for observations of version {saved['observation_version']}, "
+                f"this is version {OBSERVATION_VERSION}"
+            )
+        game_map = Map(saved["map_facts"], saved["map_name"])
+        agent = make_agent(Args(**saved["args"]), game_map)
+        if agent.vocabulary_hash != saved["vocabulary_hash"]:
+            raise CheckpointError(f"{path}: made for another order vocabulary of {game_map.name}")
+        agent.load_state_dict(saved["model"])
+    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise CheckpointError(
+            f"{path}: does not fit {Path(__file__).name} ({type(error).__name__}: {reason:.80})"
+        ) from None
+    return agent
+
+
+def make_agent(args: Args, game_map: Map) -> Agent:
+    """Return a new agent with the network settings of `args`."""
+    return Agent(game_map, args.hidden, args.num_layers, args.autoregressive)
+
+
+def plain(value: Any) -> Any:
+    """Return `value` with arrays as tensors and numpy numbers as Python ones, for torch.save."""
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return (
+            type(value)(plain(item) for item in value)
+            if type(value) in (list, tuple)
+            else (tuple(plain(item) for item in value))
+        )
+    return value
+
+
+def arrays(value: Any) -> Any:
+    """Undo `plain`: tensors become arrays."""
+    if isinstance(value, torch.Tensor):
+        return value.numpy()
+    if isinstance(value, dict):
+        return {key: arrays(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(arrays(item) for item in value)
+    return value
+
+
+class Records:
+    """The run folder, TensorBoard, W&B and the status line: everything that only watches."""
+
+    def __init__(self, args: Args, folder: RunFolder, wandb_id: str | None = None):
+        self.args, self.folder, self.wandb_id = args, folder, wandb_id
+        self.wandb = None
+        if args.track:
+            self.wandb = _start_wandb(args, folder, wandb_id)
+            self.wandb_id = self.wandb.id
+        self.writer = SummaryWriter(str(folder.path))
+        self.progress = Progress(args.total_timesteps)
+        self.shown: dict[str, str] = {}
+
+    def scalars(self, figures: dict[str, float], global_step: int) -> None:
+        """Log figures to TensorBoard (and so to W&B) and metrics.jsonl."""
+        for name, value in figures.items():
+            self.writer.add_scalar(name, value, global_step)
+        self.folder.log(global_step, figures)
+
+    def save(self, run: "Run") -> None:
+        """Write a checkpoint, atomically."""
+        self.writer.flush()
+        saved = run.state_dict() | {"wandb_id": self.wandb_id, "files": self.folder.sizes()}
+        content = io.BytesIO()
+        torch.save(saved, content)
+        self.folder.save_checkpoint(run.global_step, content.getvalue())
+
+    def close(self) -> None:
+        self.writer.close()
+        self.progress.close()
+        if self.wandb is not None:
+            self.wandb.finish()
+
+
+def _start_wandb(args: Args, folder: RunFolder, wandb_id: str | None):
+    """Start a W&B run that follows the TensorBoard events; TrainingError if it cannot."""
+    import wandb  # only with --track: its import takes seconds
+
+    try:
+        return wandb.init(
+            project=args.wandb_project_name,
+            entity=args.wandb_entity,
+            name=folder.path.name,
+            id=wandb_id,
+            resume="allow" if wandb_id else None,
+            mode=args.wandb_mode,
+            dir=str(folder.path),
+            config=asdict(args),
+            sync_tensorboard=True,
+        )
+    except wandb.errors.Error as error:
+        raise TrainingError(
+            f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`, "
+            "or use --wandb-mode offline"
+        ) from None
+
+
+class Run:
+    """Everything that changes while training goes on.
+
+    `rng` draws seats, opponents and minibatches; torch's own generator samples orders.
+    """
+
+    def __init__(self, args: Args, game_map: Map, device: torch.device):
+        self.args, self.game_map = args, game_map
+        torch.manual_seed(args.seed)
+        self.rng = np.random.default_rng(args.seed)
+        self.agent = make_agent(args, game_map).to(device)
+        self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
+        self.pool = OpponentPool(args, self.agent)
+        self.self_play = SelfPlay(args, game_map, self.pool, self.rng)
+        self.buffer = RolloutBuffer(args.num_steps, args.num_envs * args.learner_seats)
+        self.counters = dict.fromkeys(
+            ("global_step", "order_steps", "env_steps", "games", "updates"), 0
+        )
+        self.next_eval, self.next_save = args.eval_interval, args.save_interval
+        self.seconds = 0.0  # spent by earlier processes of this run
+        self.evaluations: dict[str, dict] = {}  # bot -> its last evaluation
+
+    @property
+    def global_step(self) -> int:
+        """Learner decisions made so far."""
+        return self.counters["global_step"]
+
+    @property
+    def done(self) -> float:
+        """The share of the training done, 0..1."""
+        return min(1.0, self.global_step / self.args.total_timesteps)
+
+    def state_dict(self) -> dict:
+        """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
+        policy = policy_dict(self.args, self.agent, self.game_map, self.global_step)
+        return policy | {
+            "optimizer": self.optimizer.state_dict(),
+            "pool": self.pool.state_dict(),
+            "self_play": plain(self.self_play.state_dict()),
+            "buffer": plain(self.buffer.state_dict()),
+            "numpy_generator": self.rng.bit_generator.state,
+            "torch_generator": torch.get_rng_state(),
+            "counters": dict(self.counters),
+            "next": (self.next_eval, self.next_save),
+            "seconds": self.seconds,
+            "evaluations": self.evaluations,
+        }
+
+    def load_state_dict(self, saved: dict) -> None:
+        """Continue exactly from a `state_dict()`."""
+        self.agent.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.pool.load_state_dict(saved["pool"], self.agent)
+        self.self_play.load_state_dict(arrays(saved["self_play"]))
+        self.buffer.load_state_dict(arrays(saved["buffer"]))
+        self.rng.bit_generator.state = saved["numpy_generator"]
+        torch.set_rng_state(saved["torch_generator"])
+        self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
+        self.next_eval, self.next_save = saved["next"]
+        self.evaluations = saved["evaluations"]
+
+
+def learn(run: Run, records: Records, clock: Clock) -> None:
+    """Update the agent on everything collected, and log it."""
+    args = run.args
+    if args.anneal_lr:
+        run.optimizer.param_groups[0]["lr"] = (1.0 - run.done) * args.learning_rate
+    ent_coef = args.ent_coef * (1.0 - run.done) if args.anneal_ent else args.ent_coef
+    with clock("batching"):
+        batch = run.buffer.take_batch(args.gamma, args.gae_lambda)
+    if not len(batch.values):
+        return
+    losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock)
+    run.counters["updates"] += 1
+    played = run.self_play.take_statistics(run.global_step)
+    seconds = run.seconds + clock.since_lap
+    figures = {f"losses/{name}": value for name, value in losses.items()}
+    figures |= {f"selfplay/{name}": value for name, value in played.items()}
+    figures |= {f"charts/{name}": run.counters[name] for name in run.counters}
+    figures |= {
+        "charts/SPS": run.global_step / seconds,
+        "charts/learning_rate": run.optimizer.param_groups[0]["lr"],
+        "charts/batch_size": len(batch.values),
+        "league/pool_size": len(run.pool.members),
+    }
+    figures |= {f"timing/{name}": value for name, value in clock.figures().items()}
+    records.scalars(figures, run.global_step)
+    records.show(run, losses, played, seconds)
+
+
+def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
+    """Evaluate the agent, and log the figures and a few sample games."""
+    with clock("evaluation"):
+        run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
+    figures = {
+        f"eval/{bot}/{name}": figure["value"]
+        for bot, result in run.evaluations.items()
+        for name, figure in result["overall"].items()
+    }
+    records.scalars(figures, run.global_step)
+    records.folder.save_games(f"{run.global_step:012d}", samples)
+
+
+def save(run: Run, records: Records, clock: Clock) -> None:
+    """Write a checkpoint from which the run can go on exactly."""
+    with clock("saving"):
+        run.seconds += clock.lap()
+        records.save(run)
+
+
+def train(run: Run, records: Records, clock: Clock) -> bool:
+    """Play, update, evaluate and save until all decisions are made; False if asked to stop."""
+    args = run.args
+    with StopSignals() as stop:
+        while run.global_step < args.total_timesteps:
+            played = run.self_play.step(run.agent, run.buffer, run.done, clock)
+            for name, count in played.items():
+                run.counters[name] += count
+            if run.pool.is_due(run.global_step):
+                run.pool.freeze(run.agent, run.global_step)
+            if run.buffer.is_full:
+                learn(run, records, clock)
+            if run.global_step >= run.next_eval:
+                run.next_eval += args.eval_interval
+                evaluate_and_record(run, records, clock)
+            if run.global_step >= run.next_save or stop.received:
+                while run.next_save <= run.global_step:
+                    run.next_save += args.save_interval
+                save(run, records, clock)
+            if stop.received:
+                return False
+        run.self_play.close_all(run.agent, run.buffer)
+        learn(run, records, clock)
+        evaluate_and_record(run, records, clock)
+        save(run, records, clock)
+    return True
+
+
+def check_args(args: Args, given: frozenset[str], game_map: Map) -> None:
+    """Raise SettingsError for values out of range and flags that contradict each other."""
+    positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
+    positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
+    shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
+    others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
+    check_ranges(args, positive + " save_interval", 1)
+    check_ranges(args, shares, 0.0, 1.0)
+    check_ranges(args, others + " num_layers save_games", 0)
+    check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
+    check_ranges(args, "learner_seats", 1, len(game_map.powers))
+    needs = {  # flag -> (whether it has any effect, what it needs)
+        "reward": (not args.reward_mix, "no --reward-mix beside it"),
+        "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
+        "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
+        "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
+        "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
+        "pool_size": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
+        "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "wandb_mode": (args.track, "--track"),
+        "wandb_entity": (args.track, "--track"),
+        "wandb_project_name": (args.track, "--track"),
+    }
+    for name in sorted(given & needs.keys()):
+        works, needed = needs[name]
+        if not works:
+            raise SettingsError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
+    if args.year_limit == "truncate" and args.max_years == 0:
+        raise SettingsError("--year-limit truncate needs a year limit, but --max-years is 0")
+    try:
+        make_reward_mix(args.reward_mix or args.reward)
+        for bot in (*args.pool_bots, *args.eval_bots):
+            make_bot(bot)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+
+
+def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
+    """Start a run in a new folder."""
+    args = settings.args
+    game_map = load_map(args.map)
+    check_args(args, settings.given, game_map)
+    folder = RunFolder.create(
+        args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
+    )
+    records = Records(args, folder)
+    return Run(args, game_map, device), records
+
+
+def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
+    """Go on with the run in the folder --resume."""
+    other = settings.given - {"resume", "total_timesteps", "track", "cuda"}
+    if other:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
+        raise SettingsError(
+            f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
+        )
+    folder = RunFolder.open(settings.args.resume)
+    saved = load_checkpoint(folder.checkpoint)
+    load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
+    args = args_from_dictionary(Args, saved["args"], f"the settings in {folder.checkpoint}")
+    args = replace(args, **{name: getattr(settings.args, name) for name in settings.given})
+    game_map = Map(saved["map_facts"], saved["map_name"])
+    run = Run(args, game_map, device)
+    try:
+        run.load_state_dict(saved)
+        folder.cut_back(saved["files"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(
+            f"{folder.checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
+        ) from None
+    if saved["script_sha256"] != script_sha256():
+        print(f"note: {Path(__file__).name} has changed since this run began")
+    return run, Records(args, folder, saved["wandb_id"])
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train as the command line says; return the exit status."""
+    try:
+        settings = parse_args(Args, sys.argv[1:] if argv is None else argv, CONFIGS)
+        device = torch.device("cpu")
+        if settings.args.cuda:
+            if torch.cuda.is_available():
+                device = torch.device("cuda")
+            else:
+                print("no GPU was found: training on the CPU")
+        torch.set_num_threads(settings.args.threads)
+        if not kernels_are_cached():
+            print(
+                "compiling the game's kernels for this machine; this happens once ...", flush=True
+            )
+        clock = Clock(network=("inference", "learning"))
+        run, records = (resumed_run if settings.args.resume else new_run)(settings, device)
+        try:
+            finished = train(run, records, clock)
+        finally:
+            records.close(run)
+        if not finished:
+            print(f"stopped; go on with --resume {records.folder.path}")
+        return 0
+    except (MapError, SettingsError, RunFolderError, CheckpointError, TrainingError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
