@@ -32,12 +32,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from diplomacy_engine.arena import evaluate_player
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine._jit import kernels_are_cached
+from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import (
@@ -1136,7 +1136,7 @@ def evaluate(
             make_bot(bot),
             num_games=args.eval_games,
             seed=seed,
-            max_years=args.max_years,
+            max_years=args.max_years or None,  # an evaluation needs some limit
             year_limit=args.year_limit,
             threads=args.threads,
             samples=args.save_games,
@@ -1259,15 +1259,14 @@ def arrays(value: Any) -> Any:
 class Records:
     """The run folder, TensorBoard, W&B and the status line: everything that only watches."""
 
-    def __init__(self, args: Args, folder: RunFolder, wandb_id: str | None = None):
+    def __init__(self, args: Args, folder: RunFolder, start: int = 0, wandb_id: str | None = None):
         self.args, self.folder, self.wandb_id = args, folder, wandb_id
         self.wandb = None
         if args.track:
             self.wandb = _start_wandb(args, folder, wandb_id)
             self.wandb_id = self.wandb.id
         self.writer = SummaryWriter(str(folder.path))
-        self.progress = Progress(args.total_timesteps)
-        self.shown: dict[str, str] = {}
+        self.progress = Progress(args.total_timesteps, start)
 
     def scalars(self, figures: dict[str, float], global_step: int) -> None:
         """Log figures to TensorBoard (and so to W&B) and metrics.jsonl."""
@@ -1283,9 +1282,36 @@ class Records:
         torch.save(saved, content)
         self.folder.save_checkpoint(run.global_step, content.getvalue())
 
-    def close(self) -> None:
+    def show(self, run: "Run", entropy: float, played: dict[str, float]) -> None:
+        """Bring the status line up to date."""
+        figures = {
+            f"win_{bot}": result["overall"]["win"]["value"]
+            for bot, result in run.evaluations.items()
+        }
+        if played:
+            figures |= {"win_pool": played["win"], "draw_share": played["draw"]}
+        self.progress.update(
+            run.global_step, **figures, entropy=entropy, pool=len(run.pool.members)
+        )
+
+    def close(self, run: "Run") -> None:
+        """End all records; print the summary."""
         self.writer.close()
-        self.progress.close()
+        summary: dict[str, object] = {
+            "run folder": str(self.folder.path),
+            "decisions": run.global_step,
+            "env steps": run.counters["env_steps"],
+            "games": run.counters["games"],
+            "updates": run.counters["updates"],
+            "minutes": run.seconds / 60,
+        }
+        for bot, result in run.evaluations.items():
+            for name in ("win", "solo", "draw", "loss"):
+                figure = result["overall"][name]
+                summary[f"{name} against {bot}"] = (
+                    f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"
+                )
+        self.progress.close(summary, title=self.folder.path.name)
         if self.wandb is not None:
             self.wandb.finish()
 
@@ -1400,7 +1426,7 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
     }
     figures |= {f"timing/{name}": value for name, value in clock.figures().items()}
     records.scalars(figures, run.global_step)
-    records.show(run, losses, played, seconds)
+    records.show(run, losses["entropy"], played)
 
 
 def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
@@ -1513,7 +1539,8 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
     folder = RunFolder.open(settings.args.resume)
     saved = load_checkpoint(folder.checkpoint)
     load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
-    args = args_from_dictionary(Args, saved["args"], f"the settings in {folder.checkpoint}")
+    # From args.json, not the checkpoint: --reward module:function names code to run.
+    args = args_from_dictionary(Args, folder.load_args(), str(folder.path / "args.json"))
     args = replace(args, **{name: getattr(settings.args, name) for name in settings.given})
     game_map = Map(saved["map_facts"], saved["map_name"])
     run = Run(args, game_map, device)
@@ -1526,7 +1553,7 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
         ) from None
     if saved["script_sha256"] != script_sha256():
         print(f"note: {Path(__file__).name} has changed since this run began")
-    return run, Records(args, folder, saved["wandb_id"])
+    return run, Records(args, folder, run.global_step, saved["wandb_id"])
 
 
 def main(argv: list[str] | None = None) -> int:
