@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import jit, jit_allocating
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement, movement_scratch
 from .adjudicator.retreats import adjudicate_retreats
@@ -116,7 +116,7 @@ class StepResult(NamedTuple):
     year: np.ndarray  # (E,) int16, calendar year of the phase played
 
 
-@jit
+@jit_allocating
 def ragged_rows(starts, ends):
     """Return the indices starts[i], starts[i] + 1, ... of every row i, one row after the other.
 

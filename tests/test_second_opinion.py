@@ -13,6 +13,17 @@ import pytest
 from reference_adjudicator import ReferenceMap, adjudicate_movement
 
 import diplomacy_engine.adjudicator as engine
+from diplomacy_engine.adjudicator.decisions import (
+    ANSWER,
+    ARRIVES,
+    BY_CONVOY,
+    FIRST_CONVOYER,
+    MAYBE,
+    ROLE,
+    STOPPED,
+    SUPPORTS,
+)
+from diplomacy_engine.adjudicator.paradoxes import CORE, SOLUTION, count_solutions
 from diplomacy_engine.constants import (
     ARMY,
     COAST,
@@ -365,6 +376,32 @@ def test_movement_of_armies_agrees_with_the_reference(name: str):
     table = Table(name)
     for seed in range(100):
         check(table, seed)
+
+
+def test_the_search_for_solutions_finds_what_was_decided(standard: Table):
+    """Open every decision again: where the rules leave one answer only, it is the one taken."""
+    searched = np.zeros(3, int)
+    for seed in range(150):
+        compare(standard, set_up(standard, seed))
+        facts, scratch = standard.scratch.facts, standard.scratch
+        units = np.flatnonzero(facts[:, ROLE] >= SUPPORTS)
+        armies = np.flatnonzero((facts[:, BY_CONVOY] == 1) & (facts[:, FIRST_CONVOYER] != NONE))
+        core = np.concatenate([units, len(facts) + armies])
+        taken = np.concatenate([facts[units, ANSWER], facts[armies, ARRIVES]])
+        facts[units, ANSWER] = MAYBE
+        facts[armies, ARRIVES] = MAYBE
+        scratch.lists[CORE, : len(core)] = core
+        places = standard.board.province_location
+        found = count_solutions(
+            standard.board.reach, places, facts, scratch.queue, scratch.lists, len(core)
+        )
+        searched[found] += 1
+        assert (facts[units, ANSWER] == MAYBE).all() and (facts[armies, ARRIVES] == MAYBE).all()
+        if found == 0:
+            assert (facts[:, STOPPED] == 1).any(), seed
+        if found == 1:
+            assert scratch.lists[SOLUTION, : len(core)].tolist() == taken.tolist(), seed
+    assert (searched > 0).all()
 
 
 @pytest.mark.slow
