@@ -1,9 +1,12 @@
 """The rules of the three phase kinds, one short case each, straight on the kernels.
 
-A movement case is a list of lines `POWER ORDER | words`: the result words of constants.py, none if
-the order succeeds, and after `dislodged` the places the unit may retreat to. Where everything
-stands afterwards follows from that and is checked as well.
+`movement_cases.txt` holds a paragraph for each movement case: a title with the map's name, and
+lines `POWER ORDER | words`: the result words of constants.py, none if the order succeeds, and after
+`dislodged` the places the unit may retreat to. Where everything stands afterwards follows from
+that and is checked as well.
 """
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,8 @@ from diplomacy_engine.constants import NONE, RESULT_WORDS, UNIT_LETTERS
 from diplomacy_engine.map import load_map
 from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.state import allocate_state
+
+CASES = Path(__file__).parent / "movement_cases.txt"
 
 
 class Table:
@@ -114,357 +119,22 @@ def play(table: Table, lines: list[str]) -> None:
     assert table.units() == sorted(after)
 
 
-ARMY_CASES = {
-    "a lone move succeeds": ("small", ["ENGLAND A LON - PAR"]),
-    "equal moves bounce": (
-        "small",
-        ["ENGLAND A LON - PAR | bounce", "RUSSIA A ROM - PAR | bounce"],
-    ),
-    "own moves bounce as well": (
-        "small",
-        ["RUSSIA A LON - PAR | bounce", "RUSSIA A ROM - PAR | bounce"],
-    ),
-    "two units do not swap": (
-        "small",
-        ["ENGLAND A LON - PAR | bounce", "RUSSIA A PAR - LON | bounce"],
-    ),
-    "a chain moves on": (
-        "small",
-        ["ENGLAND A LON - POR", "RUSSIA A PAR - LON", "ENGLAND A ROM - PAR"],
-    ),
-    "a chain is stopped by its first unit": (
-        "small",
-        [
-            "ENGLAND A LON - POR | bounce",
-            "RUSSIA A PAR - LON | bounce",
-            "ENGLAND A ROM - PAR | bounce",
-            "RUSSIA A POR H",
-        ],
-    ),
-    "three units rotate": (
-        "small",
-        ["ENGLAND A ANK - BUL", "RUSSIA A BUL - GRE", "ENGLAND A GRE - ANK"],
-    ),
-    "five units rotate": (
-        "three",
-        [
-            "ENGLAND A BUD - RUM",
-            "ENGLAND A RUM - SER",
-            "ITALY A SER - TRI",
-            "RUSSIA A TRI - VIE",
-            "RUSSIA A VIE - BUD",
-        ],
-    ),
-    "a rotation is stopped by a bounce": (
-        "small",
-        [
-            "ENGLAND A ANK - BUL | bounce",
-            "RUSSIA A BUL - GRE | bounce",
-            "ENGLAND A GRE - ANK | bounce",
-            "RUSSIA A UKR - ANK | bounce",
-        ],
-    ),
-    "a rotation goes on past a weaker rival": (
-        "three",
-        [
-            "ENGLAND A SER - TRI",
-            "RUSSIA A TRI - BUD",
-            "ENGLAND A BUD - SER",
-            "RUSSIA A VIE S A TRI - BUD",
-            "ITALY A GAL - BUD | bounce",
-        ],
-    ),
-    "a supported attack dislodges": (
-        "small",
-        [
-            "ENGLAND A LON - PAR",
-            "ENGLAND A HOL S A LON - PAR",
-            "RUSSIA A PAR H | dislodged: ROM SPA",
-        ],
-    ),
-    "a unit without an order holds": (
-        "small",
-        ["ENGLAND A LON - PAR | bounce", "RUSSIA A PAR"],
-    ),
-    "a hold support saves": (
-        "small",
-        [
-            "ENGLAND A LON - PAR | bounce",
-            "ENGLAND A HOL S A LON - PAR",
-            "RUSSIA A PAR H",
-            "RUSSIA A SPA S A PAR",
-        ],
-    ),
-    "a hold support for a unit that moves is void": (
-        "small",
-        [
-            "RUSSIA A PAR - ROM | bounce",
-            "RUSSIA A SPA S A PAR | void",
-            "ENGLAND A ROM H",
-        ],
-    ),
-    "a support for another move is void": (
-        "small",
-        ["ENGLAND A LON - WAL", "ENGLAND A HOL S A LON - PAR | void", "RUSSIA A PAR H"],
-    ),
-    "an attack from elsewhere cuts support": (
-        "small",
-        [
-            "ENGLAND A LON - PAR | bounce",
-            "ENGLAND A HOL S A LON - PAR | cut",
-            "RUSSIA A PAR H",
-            "RUSSIA A MUN - HOL | bounce",
-        ],
-    ),
-    "an own attack does not cut support": (
-        "small",
-        [
-            "ENGLAND A LON - PAR",
-            "ENGLAND A HOL S A LON - PAR",
-            "RUSSIA A PAR H | dislodged: ROM SPA",
-            "ENGLAND A MUN - HOL | bounce",
-        ],
-    ),
-    "an attack from the province attacked does not cut support": (
-        "small",
-        [
-            "ENGLAND A LON - PAR",
-            "ENGLAND A HOL S A LON - PAR",
-            "RUSSIA A PAR - HOL | bounce, dislodged: ROM SPA",
-        ],
-    ),
-    "a dislodged supporter gives no support": (
-        "small",
-        [
-            "ENGLAND A LON - PAR | bounce",
-            "ENGLAND A HOL S A LON - PAR | cut, dislodged, disband",
-            "RUSSIA A PAR - HOL",
-            "RUSSIA A MUN S A PAR - HOL",
-            "RUSSIA A SPA - PAR | bounce",
-        ],
-    ),
-    "no power dislodges its own unit": (
-        "small",
-        [
-            "ENGLAND A LON - PAR | bounce",
-            "ENGLAND A HOL S A LON - PAR | void",
-            "ENGLAND A PAR H",
-        ],
-    ),
-    "nor one that comes back": (
-        "small",
-        [
-            "ENGLAND A LON - PAR | bounce",
-            "ENGLAND A HOL S A LON - PAR | void",
-            "ENGLAND A PAR - SPA | bounce",
-            "RUSSIA A ROM - SPA | bounce",
-        ],
-    ),
-    "no power helps to dislodge its own unit": (
-        "small",
-        [
-            "RUSSIA A LON - PAR | bounce",
-            "ENGLAND A HOL S A LON - PAR | void",
-            "ENGLAND A PAR H",
-        ],
-    ),
-    "a strong attack needs no help from the owner": (
-        "small",
-        [
-            "RUSSIA A LON - PAR",
-            "ENGLAND A HOL S A LON - PAR | void",
-            "RUSSIA A ROM S A LON - PAR",
-            "ENGLAND A PAR H | dislodged: SPA",
-        ],
-    ),
-    "such help still holds off a rival": (
-        "three",
-        [
-            "ENGLAND A BUD - RUM | bounce",
-            "ENGLAND A TRI S A VIE - BUD",
-            "ITALY A VIE - BUD | bounce",
-            "RUSSIA A GAL - BUD | bounce",
-            "RUSSIA A RUM S A GAL - BUD",
-        ],
-    ),
-    "the stronger wins head to head, and the loser holds off nobody": (
-        "small",
-        [
-            "ENGLAND A PAR - HOL",
-            "ENGLAND A LON S A PAR - HOL",
-            "RUSSIA A HOL - PAR | bounce, dislodged: MUN",
-            "ENGLAND A ROM - PAR",
-        ],
-    ),
-    "equal attacks leave the garrison": (
-        "three",
-        [
-            "ENGLAND A TRI - BUD | bounce",
-            "ENGLAND A SER S A TRI - BUD",
-            "RUSSIA A GAL - BUD | bounce",
-            "RUSSIA A RUM S A GAL - BUD",
-            "ITALY A BUD H",
-        ],
-    ),
-    "the garrison may walk away from equal attacks": (
-        "three",
-        [
-            "ENGLAND A TRI - BUD | bounce",
-            "ENGLAND A SER S A TRI - BUD",
-            "RUSSIA A GAL - BUD | bounce",
-            "RUSSIA A RUM S A GAL - BUD",
-            "ITALY A BUD - VIE",
-        ],
-    ),
-    "nobody retreats to a standoff, to the attacker's origin or onto a unit": (
-        "small",
-        [
-            "ENGLAND A LON - PAR",
-            "ENGLAND A HOL S A LON - PAR",
-            "RUSSIA A PAR H | dislodged, disband",
-            "ENGLAND A POR - SPA | bounce",
-            "RUSSIA A ROM - SPA | bounce",
-        ],
-    ),
-    "a unit beaten head to head makes no standoff": (
-        "small",
-        [
-            "ENGLAND A PAR - HOL",
-            "ENGLAND A LON S A PAR - HOL",
-            "RUSSIA A HOL - PAR | bounce, dislodged: MUN",
-            "RUSSIA A ROM - SPA",
-        ],
-    ),
-}
-
-CONVOY_CASES = {
-    "by sea to a far coast": ["ENGLAND A LON - BEL VIA", "FRANCE F ENG C A LON - BEL"],
-    "no fleet, no move": ["ENGLAND A LON - BEL VIA | no convoy", "FRANCE F ENG H"],
-    "an army without a convoy holds nobody off": [
-        "ENGLAND A LON - BEL VIA | no convoy",
-        "FRANCE F ENG H",
-        "FRANCE A BUR - BEL",
-        "ENGLAND F NTH S A LON - BEL | no convoy",
-    ],
-    "one complete route suffices": [
-        "ENGLAND A LON - BEL VIA",
-        "ENGLAND F ENG C A LON - BEL | dislodged: IRI LON PIC WAL",
-        "ENGLAND F NTH C A LON - BEL",
-        "FRANCE F BRE - ENG",
-        "FRANCE F MAO S F BRE - ENG",
-    ],
-    "a long route breaks as a whole": [
-        "ENGLAND A LON - TUN VIA | no convoy",
-        "ENGLAND F ENG C A LON - TUN | no convoy",
-        "ENGLAND F MAO C A LON - TUN | dislodged: BRE GAS IRI NAF NAO",
-        "ENGLAND F WES C A LON - TUN | no convoy",
-        "FRANCE F SPA/SC - MAO",
-        "FRANCE F POR S F SPA/SC - MAO",
-    ],
-    "a fleet that completes no route is void": [
-        "ENGLAND A LVP - EDI VIA",
-        "ENGLAND F NAO C A LVP - EDI",
-        "ENGLAND F NWG C A LVP - EDI",
-        "FRANCE F ENG C A LVP - EDI | void, no convoy",
-    ],
-    "two armies trade places, one by sea": [
-        "ITALY A ROM - APU VIA",
-        "ITALY F TYS C A ROM - APU",
-        "ITALY F ION C A ROM - APU",
-        "TURKEY A APU - ROM",
-    ],
-    "an own fleet's order makes a neighborly move a convoy": [
-        "ITALY A ROM - APU",
-        "ITALY F TYS C A ROM - APU",
-        "TURKEY F ION C A ROM - APU",
-        "TURKEY A APU - ROM",
-    ],
-    "a foreign fleet's does not": [
-        "ITALY A ROM - APU | bounce",
-        "TURKEY F TYS C A ROM - APU | void, no convoy",
-        "TURKEY F ION C A ROM - APU | void, no convoy",
-        "TURKEY A APU - ROM | bounce",
-    ],
-    "without a complete route the army walks": [
-        "ITALY A ROM - APU VIA",
-        "ITALY F TYS C A ROM - APU | void, no convoy",
-        "TURKEY F ION H",
-    ],
-    "it does not walk if the route is disrupted": [
-        "FRANCE A PIC - BEL VIA | no convoy",
-        "ENGLAND F ENG C A PIC - BEL | dislodged: BEL IRI LON NTH WAL",
-        "FRANCE F BRE - ENG",
-        "FRANCE F MAO S F BRE - ENG",
-    ],
-    "a unit dislodged from the sea may retreat to where the army came from": [
-        "RUSSIA A SWE - NWY VIA",
-        "RUSSIA F SKA C A SWE - NWY",
-        "RUSSIA A FIN S A SWE - NWY",
-        "ENGLAND A NWY H | dislodged: STP SWE",
-    ],
-    "one dislodged over land may not": [
-        "RUSSIA A SWE - NWY",
-        "RUSSIA A FIN S A SWE - NWY",
-        "ENGLAND A NWY H | dislodged: STP",
-    ],
-    "a convoyed army cuts support": [
-        "FRANCE A BRE - LON VIA | bounce",
-        "FRANCE F ENG C A BRE - LON",
-        "ENGLAND F LON S F EDI - NTH | cut",
-        "ENGLAND F EDI - NTH | bounce",
-        "RUSSIA F NTH H",
-    ],
-    "the paradox of a convoy that would cut the attack on itself": [
-        "ENGLAND F LON S F WAL - ENG",
-        "ENGLAND F WAL - ENG",
-        "FRANCE A BRE - LON VIA | no convoy",
-        "FRANCE F ENG C A BRE - LON | dislodged: BEL IRI MAO NTH PIC",
-    ],
-    "the paradox of a convoy that would cut the support of its own fleet": [
-        "ENGLAND A LON - BEL VIA | no convoy",
-        "ENGLAND F NTH C A LON - BEL | disrupted",
-        "ENGLAND F ENG S A LON - BEL | no convoy",
-        "FRANCE F BEL S F NTH",
-        "GERMANY F HEL S F SKA - NTH",
-        "GERMANY F SKA - NTH | bounce",
-    ],
-    "no paradox: one answer only, though nothing follows step by step": [
-        "FRANCE A TUN - NAP VIA | bounce",
-        "FRANCE F TYS C A TUN - NAP",
-        "FRANCE F ION C A TUN - NAP",
-        "ITALY F NAP S F ROM - TYS | cut",
-        "ITALY F ROM - TYS | bounce",
-    ],
-    "a paradox leaves other convoys alone": [
-        "ENGLAND F LON S F WAL - ENG",
-        "ENGLAND F WAL - ENG",
-        "FRANCE A BRE - LON VIA | no convoy",
-        "FRANCE F ENG C A BRE - LON | dislodged: BEL NTH PIC",
-        "ITALY F IRI C A NAF - WAL",
-        "ITALY F MAO C A NAF - WAL",
-        "ITALY A NAF - WAL VIA",
-    ],
-    "fleets do not pass each other by two coasts": [
-        "TURKEY F BUL/SC - CON | bounce",
-        "TURKEY F CON - BUL/EC | bounce",
-    ],
-    "an attack on one coast cuts support from the other": [
-        "FRANCE F SPA/NC S F MAO | cut",
-        "FRANCE F MAO H",
-        "ITALY F LYO - SPA/SC | bounce",
-    ],
-}
+def read_cases() -> list:
+    """Return the movement cases of the file: title with the map's name in brackets, and lines."""
+    cases = []
+    for paragraph in CASES.read_text().strip().split("\n\n"):
+        title, *lines = paragraph.split("\n")
+        cases.append(pytest.param(title, [line.strip() for line in lines], id=title))
+    return cases
 
 
-@pytest.mark.parametrize("name", ARMY_CASES)
-def test_armies(name):
-    game_map, lines = ARMY_CASES[name]
-    play(Table(game_map), lines)
+@pytest.mark.parametrize("title, lines", read_cases())
+def test_movement(title, lines):
+    play(Table(title.rpartition("(")[2].rstrip(")")), lines)
 
 
-@pytest.mark.parametrize("name", CONVOY_CASES)
-def test_fleets_and_convoys(name):
-    play(Table("standard"), CONVOY_CASES[name])
+def test_no_movement_case_is_lost():
+    assert len(read_cases()) == 49
 
 
 def test_orders_that_are_not_of_the_unit_are_holds():

@@ -9,8 +9,8 @@ depend on nothing open outside of it; every way to answer it consistently is sea
 
 Without convoys only plain rings can stay open: a supporter does not move, so nothing aimed at its
 province by a support is ever attacked from there, and every support is decided at once. With them,
-a core that holds a convoy has never been seen with one answer only (half a million positions made
-to have paradoxes); the search makes sure of it, for a paradox is one only if the rules say so.
+an army that lands has a say over one support, and that over one fleet, so that cores are rings of
+convoys, which have no answer or two; the search takes nothing of that for granted.
 
 A decision has a number: v for the move or support of the unit in province v, V + v for the convoy
 of the army in province v.
