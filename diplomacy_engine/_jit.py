@@ -52,6 +52,6 @@ def kernels_are_cached() -> bool:
 
 
 jit_allocating = numba.njit(cache=True, nogil=True, error_model="numpy")
-# Without numba's reference counting, which would touch some hundred arrays at every call of a kernel
+# Without numba's reference counting, which touches some hundred arrays at every call of a kernel
 # that is not inlined (measured: DumbBot 12.2 -> 4.7 us a decision). Such a kernel makes no array.
 jit = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)

@@ -18,7 +18,16 @@ LAYERS = (
     ("legal_orders", "adjudicator", "notation", "scoring"),
     ("observation", "vector_game"),
     ("bots", "game", "position", "reasons", "saved_game"),
-    ("players", "arena", "settings", "run_folder", "progress", "clock", "signals"),
+    (
+        "players",
+        "arena",
+        "settings",
+        "run_folder",
+        "progress",
+        "clock",
+        "signals",
+        "rollout_buffer",
+    ),
     ("cli",),
     ("__main__", "__init__"),
 )
