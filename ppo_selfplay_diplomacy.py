@@ -26,6 +26,8 @@ import hashlib
 import io
 import sys
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -854,7 +856,10 @@ class SelfPlay:
         row = np.arange(self.games.num_games)[:, None]
         truncates = self.args.year_limit == "truncate"
         victory = self.games.board.victory_centers
-        rewards = self.reward(reward_input(result, victory, not truncates), progress)
+        try:
+            rewards = self.reward(reward_input(result, victory, not truncates), progress)
+        except ValueError as error:  # a reward of the user's own
+            raise TrainingError(str(error)) from error
         buffer.reward(rewards[row, self.learner_power].ravel())
         eliminated = result.eliminated[row, self.learner_power]
         buffer.finish(np.flatnonzero(eliminated))
@@ -1071,7 +1076,7 @@ def load_agent(saved: dict, path: str | Path) -> Agent:
         if agent.vocabulary_hash != saved["vocabulary_hash"]:
             raise CheckpointError(f"{path}: made for another order vocabulary of {game_map.name}")
         agent.load_state_dict(saved["model"])
-    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except (MapError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise CheckpointError(
             f"{path}: does not fit {Path(__file__).name} ({type(error).__name__}: {reason:.80})"
@@ -1120,19 +1125,35 @@ class Records:
         self.wandb = None
         if args.track:
             self.wandb = _start_wandb(args, folder, wandb_id)
+            self.wandb.define_metric("*", step_metric="global_step")
             self.wandb_id = self.wandb.id
         self.writer = SummaryWriter(str(folder.path))
         self.progress = Progress(args.total_timesteps, start)
 
     def scalars(self, figures: dict[str, float], global_step: int) -> None:
-        """Log figures to TensorBoard (and so to W&B) and metrics.jsonl."""
-        for name, value in figures.items():
-            self.writer.add_scalar(name, value, global_step)
+        """Log figures to TensorBoard, metrics.jsonl and, if tracked, W&B."""
+        with self._writing_events():
+            for name, value in figures.items():
+                self.writer.add_scalar(name, value, global_step)
         self.folder.log(global_step, figures)
+        if self.wandb is not None:
+            # Not by wandb's sync_tensorboard: it logs a resumed run's events again and again.
+            self.wandb.log({"global_step": global_step} | figures)
+
+    @contextmanager
+    def _writing_events(self) -> Iterator[None]:
+        """TensorBoard's writer fails with a bare OSError, and often a call later."""
+        try:
+            yield
+        except OSError as error:
+            raise RunFolderError(
+                f"TensorBoard events in {self.folder.path} cannot be written: {error.strerror}"
+            ) from error
 
     def save(self, run: "Run") -> None:
         """Write a checkpoint, atomically."""
-        self.writer.flush()
+        with self._writing_events():
+            self.writer.flush()
         saved = run.state_dict() | {"wandb_id": self.wandb_id, "files": self.folder.sizes()}
         content = io.BytesIO()
         torch.save(saved, content)
@@ -1152,7 +1173,8 @@ class Records:
 
     def close(self, run: "Run") -> None:
         """End all records; print the summary."""
-        self.writer.close()
+        with suppress(OSError):  # of a full disk, which has been reported
+            self.writer.close()
         summary: dict[str, object] = {
             "run folder": str(self.folder.path),
             "decisions": run.global_step,
@@ -1173,7 +1195,7 @@ class Records:
 
 
 def _start_wandb(args: Args, folder: RunFolder, wandb_id: str | None):
-    """Start a W&B run that follows the TensorBoard events; TrainingError if it cannot."""
+    """Start a W&B run; TrainingError if it cannot."""
     import wandb  # only with --track: its import takes seconds
 
     try:
@@ -1186,7 +1208,6 @@ def _start_wandb(args: Args, folder: RunFolder, wandb_id: str | None):
             mode=args.wandb_mode,
             dir=str(folder.path),
             config=asdict(args),
-            sync_tensorboard=True,
         )
     except wandb.errors.Error as error:
         raise TrainingError(
@@ -1203,6 +1224,7 @@ class Run:
 
     def __init__(self, args: Args, game_map: Map, device: torch.device):
         self.args, self.game_map = args, game_map
+        torch.set_num_threads(args.threads)  # also a resumed run's own: sums depend on it
         torch.manual_seed(args.seed)
         self.rng = np.random.default_rng(args.seed)
         self.agent = make_agent(args, game_map).to(device)
@@ -1263,6 +1285,8 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
     if args.anneal_lr:
         run.optimizer.param_groups[0]["lr"] = (1.0 - run.done) * args.learning_rate
     ent_coef = args.ent_coef * (1.0 - run.done) if args.anneal_ent else args.ent_coef
+    if not run.buffer.num_rows:  # a finished run was resumed
+        return
     with clock("batching"):
         held = run.buffer
         trajectory = held.rewards, held.values, held.next_values, held.ends, held.closed
@@ -1405,6 +1429,11 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
     # From args.json, not the checkpoint: --reward module:function names code to run.
     args = args_from_dictionary(Args, folder.load_args(), str(folder.path / "args.json"))
     args = replace(args, **{name: getattr(settings.args, name) for name in settings.given})
+    if saved["args"]["map"] != args.map:
+        raise CheckpointError(
+            f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
+            f"but args.json beside it is for {args.map!r}"
+        )
     game_map = Map(saved["map_facts"], saved["map_name"])
     run = Run(args, game_map, device)
     try:
@@ -1429,7 +1458,6 @@ def main(argv: list[str] | None = None) -> int:
                 device = torch.device("cuda")
             else:
                 print("no GPU was found: training on the CPU")
-        torch.set_num_threads(settings.args.threads)
         if not kernels_are_cached():
             print(
                 "compiling the game's kernels for this machine; this happens once ...", flush=True

@@ -48,7 +48,10 @@ numba.config.CACHE_DIR = CACHE_FOLDER
 
 def kernels_are_cached() -> bool:
     """Tell whether an earlier process has left compiled kernels of these sources."""
-    return bool(numba.config.DISABLE_JIT) or any(Path(CACHE_FOLDER).rglob("*.nbi"))
+    try:
+        return bool(numba.config.DISABLE_JIT) or any(Path(CACHE_FOLDER).rglob("*.nbi"))
+    except OSError:
+        return False
 
 
 jit_allocating = numba.njit(cache=True, nogil=True, error_model="numpy")

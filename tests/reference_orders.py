@@ -50,7 +50,10 @@ class ReferenceMap:
             code: [f"{code}/{coast}" for coast in entry.get("coasts", [])]
             for code, entry in provinces.items()
         }
-        self.locations = [code for code in provinces] + sum(self.coasts.values(), [])
+        self.locations = [
+            *provinces,
+            *(place for coasts in self.coasts.values() for place in coasts),
+        ]
         self.army_moves: dict[str, set[str]] = {location: set() for location in self.locations}
         self.fleet_moves: dict[str, set[str]] = {location: set() for location in self.locations}
         self.neighbors: dict[str, set[str]] = {code: set() for code in provinces}
@@ -148,13 +151,13 @@ class Board:
         def extend(route: list[str]) -> None:
             *before, last = route
             for goal in sorted(touching[last]):
-                if self.map.terrain[goal] == "coast" and goal != start:
-                    if not any(goal in touching[sea] for sea in before):
-                        found.setdefault(goal, []).append(frozenset(route))
+                passed = any(goal in touching[sea] for sea in before)
+                if self.map.terrain[goal] == "coast" and goal != start and not passed:
+                    found.setdefault(goal, []).append(frozenset(route))
             for sea in sorted(touching[last] & self.convoy_fleets):
-                if sea not in route and start not in touching[sea]:
-                    if not any(sea in touching[earlier] for earlier in before):
-                        extend([*route, sea])
+                passed = any(sea in touching[earlier] for earlier in before)
+                if sea not in route and start not in touching[sea] and not passed:
+                    extend([*route, sea])
 
         for sea in sorted(self.convoy_fleets):
             if start in touching[sea]:

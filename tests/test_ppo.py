@@ -16,22 +16,21 @@ from diplomacy_engine.constants import (
     RUNNING,
     WAIVE,
     YEAR_LIMIT,
+    OrderKind,
     Phase,
     phase_name,
 )
 from diplomacy_engine.map import load_map
 from diplomacy_engine.observation import Observation
 from diplomacy_engine.position import load_state
+from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.vector_game import Decisions, VectorGame, join_decisions
 from ppo_selfplay_diplomacy import (
     LEARNER,
     Agent,
     Args,
-    Batch,
-    Experience,
     OpponentPool,
-    RolloutBuffer,
     Run,
     TrainingError,
     compute_gae,
@@ -300,7 +299,9 @@ def positions(name: str) -> tuple[Decisions, Observation, np.ndarray]:
     """Return decisions of games in all five phase kinds, their observations and phases."""
     rng = np.random.default_rng(0)
     games = VectorGame(name, 24, seed=5, max_years=12, threads=1)
-    parts, kept, several = [], np.zeros(len(Phase), int), 0
+    parts, kept = [], np.zeros(len(Phase), int)
+    several = {OrderKind.BUILD: 0, OrderKind.DISBAND: 0}  # winter decisions of several slots
+    enough = {"small": (0, 0), "three": (0, 4), "standard": (8, 4)}[name]
     for _ in range(600):
         decisions = games.decisions()
         phase = games.state.phase[decisions.game]
@@ -311,17 +312,21 @@ def positions(name: str) -> tuple[Decisions, Observation, np.ndarray]:
             new = new[np.argsort(-slots[new], kind="stable")][: max(0, min(8, 40 - kept[kind]))]
             kept[kind] += len(new)
             rows.extend(new)
-        winter = np.flatnonzero((phase == Phase.WINTER_ADJUSTMENTS) & (slots > 1))
-        if several < 20:
-            several += len(winter)
-            rows.extend(winter)
+        first_order = decisions.order[decisions.order_start[decisions.slot_start[:-1]]]
+        for kind in several:
+            here = (phase == Phase.WINTER_ADJUSTMENTS) & (slots > 1)
+            new = np.flatnonzero(here & (games.table.kind[first_order] == kind))
+            if several[kind] < 10:
+                several[kind] += len(new)
+                rows.extend(new)
         if rows:
             some = decisions.take(np.array(rows))
             parts.append((some, games.observe(some), phase[rows]))
-        if kept.min() >= 20 and (several >= 10 or name == "small"):
+        if kept.min() >= 20 and all(map(int.__ge__, several.values(), enough)):
             break
         play_bots(games, rng)
     assert kept.min() >= 20, f"games of {name} reached the phases {kept} times"
+    assert all(map(int.__ge__, several.values(), enough)), several
     decisions, obs, phases = zip(*parts)
     obs = Observation(*map(np.concatenate, zip(*obs)))
     return join_decisions(decisions), obs, np.concatenate(phases)
@@ -444,8 +449,8 @@ def test_no_province_is_adjusted_twice():
     rows = np.flatnonzero(
         (phases == Phase.WINTER_ADJUSTMENTS) & (np.diff(decisions.slot_start) > 1)
     )
-    assert len(rows) >= 10
-    rows = np.repeat(rows, 20)
+    assert len(rows) >= 12
+    rows = np.repeat(rows, 10)
     decisions, obs = decisions.take(rows), rows_of(obs, rows)
     games = VectorGame("standard", 1, threads=1)
     kinds = set()
@@ -561,7 +566,7 @@ def test_a_slot_without_legal_orders_is_refused():
     """Its row would be all -inf, which turns into a policy out of nothing."""
     decisions, obs, _ = positions("small")
     row = decisions.take(np.array([0]))
-    empty = row._replace(order_start=np.zeros_like(row.order_start), order=row.order[:0])
+    empty = Decisions(*row[:4], np.zeros_like(row.order_start), row.order[:0])
     agent = make_agent()
     with pytest.raises(AssertionError, match="without a legal order"):
         agent.act(rows_of(obs, [0]), empty)

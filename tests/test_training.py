@@ -3,6 +3,7 @@
 Every run here takes a tiny settings file of its own, so that the tuned ones may change freely.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -343,7 +344,7 @@ def test_resumed_equals_uninterrupted(name, whole, tmp_path, monkeypatch, capsys
     assert f"--resume {run}" in capsys.readouterr().out
     first = load(run)["global_step"]
     with monkeypatch.context() as patch:
-        stop_in_step(patch, 31)
+        stop_in_step(patch, 11 if name == "rich" else 31)
         assert resume(run) == 0
     second = load(run)["global_step"]
     total = (TINY | SETTINGS[name])["total_timesteps"]
@@ -481,7 +482,7 @@ def refused(argv: list[str], message: str, capsys) -> str:
         ("--clip-coef -0.1", "--clip-coef must be at least 0"),
         ("--seed -1", "--seed must be at least 0"),
         ("--num-envs many", "--num-envs must be a whole number"),
-        ("--num-env 3", "unknown flag --num-env; did you mean --num-envs"),
+        ("--num-env 3", "unknown flag --num-env; did you mean '--num-envs'"),
         ("--pool-sampling newest", "--pool-sampling must be one of"),
         ("--pool-bots nobody", "no bot 'nobody'"),
         ("--eval-bots nobody", "no bot 'nobody'"),
@@ -583,13 +584,6 @@ def damage_empty(run: Path, marker: Path) -> None:
     (run / "checkpoint.pt").write_bytes(b"")
 
 
-def damage_zeros(run: Path, marker: Path) -> None:
-    path = run / "checkpoint.pt"
-    data = bytearray(path.read_bytes())
-    data[len(data) // 3 : len(data) // 3 + 4000] = bytes(4000)
-    path.write_bytes(data)
-
-
 def damage_hostile(run: Path, marker: Path) -> None:
     edit(run, lambda saved: saved.update(model=Hostile(marker)))
 
@@ -651,7 +645,6 @@ def damage_args(run: Path, marker: Path) -> None:
 DAMAGES = {
     damage_truncated: "damaged",
     damage_empty: "damaged",
-    damage_zeros: "damaged",
     damage_hostile: "damaged, or not a checkpoint",
     damage_hostile_pickle: "damaged, or not a checkpoint",
     damage_no_dictionary: "not a checkpoint of this project",
@@ -683,7 +676,7 @@ def test_the_checkpoint_of_another_run_is_refused(copied, whole, capsys):
     """Its map is not the one that the folder's settings are for."""
     shutil.copy(whole("rich") / "checkpoint.pt", copied / "checkpoint.pt")
     before = files(copied)
-    sentence = refused(["--resume", str(copied)], "three|small", capsys)
+    sentence = refused(["--resume", str(copied)], "made for map 'three'.*'small'", capsys)
     assert str(copied) in sentence and files(copied) == before
 
 
@@ -777,24 +770,21 @@ def run_python(code: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.fixture
-def small_disk():
-    """Return a function that sets a limit on the size of files; it stands for a full disk."""
+@contextlib.contextmanager
+def small_disk(size: int | None = None):
+    """Give a function that sets a limit on the size of files, which stands for a full disk; set it
+    at once if `size` is given. The limit goes with the block, for pytest writes files too."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
+    def set_limit(size: int) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
 
-def full_in_step(monkeypatch, small_disk, number: int, size) -> None:
-    """Have the disk fill up in that env step; `size` gives the limit on files then."""
-    steps, step = itertools.count(1), ppo.SelfPlay.step
-
-    def filling(self, *args):
-        if next(steps) == number:
-            small_disk(size())
-        return step(self, *args)
-
-    monkeypatch.setattr(ppo.SelfPlay, "step", filling)
+    try:
+        if size is not None:
+            set_limit(size)
+        yield set_limit
+    finally:
+        set_limit(soft)
 
 
 def start_refused(tmp_path: Path, message: str, capsys, **changes) -> tuple[Path, str]:
@@ -807,39 +797,41 @@ def start_refused(tmp_path: Path, message: str, capsys, **changes) -> tuple[Path
 
 
 @pytest.mark.parametrize("what", ["checkpoint", "metrics", "events"])
-def test_full_disk(what, tmp_path, monkeypatch, small_disk, capsys):
+def test_full_disk(what, tmp_path, monkeypatch, capsys):
     """Whatever cannot be written, one sentence says so and the earlier checkpoint is intact."""
-    (tmp_path / "runs").mkdir()
-
-    def limit() -> int:
-        (run,) = (tmp_path / "runs").iterdir()
-        assert (run / "checkpoint.pt").is_file()
-        earlier.update(files(run))
-        metrics_size = (run / "metrics.jsonl").stat().st_size
-        (events_file,) = run.glob("events*")
-        if what == "checkpoint":  # larger than all other files by far
-            return (run / "checkpoint.pt").stat().st_size // 2
-        return metrics_size + 10 if what == "metrics" else events_file.stat().st_size + 10
-
     earlier: dict[str, bytes] = {}
-    full_in_step(monkeypatch, small_disk, 33, limit)
-    run, sentence = start_refused(tmp_path, "File too large", capsys)
-    small_disk(resource.RLIM_INFINITY)
+    steps, step = itertools.count(1), ppo.SelfPlay.step
+
+    def filling(self, *args):
+        if next(steps) == 33:
+            (run,) = (tmp_path / "runs").iterdir()
+            assert (run / "checkpoint.pt").is_file()
+            earlier.update(files(run))
+            (events_file,) = run.glob("events*")
+            room = {
+                "checkpoint": (run / "checkpoint.pt").stat().st_size // 2,
+                "metrics": (run / "metrics.jsonl").stat().st_size + 10,
+                "events": events_file.stat().st_size + 10,
+            }
+            set_limit(room[what])
+        return step(self, *args)
+
+    with monkeypatch.context() as patch, small_disk() as set_limit:
+        patch.setattr(ppo.SelfPlay, "step", filling)
+        run, sentence = start_refused(tmp_path, "File too large", capsys)
     assert str(run) in sentence
     later = files(run)
     assert later.keys() >= earlier.keys() and not list(run.rglob("*.tmp"))
     for name, content in earlier.items():
         assert later[name].startswith(content), name
     assert later["checkpoint.pt"] == earlier["checkpoint.pt"]
-    with monkeypatch.context() as patch:
-        patch.undo()
-        assert resume(run) == 0
+    assert resume(run) == 0
 
 
-def test_a_full_disk_at_the_start(tmp_path, monkeypatch, small_disk, capsys):
-    config = write_config(tmp_path / "tiny.toml")
-    small_disk(100)
-    refused(["--config", config, "--runs-folder", str(tmp_path / "runs")], "File too large", capsys)
+def test_a_full_disk_at_the_start(tmp_path, capsys):
+    argv = ["--config", write_config(tmp_path / "tiny.toml")]
+    with small_disk(100):
+        refused([*argv, "--runs-folder", str(tmp_path / "runs")], "File too large", capsys)
 
 
 def test_a_loss_that_is_not_finite(tmp_path, monkeypatch, capsys):
