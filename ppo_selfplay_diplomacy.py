@@ -1132,10 +1132,10 @@ class Records:
 
     def scalars(self, figures: dict[str, float], global_step: int) -> None:
         """Log figures to TensorBoard, metrics.jsonl and, if tracked, W&B."""
+        self.folder.log(global_step, figures)  # first: it says at once if the disk is full
         with self._writing_events():
             for name, value in figures.items():
                 self.writer.add_scalar(name, value, global_step)
-        self.folder.log(global_step, figures)
         if self.wandb is not None:
             # Not by wandb's sync_tensorboard: it logs a resumed run's events again and again.
             self.wandb.log({"global_step": global_step} | figures)
@@ -1411,7 +1411,11 @@ def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
     folder = RunFolder.create(
         args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
     )
-    records = Records(args, folder)
+    try:
+        records = Records(args, folder)
+    except TrainingError:  # W&B refused; the folder is still empty
+        folder.remove()
+        raise
     return Run(args, game_map, device), records
 
 

@@ -119,6 +119,8 @@ class Progress:
             self._draw()
         if summary:
             table = Table(title=escape(title), show_header=False)
+            table.add_column()
+            table.add_column(overflow="fold")  # a path must be there whole
             for name, value in summary.items():
                 table.add_row(escape(label(name)), escape(show(name, value)))
             self._console.print(table)

@@ -189,6 +189,10 @@ class RunFolder:
             raise RunFolderError(f"{error.filename}: {_reason(error)}") from error
         return run
 
+    def remove(self) -> None:
+        """Delete the folder of a run that could not start."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     @property
     def checkpoint(self) -> Path:
         """The newest checkpoint."""

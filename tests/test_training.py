@@ -294,7 +294,7 @@ def test_learning_beats_random(tmp_path):
         tmp_path / "runs",
         num_envs=64,
         num_steps=16,
-        total_timesteps=LEARNING_STEPS,
+        total_timesteps=30_000,
         hidden=32,
         num_layers=2,
         learning_rate=2e-3,
@@ -308,11 +308,9 @@ def test_learning_beats_random(tmp_path):
     torch.manual_seed(1)
     fresh = ppo.Agent(load_map("small"), 32, 2)
     untrained = win_rate(ppo.PolicyPlayer(fresh, "untrained", 1))
-    assert wilson_interval(trained * 300, 300)[0] > 0.6, (trained, untrained)
+    # Four seeds reached 0.99 to 1.00 on the day this was written.
+    assert wilson_interval(trained * 300, 300)[0] > 0.8, (trained, untrained)
     assert wilson_interval(untrained * 300, 300)[1] < 0.6, (trained, untrained)
-
-
-LEARNING_STEPS = 30_000
 
 
 def win_rate(player) -> float:
@@ -796,7 +794,21 @@ def start_refused(tmp_path: Path, message: str, capsys, **changes) -> tuple[Path
     return run, sentence
 
 
-@pytest.mark.parametrize("what", ["checkpoint", "metrics", "events"])
+# TensorBoard's own thread writes the events, and complains on its own as well.
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(
+    "what",
+    [
+        "checkpoint",
+        "metrics",
+        pytest.param(
+            "events",
+            marks=pytest.mark.filterwarnings(
+                "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+            ),
+        ),
+    ],
+)
 def test_full_disk(what, tmp_path, monkeypatch, capsys):
     """Whatever cannot be written, one sentence says so and the earlier checkpoint is intact."""
     earlier: dict[str, bytes] = {}
