@@ -130,8 +130,11 @@ def _settings_file(
         path = Path(given["config"])
     elif configs_folder is not None and re.fullmatch(r"[A-Za-z0-9_-]+", str(game_map)):
         path = Path(configs_folder) / f"{game_map}.toml"
-        if not path.is_file():
-            return None, {}
+        try:
+            if not path.is_file():
+                return None, {}
+        except OSError as error:
+            raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from None
     else:
         return None, {}
     values = load_config(args_class, path)
