@@ -1406,6 +1406,8 @@ def check_args(args: Args, given: frozenset[str], game_map: Map) -> None:
 def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
     """Start a run in a new folder."""
     args = settings.args
+    if "reward" in settings.given and "reward_mix" not in settings.given:
+        args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
     game_map = load_map(args.map)
     check_args(args, settings.given, game_map)
     folder = RunFolder.create(

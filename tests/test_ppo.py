@@ -1085,6 +1085,16 @@ def test_seats_are_uniform():
     assert np.bincount(first).min() > 900
 
 
+def test_the_seed_decides_weights_games_and_seats():
+    one, same, other = (make_run(seed=seed, num_envs=50) for seed in (1, 1, 2))
+    for find in (
+        lambda run: run.agent.critic[0].weight.detach().numpy(),
+        lambda run: run.self_play.games.row_seed,
+        lambda run: run.self_play.seats,
+    ):
+        assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
+
+
 def test_each_seat_draws_its_own_opponent():
     run = make_run(map="three", num_envs=3000, num_steps=2)
     run.pool.freeze(run.agent, 10)
