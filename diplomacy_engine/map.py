@@ -4,7 +4,6 @@ A map file is TOML (see `maps/small.toml`); `load_map` reads the ones that come 
 name and anybody's own by path. Reading checks everything that can be wrong and reports all of it.
 """
 
-import difflib
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._suggest import did_you_mean
 from .constants import ARMY, COASTS, FLEET, NONE, SEA, UNIT_LETTERS, Terrain, parse_phase
 
 MAPS_FOLDER = Path(__file__).parent / "maps"
@@ -236,8 +236,7 @@ def load_map(name: "str | Path | Map") -> Map:
         return _LOADED[name]
     path = Path(name)
     if not _is_file(path):
-        near = difflib.get_close_matches(str(name), MAP_NAMES, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(str(name), MAP_NAMES)
         raise MapError(
             f"{str(name)!r:.200}",
             [f"there is no map of that name ({', '.join(MAP_NAMES)}) and no such file{hint}"],
@@ -279,10 +278,7 @@ def _shape_problems(facts: dict) -> list[str]:
     problems = []
     for key in facts:
         if key not in _TOP_KEYS:
-            near = difflib.get_close_matches(key, _TOP_KEYS, 1)
-            problems.append(
-                f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
+            problems.append(f"unknown key {key!r}{did_you_mean(key, _TOP_KEYS)}")
     for key, kind in _TOP_KEYS.items():
         if key not in facts:
             if key not in _OPTIONAL_TOP_KEYS:

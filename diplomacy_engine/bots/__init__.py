@@ -1,7 +1,6 @@
 """Scripted players: each gives orders for a batch of pending decisions in compiled kernels."""
 
-import difflib
-
+from .._suggest import did_you_mean
 from .dumbbot import Dumbbot, PaquetteDumbbot
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
@@ -12,6 +11,5 @@ def make_bot(name: str):
     """Return a new bot of that name; ValueError if there is none, naming those there are."""
     if name in BOTS:
         return BOTS[name]()
-    near = difflib.get_close_matches(str(name), BOTS, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(str(name), BOTS)
     raise ValueError(f"there is no bot {name!r} ({', '.join(BOTS)}){hint}")
