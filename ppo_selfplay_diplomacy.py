@@ -123,6 +123,10 @@ class Args:
     """several rewards with weights that may change over the run, instead of --reward"""
     learner_seats: int = 1
     """seats of each game that the learner plays and learns from"""
+    warm_up_share: float = 0.0
+    """probability that a power begins a game with some phases of random orders"""
+    warm_up_phases: int = 8
+    """most phases of those random orders; their number is drawn for each power"""
     finish_games: bool = False
     """play a game out after the learner's last power has been eliminated"""
 
@@ -629,6 +633,7 @@ def update(
 
 
 LEARNER = -1  # in place of a pool member's number
+WARM_UP = -1000  # likewise, while a power's random orders last
 
 
 @dataclass
@@ -765,7 +770,10 @@ class SelfPlay:
     """The running games and who sits where.
 
     `seats` (E, P) holds LEARNER or a pool member's number, fixed until the game ends;
-    `learner_power` (E, learner seats) the powers of the learner's streams.
+    `learner_power` (E, learner seats) the powers of the learner's streams; `warm_up` (E, P) the
+    phases in which a power still gives random orders. Random beginnings, of a length of its own for
+    each power, set the learner before positions that its own play never reaches: behind as well as
+    ahead, and against opponents that lost time.
     """
 
     def __init__(self, args: Args, game_map: Map, pool: OpponentPool, rng: np.random.Generator):
@@ -783,6 +791,8 @@ class SelfPlay:
         self.seats = np.full((args.num_envs, powers), LEARNER)
         self.learner_power = np.zeros((args.num_envs, args.learner_seats), np.int64)
         self.stream = np.full((args.num_envs, powers), NONE)
+        self.warm_up = np.zeros((args.num_envs, powers), np.int64)
+        self.random_bot = make_bot("random")
         self.statistics: list[dict] = []
         self.assign_seats(np.arange(args.num_envs))
 
@@ -800,6 +810,8 @@ class SelfPlay:
             self.args.learner_seats
         )
         self.stream[rows] = stream
+        phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
+        self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
         self.pool.forget_unused(self.seats)
 
     def step(
@@ -812,8 +824,10 @@ class SelfPlay:
         games = self.games
         with clock("games"):
             decisions = games.decisions()
-            player = self.seats[decisions.game, decisions.power]
+            warm = self.warm_up > 0
+            player = np.where(warm, WARM_UP, self.seats)[decisions.game, decisions.power]
             orders = games.new_orders()
+            self.random_bot.act(games, decisions.take(player == WARM_UP), orders)
             mine = decisions.take(player == LEARNER)
             obs = games.observe(mine)
         if len(mine):
@@ -824,7 +838,7 @@ class SelfPlay:
                 buffer.add(streams, Experience(obs, mine, chosen), logprobs, values)
             with clock("games"):
                 games.write_orders(orders, mine, order_numbers(mine, chosen))
-        for number in np.unique(player[player != LEARNER]):
+        for number in np.unique(player[(player != LEARNER) & (player != WARM_UP)]):
             opponent = self.pool.all[number].player
             with clock("games"):
                 theirs = decisions.take(player == number)
@@ -841,7 +855,8 @@ class SelfPlay:
         with clock("batching"):
             self._credit(agent, buffer, result, progress)
         with clock("games"):
-            finished = self._restart(result)
+            self.warm_up -= warm
+            finished = self._restart(result, warm)
         return {
             "global_step": len(mine),
             "order_steps": len(mine.slot_province),
@@ -884,16 +899,27 @@ class SelfPlay:
         values = self._values(agent, *np.divmod(streams, self.args.learner_seats))
         buffer.finish(streams, values)
 
-    def _restart(self, result: StepResult) -> int:
-        """Start new games where they are over for the learner; return how many those are."""
+    def _restart(self, result: StepResult, warm: np.ndarray) -> int:
+        """Start new games where they are over for the learner; return how many those are.
+
+        `warm` (E, P) says which powers have just given random orders: a game that ends before the
+        learner has taken part is not counted.
+        """
         row = np.arange(self.games.num_games)[:, None]
         alive = result.alive[row, self.learner_power]
         over = result.ended != RUNNING
         if not self.args.finish_games:
             over |= ~alive.any(1)
         rows = np.flatnonzero(over)
-        if not len(rows):
-            return 0
+        played = rows[~warm[row, self.learner_power].all(1)[rows]]
+        if len(played):
+            self._count(result, played, alive[played])
+        self.games.reset(rows)
+        self.assign_seats(rows)
+        return len(played)
+
+    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> None:
+        """Count the finished games `rows`; `alive` (games, learner seats)."""
         centers, learners = result.centers[rows], self.learner_power[rows]
         own = np.take_along_axis(centers, learners, 1).max(1)
         others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
@@ -901,7 +927,7 @@ class SelfPlay:
         won_solo = (result.winner[rows] != NONE) & (solo == LEARNER)
         at_limit = result.ended[rows] == YEAR_LIMIT
         win = won_solo | (at_limit & (own > others))
-        draw = at_limit & alive[rows].any(1)
+        draw = at_limit & alive.any(1)
         age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
         self.statistics.append(
             {
@@ -917,9 +943,6 @@ class SelfPlay:
             }
         )
         self.pool.record(self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0)))
-        self.games.reset(rows)
-        self.assign_seats(rows)
-        return len(rows)
 
     def state_dict(self) -> dict:
         """Return all of it for a checkpoint."""
@@ -928,6 +951,7 @@ class SelfPlay:
             "seats": self.seats,
             "learner_power": self.learner_power,
             "stream": self.stream,
+            "warm_up": self.warm_up,
             "statistics": self.statistics,
         }
 
@@ -935,7 +959,8 @@ class SelfPlay:
         """Go on from a `state_dict()`."""
         self.games.restore(saved["games"])
         self.seats, self.learner_power = saved["seats"], saved["learner_power"]
-        self.stream, self.statistics = saved["stream"], saved["statistics"]
+        self.stream, self.warm_up = saved["stream"], saved["warm_up"]
+        self.statistics = saved["statistics"]
 
     def take_statistics(self, global_step: int) -> dict[str, float]:
         """Return `selfplay/*` means over the games finished since the last call."""
@@ -1368,9 +1393,11 @@ def check_args(args: Args, given: frozenset[str], game_map: Map) -> None:
     """Raise SettingsError for values out of range and flags that contradict each other."""
     positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
     positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
+    positive += " warm_up_phases save_interval"
     shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
+    shares += " warm_up_share"
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
-    check_ranges(args, positive + " save_interval", 1)
+    check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)
     check_ranges(args, others + " num_layers save_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
@@ -1379,6 +1406,7 @@ def check_args(args: Args, given: frozenset[str], game_map: Map) -> None:
         "reward": (not args.reward_mix, "no --reward-mix beside it"),
         "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
         "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
+        "warm_up_phases": (args.warm_up_share > 0, "--warm-up-share"),
         "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
         "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
         "pool_size": (args.pool_schedule == "rolling", "--pool-schedule rolling"),

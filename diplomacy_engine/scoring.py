@@ -12,6 +12,7 @@ sum of several. With c a power's centers at its end, V the victory count and P t
     sum_of_squares  1            0             c^2 / sum of all c^2      0
     draw_size       1            0             1 / powers alive          0
     center_delta    change in centers / V, in every step that ends a fall
+    lead_delta      change in the lead / V, in every step that ends a fall
 
 What the table leaves open:
 
@@ -19,6 +20,8 @@ What the table leaves open:
   else in the step that ends the game, never twice. A power eliminated in the very step that ends
   the game is paid as eliminated.
 - `most` is the largest center count of any power after the step.
+- A power's lead is its centers less those of the strongest other power, negative when it is behind.
+  A power's `lead_delta` adds up to its lead at its end, less the one at the start.
 - `rank` is 1 for the best. Powers alive at the end of the game rank by centers, above all that were
   eliminated; a power eliminated earlier in the game ranks below one eliminated later. Equal ones
   share the average of their ranks: those with as many centers, and those eliminated in one step.
@@ -153,6 +156,27 @@ def center_delta(game: RewardInput) -> np.ndarray:
     return np.where(game.captured[:, None], change / game.victory_centers, 0).astype(np.float32)
 
 
+def _lead(centers: np.ndarray) -> np.ndarray:
+    """Return (E, P) float32, each power's centers less those of the strongest other power."""
+    own = centers.astype(np.float32)
+    if own.shape[1] == 1:
+        return own
+    best = own.argmax(1)[:, None]
+    second, first = np.partition(own, -2, axis=1)[:, -2:].T
+    return own - np.where(np.arange(own.shape[1]) == best, second[:, None], first[:, None])
+
+
+def lead_delta(game: RewardInput) -> np.ndarray:
+    """Change of a power's lead in a year, as a share of the victory count, after every fall.
+
+    Unlike `center_delta` it pays for keeping a center from the strongest rival as much as for one's
+    own, and in a game of two it is zero-sum.
+    """
+    change = _lead(game.centers) - _lead(game.centers_before)
+    paid = game.captured[:, None] & (game.alive | game.eliminated)
+    return np.where(paid, change / game.victory_centers, 0).astype(np.float32)
+
+
 REWARDS: dict[str, Reward] = {
     function.__name__: function
     for function in (
@@ -164,6 +188,7 @@ REWARDS: dict[str, Reward] = {
         sum_of_squares,
         draw_size,
         center_delta,
+        lead_delta,
     )
 }
 

@@ -1345,3 +1345,56 @@ def test_scores_of_games_reach_the_pool():
     run, _ = doomed_england(False)
     play(run, 2)
     assert (run.pool.bots[0].games, run.pool.bots[0].score) == (1.0, 0.0)
+
+
+# --- Random beginnings ----------------------------------------------------------------------------
+
+
+def test_each_power_warms_up_for_its_own_random_number_of_phases():
+    run = make_run(num_envs=2000, warm_up_share=0.5, warm_up_phases=4, hidden=8)
+    warm_up = run.self_play.warm_up
+    share = (warm_up > 0).mean(0)
+    np.testing.assert_allclose(share, 0.5, atol=0.05)
+    both = (warm_up > 0).all(1).mean()
+    assert both == pytest.approx(0.25, abs=0.05)  # drawn apart
+    counts = np.bincount(warm_up[warm_up > 0], minlength=5)[1:]
+    assert len(counts) == 4
+    np.testing.assert_allclose(counts / counts.sum(), 0.25, atol=0.04)
+    assert not make_run(num_envs=50, hidden=8).self_play.warm_up.any()
+
+
+def test_no_policy_decides_while_a_power_warms_up():
+    run = make_run(num_envs=60, warm_up_share=0.5, warm_up_phases=6, hidden=8, num_steps=40)
+    self_play, clock = run.self_play, Clock()
+    asked: list[tuple[int, int]] = []
+
+    def watch(act):
+        def watched(obs, decisions, *rest, **named):
+            asked.extend(zip(decisions.game.tolist(), decisions.power.tolist()))
+            return act(obs, decisions, *rest, **named)
+
+        return watched
+
+    for agent in (run.agent, *(member.player for member in run.pool.members)):
+        agent.act = watch(agent.act)
+    silenced = 0
+    for _ in range(12):
+        asked.clear()
+        decisions = self_play.games.decisions()
+        pending = set(zip(decisions.game.tolist(), decisions.power.tolist()))
+        warm = self_play.warm_up.copy()
+        self_play.step(run.agent, run.buffer, 0.0, clock)
+        assert sorted(asked) == sorted((e, p) for e, p in pending if not warm[e, p])
+        silenced += len(pending) - len(asked)
+    assert silenced > 50
+
+
+def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
+    run = make_run(num_envs=30, warm_up_share=1.0, warm_up_phases=40, max_years=1, hidden=8)
+    run.self_play.warm_up[:] = 40
+    run.self_play.warm_up[:10] = 0
+    counts = [run.self_play.step(run.agent, run.buffer, 0.0, Clock()) for _ in range(3)]
+    # The year ends with the second phase, or the third where something was dislodged.
+    assert sum(count["games"] for count in counts) == 10
+    assert run.self_play.take_statistics(0)["games"] == 10
+    assert (run.self_play.games.state.end == RUNNING).all()

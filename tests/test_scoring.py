@@ -72,6 +72,19 @@ def test_center_delta_is_paid_to_everyone_after_a_fall():
     assert not delta(ELIMINATION._replace(captured=np.array([False]))).any()
 
 
+def test_lead_delta_counts_from_the_strongest_other_power():
+    delta = make_reward("lead_delta")
+    # Leads 3, -3, -5 after 2, -2, -3; the fourth fell earlier.
+    np.testing.assert_allclose(delta(SOLO_GAME), [[1 / 6, -1 / 6, -2 / 6, 0]], rtol=1e-6)
+    # A draw level on top: both lead by 0. The last, eliminated now, is paid.
+    fall = game(RUNNING, [4, 4, 2, 0], [5, 3, 1, 1], eliminated=[0, 0, 0, 1], v=6)
+    np.testing.assert_allclose(delta(fall), [[-2 / 6, 2 / 6, 2 / 6, 0]], rtol=1e-6)
+    assert not delta(fall._replace(captured=np.array([False]))).any()
+    duel = game(RUNNING, [3, 4], [3, 2])
+    np.testing.assert_allclose(delta(duel), [[-2 / 5, 2 / 5]], rtol=1e-6)
+    assert delta(game(RUNNING, [3], [1])).tolist() == [[np.float32(2 / 5)]]
+
+
 def test_a_power_eliminated_earlier_gets_nothing_at_the_end():
     for name in REWARDS:
         assert make_reward(name)(SOLO_GAME)[0, 3] == 0
@@ -115,7 +128,7 @@ def test_ordinal_of_one_power():
 def test_a_running_game_pays_only_changes_in_centers():
     running = game(RUNNING, [3, 2], [2, 3])
     for name in REWARDS:
-        assert make_reward(name)(running).any() == (name == "center_delta")
+        assert make_reward(name)(running).any() == (name in ("center_delta", "lead_delta"))
 
 
 def test_truncation_pays_no_end_reward():

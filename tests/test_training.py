@@ -60,6 +60,8 @@ RICH = {
     "num_steps": 12,
     "total_timesteps": 1400,
     "learner_seats": 2,
+    "warm_up_share": 0.4,
+    "warm_up_phases": 3,
     "max_years": 3,
     "year_limit": "truncate",
     "finish_games": True,
