@@ -45,7 +45,7 @@ from .players import Player
 from .state import GameState
 from .vector_game import VectorGame
 
-NUM_GAMES = 1024  # a step takes milliseconds then, and what one call costs is below 2 % of it
+NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
 YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken
 POOL_GAMES = 512  # played once from start to end for the positions
 POOL_SHARE = 0.25  # of their phases are kept
