@@ -460,7 +460,7 @@ def _unit_problems(facts: dict) -> list[str]:
         if power not in facts["powers"]:
             problems.append(f"start_units: unknown power {power!r:.40}")
         if not isinstance(units, list):
-            problems.append(f"start_units: {power!r:.40} must have a list of units")
+            problems.append(f"start_units: {power:.40} must have a list of units")
             continue
         for unit in units:
             where = f"start_units: {power:.40} {quoted(unit, 40)}"
