@@ -1,7 +1,19 @@
-"""Hints for error messages."""
+"""Hints and quotations for error messages."""
 
 import difflib
 from collections.abc import Iterable
+
+
+def quoted(value: object, width: int = 80) -> str:
+    """Return a value that came from outside as Python writes it, cut to `width` characters.
+
+    Whatever it is: lists nested too deep, or numbers too long, for Python to write are named by
+    their type.
+    """
+    try:
+        return f"{value!r:.{width}}"
+    except (RecursionError, ValueError):
+        return f"something of type {type(value).__name__}"
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

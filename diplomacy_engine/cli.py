@@ -17,6 +17,7 @@ from rich.table import Table
 
 from ._jit import kernels_are_cached
 from .arena import FIGURES, RATES, YEAR_LIMITS, evaluate_player
+from .bench import BOT_UNIT, NUM_GAMES, STAGES, last_year, measure
 from .bots import BOTS
 from .map import MAP_NAMES, MapError, load_map
 from .players import load_player
@@ -64,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_evaluate(commands)
+    add_bench(commands)
     add_check_map(commands)
     return parser
 
@@ -216,9 +218,7 @@ def _check_target(file: Path) -> None:
 def _print_evaluation(result: dict) -> None:
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 200  # whoever reads the file or pipe wants whole lines
+    console = _console()
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
         f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
@@ -229,6 +229,13 @@ def _print_evaluation(result: dict) -> None:
         console.print(_table(overall | by_power, True))
     else:
         console.print(_table(overall, True), _table(by_power, False))
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 200  # whoever reads the file or pipe wants whole lines
+    return console
 
 
 def _table(columns: dict[str, dict], intervals: bool) -> Table:
@@ -257,6 +264,124 @@ def announce_compilation() -> None:
     """Say that the first start after an installation takes longer."""
     if not kernels_are_cached():
         print("compiling the game kernels, once: this takes about a minute", file=sys.stderr)
+
+
+def add_bench(commands) -> None:
+    """Describe `bench`."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure the speed of the engine",
+        description="Measure random legal play, legal orders included, and each stage and bot of "
+        "the engine, once the kernels are compiled. Run it on an otherwise idle machine.",
+    )
+    add = parser.add_argument
+    add(
+        "--map",
+        default="standard",
+        help="small, three, standard, or the path of a map file (default: standard)",
+    )
+    add(
+        "--threads",
+        type=whole_number(1, 1024),
+        default=1,
+        metavar="N",
+        help="threads of the play; stages and bots are always timed in one (default: 1)",
+    )
+    add(
+        "--games",
+        type=whole_number(1, 10**6),
+        default=NUM_GAMES,
+        metavar="N",
+        help=f"games at once (default: {NUM_GAMES})",
+    )
+    add(
+        "--seconds",
+        type=_seconds,
+        default=5.0,
+        metavar="S",
+        help="seconds of play to measure (default: 5)",
+    )
+    add(
+        "--until-year",
+        type=whole_number(1, 20000),
+        metavar="Y",
+        help="last year of a game, which then starts again (default: the tenth; 1910 on standard)",
+    )
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="of the games (default: 1)",
+    )
+    add("--json", metavar="FILE", help="write the figures to a file")
+    parser.set_defaults(run=run_bench)
+
+
+def _seconds(text: str) -> float:
+    """Return a time for argparse: at most an hour."""
+    try:
+        if 0 < float(text) <= 3600:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"must be seconds above 0, up to 3600, not {text!r:.40}")
+
+
+def run_bench(arguments: argparse.Namespace) -> int:
+    """Measure, print the tables and write the file asked for."""
+    if arguments.json:
+        _check_target(Path(arguments.json))
+    game_map = load_map(arguments.map)
+    until_year = last_year(game_map, arguments.until_year)
+    announce_compilation()
+    found = measure(
+        game_map,
+        arguments.threads,
+        arguments.games,
+        arguments.seconds,
+        until_year,
+        arguments.seed,
+    )
+    _print_bench(found)
+    if arguments.json:
+        atomic_write(arguments.json, (json.dumps(found, indent=2) + "\n").encode())
+    return 0
+
+
+def _print_bench(found: dict) -> None:
+    console, machine = _console(), found["machine"]
+    console.print(
+        f"random play on map {found['map']} to {found['until_year']}: {found['threads']} "
+        f"thread{'s' * (found['threads'] > 1)}, {found['games']:,} games at once, "
+        f"{found['seconds']:.1f} s; {machine['cpu']}, {machine['cores']} cores",
+        markup=False,
+    )
+    rows = [
+        ("phases/s", f"{found['phases_per_second']:,.0f}"),
+        ("games/s", f"{found['games_per_second']:,.0f}"),
+        ("bytes/game", f"{found['memory_bytes_per_game']:,}"),
+    ]
+    peer = found["diplomacy_package"]
+    if peer is not None and "error" in peer:
+        rows.append(("diplomacy package", f"failed: {peer['error']}"))
+    elif peer is not None:
+        rows.append((f"diplomacy {peer['version']}, phases/s", f"{peer['phases_per_second']:,.0f}"))
+        rows.append(("times as fast", f"{peer['ratio']:,.0f}"))
+    stages = Table(box=SIMPLE_HEAD, pad_edge=False)
+    stages.add_column("stage, in one thread", no_wrap=True)
+    stages.add_column("microseconds", justify="right", no_wrap=True)
+    stages.add_column("per", no_wrap=True)
+    bots = {f"bot {name}": taken for name, taken in found["bot_microseconds"].items()}
+    for name, taken in (found["stage_microseconds"] | bots).items():
+        figure = "-" if taken is None else f"{taken:.2f}"
+        stages.add_row(name.replace("_", " "), figure, STAGES.get(name, BOT_UNIT))
+    totals = Table(box=None, show_header=False, pad_edge=False)
+    totals.add_column(no_wrap=True)
+    totals.add_column(justify="right", no_wrap=True)
+    for row in rows:
+        totals.add_row(*row)
+    console.print(totals, stages)
 
 
 def add_check_map(commands) -> None:

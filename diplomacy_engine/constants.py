@@ -20,6 +20,8 @@ Counters:
 
 from enum import IntEnum
 
+from ._suggest import quoted
+
 NONE = -1  # "no power", "no unit", "no order"; never used as an index
 
 
@@ -85,6 +87,7 @@ COASTS = ("", "NC", "EC", "SC", "WC")  # index 0: the province itself
 UNIT_LETTERS = "AF"
 SEASON_LETTERS = "SSFFW"
 PHASE_LETTERS = "MRMRA"
+_YEAR_DIGITS = 9  # longer ones are no years, and int() refuses some
 
 # Plain ints for the compiled kernels, which fold them into the machine code.
 ARMY, FLEET = int(UnitKind.ARMY), int(UnitKind.FLEET)
@@ -106,8 +109,10 @@ def phase_name(year: int, phase: int) -> str:
 
 def parse_phase(name: str) -> tuple[int, int]:
     """Return `(year, phase)` of a name such as `S1901M`; ValueError if it is none."""
-    if isinstance(name, str) and len(name) > 2 and name[1:-1].isascii() and name[1:-1].isdigit():
+    if isinstance(name, str) and 2 < len(name) <= _YEAR_DIGITS + 2:
+        year = name[1:-1]
         for phase in range(5):
-            if SEASON_LETTERS[phase] == name[0] and PHASE_LETTERS[phase] == name[-1]:
-                return int(name[1:-1]), phase
-    raise ValueError(f"{name!r} is not a phase such as S1901M, F1901R or W1901A")
+            letters = SEASON_LETTERS[phase], PHASE_LETTERS[phase]
+            if letters == (name[0], name[-1]) and year.isascii() and year.isdigit():
+                return int(year), phase
+    raise ValueError(f"{quoted(name)} is not a phase such as S1901M, F1901R or W1901A")

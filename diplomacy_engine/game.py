@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ._suggest import quoted
 from .constants import (
     BOUNCE,
     BUILD,
@@ -181,7 +182,7 @@ class Game:
         name = self.map.powers[power_number(self.map, power)]
         texts = [orders] if isinstance(orders, str) else orders
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"the orders of {name} must be a list of texts, not {orders!r:.80}")
+            raise ValueError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
         given: list[tuple[str, list[int]]] = []
         for text in texts:
             numbers, reason = self._understand(name, text, given)

@@ -11,13 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._suggest import did_you_mean
+from ._suggest import did_you_mean, quoted
 from .constants import ARMY, COASTS, FLEET, NONE, SEA, UNIT_LETTERS, Terrain, parse_phase
 
 MAPS_FOLDER = Path(__file__).parent / "maps"
 MAP_NAMES = ("small", "three", "standard")
 DEFAULT_MAX_YEARS = 20
 MAX_NEIGHBORS = 32  # retreat options are kept as bits of a uint32
+MAX_POSITION = 1_000_000
+# Reading time of TOML grows with the square of the parts of a dotted key, which is on one line.
+MAX_FILE_BYTES, MAX_LINE_DOTS = 1_000_000, 100
 
 _TOP_KEYS = {
     "name": str,
@@ -46,6 +49,7 @@ class MapError(ValueError):
     """A map file is wrong. `problems` lists everything found, a sentence each."""
 
     def __init__(self, source: str, problems: list[str]):
+        problems = [" ".join(problem.split()) for problem in problems]
         self.source, self.problems = source, problems
         more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
         super().__init__(f"map {source}: {problems[0]}{more}")
@@ -229,7 +233,7 @@ def load_map(name: "str | Path | Map") -> Map:
     if isinstance(name, Map):
         return name
     if not isinstance(name, str | Path):
-        raise MapError(f"{name!r:.60}", ["a map is given by its name or the path of its file"])
+        raise MapError(quoted(name, 60), ["a map is given by its name or the path of its file"])
     if name in MAP_NAMES:
         if name not in _LOADED:
             _LOADED[name] = Map(read_map_file(MAPS_FOLDER / f"{name}.toml"), str(name))
@@ -254,9 +258,17 @@ def _is_file(path: Path) -> bool:
 def read_map_file(path: Path) -> dict:
     """Return the parsed TOML of a map file; MapError if it is not TOML text."""
     try:
-        return tomllib.loads(path.read_bytes().decode())
+        with open(path, "rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise MapError(str(path), [f"cannot be read: {error.strerror}"]) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise MapError(str(path), [f"is longer than {MAX_FILE_BYTES:,} bytes"])
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.count(b".") > MAX_LINE_DOTS:
+            raise MapError(str(path), [f"has more than {MAX_LINE_DOTS} dots in line {number}"])
+    try:
+        return tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
         raise MapError(str(path), [f"is not UTF-8 text (byte {error.start})"]) from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -278,13 +290,13 @@ def _shape_problems(facts: dict) -> list[str]:
     problems = []
     for key in facts:
         if key not in _TOP_KEYS:
-            problems.append(f"unknown key {key!r}{did_you_mean(key, _TOP_KEYS)}")
+            problems.append(f"unknown key {key!r:.40}{did_you_mean(key, _TOP_KEYS)}")
     for key, kind in _TOP_KEYS.items():
         if key not in facts:
             if key not in _OPTIONAL_TOP_KEYS:
                 problems.append(f"{key!r} is missing")
         elif type(facts[key]) is not kind:
-            problems.append(f"{key!r} must be {_kind_name(kind)}, not {facts[key]!r:.60}")
+            problems.append(f"{key!r} must be {_kind_name(kind)}, not {quoted(facts[key], 60)}")
     if problems:
         return problems
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", facts["name"]):
@@ -293,14 +305,14 @@ def _shape_problems(facts: dict) -> list[str]:
     for power in powers:
         if not isinstance(power, str) or not re.fullmatch(r"[A-Z][A-Z_]{1,30}", power):
             problems.append(
-                f"power {power!r:.40} must be a word of capital letters, such as FRANCE"
+                f"power {quoted(power, 40)} must be a word of capital letters, such as FRANCE"
             )
     if not problems and len(set(powers)) < len(powers):
         problems.append("a power is listed twice in 'powers'")
     if not 1 <= len(powers) <= 20:
         problems.append(f"there must be 1 to 20 powers, not {len(powers)}")
     if not 1 <= facts.get("max_years", DEFAULT_MAX_YEARS) <= 1000:
-        problems.append(f"max_years must be 1 to 1000, not {facts['max_years']}")
+        problems.append(f"max_years must be 1 to 1000, not {quoted(facts['max_years'], 20)}")
     try:
         year, phase = parse_phase(facts.get("first_phase", "S1901M"))
         if phase != 0 or not 1 <= year <= 9999:
@@ -338,11 +350,11 @@ def _province_problems(facts: dict) -> list[str]:
         bad = False
         for key, value in province.items():
             if key not in _PROVINCE_KEYS:
-                problems.append(f"{where}: unknown key {key!r}")
+                problems.append(f"{where}: unknown key {key!r:.40}")
                 bad = True
             elif type(value) is not _PROVINCE_KEYS[key]:
                 kind = _kind_name(_PROVINCE_KEYS[key])
-                problems.append(f"{where}: {key} must be {kind}, not {value!r:.40}")
+                problems.append(f"{where}: {key} must be {kind}, not {quoted(value, 40)}")
                 bad = True
         for key in ("name", "terrain"):
             if key not in province:
@@ -360,7 +372,7 @@ def _province_problems(facts: dict) -> list[str]:
         if len(coasts) == 1 or len(set(map(str, coasts))) < len(coasts):
             problems.append(f"{where}: coasts must be two or more different ones")
         problems += [
-            f"{where}: coast {coast!r:.20} must be NC, EC, SC or WC"
+            f"{where}: coast {quoted(coast, 20)} must be NC, EC, SC or WC"
             for coast in coasts
             if coast not in COASTS[1:]
         ]
@@ -370,11 +382,15 @@ def _province_problems(facts: dict) -> list[str]:
         if home is not None and not province.get("supply_center", False):
             problems.append(f"{where}: a home center must have supply_center = true")
         position = province.get("position", [0, 0])
-        if len(position) != 2 or not all(type(x) in (int, float) for x in position):
-            problems.append(f"{where}: position must be two numbers, [x, y]")
+        if len(position) != 2 or not all(
+            type(x) in (int, float) and abs(x) <= MAX_POSITION for x in position
+        ):
+            problems.append(
+                f"{where}: position must be two numbers of at most {MAX_POSITION:,}, [x, y]"
+            )
         for word in province.get("aliases", []):
             if not isinstance(word, str) or not word.strip():
-                problems.append(f"{where}: alias {word!r:.40} must be a text")
+                problems.append(f"{where}: alias {quoted(word, 40)} must be a text")
             elif word.upper() in facts["provinces"] and word.upper() != code:
                 problems.append(f"{where}: alias {word!r:.40} is the code of another province")
             elif words.setdefault(word.upper(), code) != code:
@@ -413,7 +429,7 @@ def _border_problems(facts: dict) -> list[str]:
                 )
                 continue
             for second in others.split():
-                where = f"{key}: {first} - {second}"
+                where = f"{key}: {first:.40} - {second:.40}"
                 reasons = [_stand_problem(facts, kind, end) for end in (first, second)]
                 found = [f"{where}: {reason}" for reason in dict.fromkeys(reasons) if reason]
                 if not found and first.partition("/")[0] == second.partition("/")[0]:
@@ -444,10 +460,10 @@ def _unit_problems(facts: dict) -> list[str]:
         if power not in facts["powers"]:
             problems.append(f"start_units: unknown power {power!r:.40}")
         if not isinstance(units, list):
-            problems.append(f"start_units: {power} must have a list of units")
+            problems.append(f"start_units: {power:.40} must have a list of units")
             continue
         for unit in units:
-            where = f"start_units: {power} {unit!r:.40}"
+            where = f"start_units: {power:.40} {quoted(unit, 40)}"
             if not isinstance(unit, str) or not re.fullmatch(r"[AF] [A-Z]{3}(/[NESW]C)?", unit):
                 problems.append(f"{where} is not a unit such as 'A PAR' or 'F STP/SC'")
                 continue
@@ -471,7 +487,8 @@ def _victory_problems(facts: dict) -> list[str]:
     victory = facts["victory_supply_centers"]
     if not 1 <= victory <= centers:
         problems.append(
-            f"victory_supply_centers is {victory}, out of reach with {centers} supply centers"
+            f"victory_supply_centers is {quoted(victory, 20)}, "
+            f"out of reach with {centers} supply centers"
         )
     elif victory <= max(
         sum(p.get("home_of") == power for p in provinces) for power in facts["powers"]

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from ._suggest import quoted
 from .constants import (
     ARMY,
     BUILD,
@@ -65,6 +66,8 @@ _VERBS = {
     "BUILDS": BUILD,
 }
 _LONG_COASTS = {"NORTH": 1, "EAST": 2, "SOUTH": 3, "WEST": 4}
+# What may come after a province in an order.
+_AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, "/", "(", "VIA", "BY"}
 
 
 class Place(NamedTuple):
@@ -95,7 +98,8 @@ class OrderText(NamedTuple):
 def _province_words(game_map: Map) -> tuple[dict[tuple[str, ...], int], int]:
     """Return token sequences that name a province -> its index, and the length of the longest.
 
-    Codes come first, then aliases and full names; what would name two provinces names none.
+    Codes come first, then aliases and full names. What would name two provinces names none, nor
+    does what begins like an order: were "Par H" a name, nobody could tell PAR to hold.
     """
     codes = {(code,): index for code, index in game_map.province_index.items()}
     words, named_twice = dict(codes), set()
@@ -104,6 +108,8 @@ def _province_words(game_map: Map) -> tuple[dict[tuple[str, ...], int], int]:
     for name, code in spelled:
         index, tokens = game_map.province_index[code], _tokens(name)
         for key in {tokens, tuple(token for token in tokens if token != "-")}:
+            if key[:1] in codes and key[1:2] and key[1] in _AFTER_PLACE:
+                continue
             if key and key not in codes and words.setdefault(key, index) != index:
                 named_twice.add(key)
     for key in named_twice:
@@ -288,7 +294,7 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
         place = reader.place()
         reader.end()
     except ValueError as error:
-        raise ValueError(f"{text!r:.80} is no unit or province: {error}") from None
+        raise ValueError(f"{quoted(text)} is no unit or province: {error}") from None
     return kind, place
 
 
@@ -304,7 +310,7 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
         unit = reader.unit()
         reader.end()
     except ValueError as error:
-        raise ValueError(f"{text!r:.80} is no unit: {error}") from None
+        raise ValueError(f"{quoted(text)} is no unit: {error}") from None
     return unit, starred
 
 

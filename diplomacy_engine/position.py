@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ._suggest import quoted
 from .constants import (
     FALL_RETREATS,
     FLEET,
@@ -199,10 +200,11 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     map_name, name = head.split()
     state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
     for part in parts:
-        form = re.fullmatch(r"([A-Za-z_]+)\s*([^=]*)=([^=]*)", part)
-        if form is None:
+        left, equals, centers = part.partition("=")
+        form = re.match(r"[A-Za-z_]+", left)
+        if form is None or not equals or "=" in centers:
             raise ValueError(f"{part!r:.80} is not of the form 'POWER UNIT, UNIT = CENTER CENTER'")
-        power, units, centers = form.groups()
+        power, units = form[0], left[form.end() :]
         if power in state["units"]:
             raise ValueError(f"{power} stands twice in the position")
         state["centers"][power] = centers.split()
@@ -241,7 +243,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         for text in texts:
             unit, starred = read_unit(games.map, text)
             if starred and (power, unit) in dislodged:
-                raise ValueError(f"{text} stands twice in the state")
+                raise ValueError(f"{quoted(text)} stands twice in the state")
             if starred:
                 dislodged[power, unit] = []
             else:
@@ -250,7 +252,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     for power, units in _by_power(games, {} if retreats is None else retreats, "retreats", dict):
         for text, places in units.items():
             if not isinstance(places, list | tuple):
-                raise ValueError(f"the retreats of {text!r:.40} are not a list")
+                raise ValueError(f"the retreats of {quoted(text, 40)} are not a list")
             dislodged[power, read_unit(games.map, text)[0]] = places
     retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS) and row.end[0] == RUNNING
     if dislodged and not retreating:
@@ -295,7 +297,7 @@ def power_number(game_map: Map, name: str) -> int:
     index = game_map.power_index.get(name.upper()) if isinstance(name, str) else None
     if index is None:
         raise ValueError(
-            f"{name!r:.40} is no power of map {game_map.name} ({', '.join(game_map.powers)})"
+            f"{quoted(name, 40)} is no power of map {game_map.name} ({', '.join(game_map.powers)})"
         )
     return index
 
@@ -343,10 +345,12 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
         ]
         if kind is not None or not options:
-            raise ValueError(f"{unit_text(games.map, unit)} can never retreat to {text!r:.40}")
+            raise ValueError(
+                f"{unit_text(games.map, unit)} can never retreat to {quoted(text, 40)}"
+            )
         if len(options) > 1:
             raise ValueError(
-                f"{unit_text(games.map, unit)} may retreat to {text!r:.40}: name the coast"
+                f"{unit_text(games.map, unit)} may retreat to {quoted(text, 40)}: name the coast"
             )
         bits |= 1 << options[0]
     return bits
@@ -358,11 +362,11 @@ def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
             kind, place = read_place(games.map, code)
             center = games.board.province_center[place.province]
             if kind is not None or place.coast or center == NONE:
-                raise ValueError(f"{code!r:.40} is no supply center")
+                raise ValueError(f"{quoted(code, 40)} is no supply center")
             owner = games.state.center_owner[0, center]
             if owner not in (NONE, power):
                 raise ValueError(
-                    f"{code} belongs to both {games.map.powers[owner]} and "
+                    f"{quoted(code, 40)} belongs to both {games.map.powers[owner]} and "
                     f"{games.map.powers[power]}"
                 )
             games.state.center_owner[0, center] = power

@@ -19,7 +19,7 @@ def saved_game_dictionary(game_id: str, game_map: Map, phases: list[dict]) -> di
         "id": game_id,
         "map": map_reference(game_map),
         "rules": list(RULES),
-        "phases": _with_influence(phases),
+        "phases": _with_influence(game_map.powers, phases),
     }
 
 
@@ -33,22 +33,32 @@ def map_reference(game_map: Map) -> str:
     return game_map.source if Path(game_map.source).is_file() else game_map.name
 
 
-def _with_influence(phases: list[dict]) -> list[dict]:
+def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
     """Return the phases with each province under the influence of the last power seen in it.
 
-    The web interface of the package colors its map by this.
+    The web interface of the package colors its map by this. Phases that were loaded may lack it.
     """
     influence: dict[str, str] = {}
     phases_out = []
     for phase in phases:
         state = phase["state"]
-        now = state.get("influence", {})
-        influence |= {code: power for power, codes in now.items() for code in codes}
-        trail = {power: [] for power in now}
+        influence |= _influence_of(powers, state)
+        trail = {power: [] for power in powers}
         for code, power in sorted(influence.items()):
             trail[power].append(code)
         phases_out.append(phase | {"state": state | {"influence": trail}})
     return phases_out
+
+
+def _influence_of(powers: list[str], state: Mapping) -> dict[str, str]:
+    """Return province -> power of a state's influence, as far as it has a sound one."""
+    now, found = state.get("influence"), {}
+    for power in powers if isinstance(now, Mapping) else ():
+        codes = now.get(power)
+        for code in codes if isinstance(codes, list) else ():
+            if isinstance(code, str):
+                found[code] = power
+    return found
 
 
 def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, Map, list[dict]]:
@@ -78,7 +88,10 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise ValueError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
         phases.append({"messages": []} | dict(phase))
-    return str(saved.get("id", "")), load_map(game_map or saved["map"]), phases
+    game_id = saved.get("id", "")
+    if not isinstance(game_id, str | int):
+        raise ValueError("the 'id' of the saved game is not a text")
+    return str(game_id), load_map(game_map or saved["map"]), phases
 
 
 def _name(kind: type) -> str:

@@ -21,6 +21,7 @@ LAYERS = (
     (
         "players",
         "arena",
+        "bench",
         "settings",
         "run_folder",
         "progress",

@@ -5,13 +5,11 @@ import shlex
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from diplomacy_engine.cli import _parser, main
-from diplomacy_engine.map import MAP_NAMES, Map
+from diplomacy_engine.cli import _parser
+from diplomacy_engine.map import MAP_NAMES
 from diplomacy_engine.settings import parse_args
-from diplomacy_engine.vector_game import VectorGame
 from ppo_selfplay_diplomacy import CONFIGS, Args
 
 ROOT = Path(__file__).parent.parent
@@ -38,24 +36,6 @@ def test_python_examples(number, capsys):
     code = blocks("python")[number]
     exec(compile(code, f"README.md, example {number}", "exec"), {})
     assert capsys.readouterr().out.splitlines() == SHOWN.findall(code) != []
-
-
-def test_own_map(tmp_path, capsys):
-    (text,) = blocks("toml")
-    game_map = Map(tomllib.loads(text))
-    path = tmp_path / "my_map.toml"
-    path.write_text(text)
-    assert main(["check-map", str(path)]) == 0
-    assert f"map {game_map.name} is sound" in capsys.readouterr().out
-    games = VectorGame(game_map, 16, seed=1, auto_reset=False)
-    rng = np.random.default_rng(1)
-    while len(decisions := games.decisions()):
-        orders = games.new_orders()
-        first, last = decisions.order_start[:-1], decisions.order_start[1:]
-        chosen = decisions.order[rng.integers(first, last)]
-        games.write_orders(orders, decisions, chosen)
-        games.step(orders)
-    assert (games.centers().sum(1) >= 2).all()
 
 
 def test_training_commands():
