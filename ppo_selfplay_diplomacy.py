@@ -26,7 +26,8 @@ import hashlib
 import io
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -207,6 +208,24 @@ class Args:
     """learner decisions between checkpoints"""
     save_games: int = 2
     """sample games of each evaluation kept in the run folder"""
+
+
+class Workers:
+    """Threads that each run a part of the network's work on one core.
+
+    The matrices here are small: two forward passes side by side, or the two halves of a minibatch,
+    use two cores almost fully, where PyTorch's own threads inside each operation gain next to
+    nothing. Results come in the order of the items, so they do not depend on which thread was
+    faster.
+    """
+
+    def __init__(self, count: int):
+        self.count = count
+        self._pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,))
+
+    def map(self, function: Callable, items: Iterable) -> list:
+        """Return the results of `function` for each item."""
+        return list((self._pool.map if self.count > 1 else map)(function, items))
 
 
 class Slots(NamedTuple):
@@ -426,8 +445,11 @@ class Agent(nn.Module):
         decisions: Decisions,
         generator: torch.Generator | None = None,
         greedy: bool = False,
+        noise: torch.Tensor | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Choose orders, unit by unit.
+
+        They are drawn with `generator`, or with `noise` (N,), uniform in [0, 1), drawn before.
 
         Returns:
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
@@ -436,10 +458,10 @@ class Agent(nn.Module):
         slots = make_slots(decisions, self.offsets.device)
         x, context = self.encode(obs)
         codes = self._order_codes(x, context, slots)
-        noise = 0.0
         if not greedy:  # argmax of log-probability + Gumbel noise is a sample
-            noise = torch.rand(len(slots.order), generator=generator).to(codes.device)
-            noise = -torch.log(-torch.log(noise.clamp(1e-20, 1 - 1e-7)))
+            if noise is None:
+                noise = torch.rand(len(slots.order), generator=generator)
+            noise = -torch.log(-torch.log(noise.to(codes.device).clamp(1e-20, 1 - 1e-7)))
         chosen = slots.first.new_zeros(len(slots.first))
         logprob = codes.new_zeros(slots.num_decisions, dtype=torch.float32)
         most = slots.most_slots
@@ -566,8 +588,6 @@ def ppo_loss(
         old_approx_kl = (-logratio).mean()
         approx_kl = ((ratio - 1) - logratio).mean()
         clipfrac = ((ratio - 1.0).abs() > args.clip_coef).float().mean()
-    if args.norm_adv and len(advantages) > 1:
-        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
     pg_loss1 = -advantages * ratio
     pg_loss2 = -advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
     pg_loss = torch.max(pg_loss1, pg_loss2).mean()
@@ -589,6 +609,13 @@ def ppo_loss(
     return loss, figures
 
 
+def normalized(advantages: np.ndarray) -> np.ndarray:
+    """Return a minibatch's advantages with mean 0 and standard deviation 1."""
+    if len(advantages) < 2:
+        return advantages
+    return (advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8)
+
+
 def update(
     args: Args,
     agent: Agent,
@@ -597,9 +624,22 @@ def update(
     ent_coef: float,
     rng: np.random.Generator,
     clock: Clock,
+    workers: Workers | None = None,
 ) -> dict[str, float]:
-    """Learn from a batch in epochs of minibatches; return `losses/*`, means over minibatches."""
+    """Learn from a batch in epochs of minibatches; return `losses/*`, means over minibatches.
+
+    Each worker takes a part of every minibatch; the step is that of the whole, to rounding.
+    """
+    workers = workers or Workers(1)
     device = agent.offsets.device
+    parameters = list(agent.parameters())
+
+    def gradients(part: Batch) -> tuple[tuple, dict[str, torch.Tensor]]:
+        newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
+        old = (torch.from_numpy(array).to(device) for array in part[1:])
+        loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
+        return torch.autograd.grad(loss, parameters, allow_unused=True), figures
+
     collected = []
     for _ in range(args.update_epochs):
         epoch = []
@@ -608,17 +648,25 @@ def update(
                 continue
             with clock("batching"):
                 minibatch = batch.take(rows)
+                if args.norm_adv:
+                    advantages = normalized(minibatch.advantages)
+                    minibatch = minibatch._replace(advantages=advantages)
+                split = np.array_split(np.arange(len(rows)), min(workers.count, len(rows)))
+                parts = [minibatch.take(part) for part in split]
+                shares = [len(part) / len(rows) for part in split]
             with clock("learning"):
-                newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(
-                    *minibatch.experience
-                )
-                old = (torch.from_numpy(array).to(device) for array in minibatch[1:])
-                loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
-                optimizer.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+                results = workers.map(gradients, parts)
+                for parameter, *grads in zip(parameters, *(grads for grads, _ in results)):
+                    known = [grad * share for grad, share in zip(grads, shares) if grad is not None]
+                    parameter.grad = sum(known[1:], known[0]) if known else None
+                nn.utils.clip_grad_norm_(parameters, args.max_grad_norm)
                 optimizer.step()
-            epoch.append(figures)
+            epoch.append(
+                {
+                    name: sum(figures[name] * share for (_, figures), share in zip(results, shares))
+                    for name in results[0][1]
+                }
+            )
         collected += epoch
         kl = torch.stack([figures["approx_kl"] for figures in epoch]).mean()
         if args.target_kl is not None and kl > args.target_kl:
@@ -776,8 +824,15 @@ class SelfPlay:
     ahead, and against opponents that lost time.
     """
 
-    def __init__(self, args: Args, game_map: Map, pool: OpponentPool, rng: np.random.Generator):
-        self.args, self.pool, self.rng = args, pool, rng
+    def __init__(
+        self,
+        args: Args,
+        game_map: Map,
+        pool: OpponentPool,
+        rng: np.random.Generator,
+        workers: Workers,
+    ):
+        self.args, self.pool, self.rng, self.workers = args, pool, rng, workers
         self.games = VectorGame(
             game_map,
             args.num_envs,
@@ -810,8 +865,9 @@ class SelfPlay:
             self.args.learner_seats
         )
         self.stream[rows] = stream
-        phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
-        self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
+        if self.args.warm_up_share > 0:
+            phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
+            self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
         self.pool.forget_unused(self.seats)
 
     def step(
@@ -828,41 +884,34 @@ class SelfPlay:
             player = np.where(warm, WARM_UP, self.seats)[decisions.game, decisions.power]
             orders = games.new_orders()
             self.random_bot.act(games, decisions.take(player == WARM_UP), orders)
-            mine = decisions.take(player == LEARNER)
-            obs = games.observe(mine)
-        if len(mine):
-            with clock("inference"):
-                chosen, logprobs, values = agent.act(obs, mine)
+            asked: list[tuple[Agent, Observation, Decisions]] = []
+            for number in np.unique(player[player != WARM_UP]):  # the learner before its copies
+                theirs = decisions.take(player == number)
+                policy = agent if number == LEARNER else self.pool.all[number].player
+                if isinstance(policy, Agent):
+                    asked.append((policy, games.observe(theirs), theirs))
+                else:
+                    policy.act(games, theirs, orders)
+        with clock("inference"):
+            noise = [torch.rand(len(theirs.order)) for _, _, theirs in asked]
+            answers = self.workers.map(_act, zip(asked, noise))
+        with clock("games"):
+            for (_, _, theirs), (chosen, _, _) in zip(asked, answers):
+                games.write_orders(orders, theirs, order_numbers(theirs, chosen))
+        counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
+        if (player == LEARNER).any():
             with clock("batching"):
+                (_, obs, mine), (chosen, logprobs, values) = asked[0], answers[0]
                 streams = self.stream[mine.game, mine.power]
                 buffer.add(streams, Experience(obs, mine, chosen), logprobs, values)
-            with clock("games"):
-                games.write_orders(orders, mine, order_numbers(mine, chosen))
-        for number in np.unique(player[(player != LEARNER) & (player != WARM_UP)]):
-            opponent = self.pool.all[number].player
-            with clock("games"):
-                theirs = decisions.take(player == number)
-                if not isinstance(opponent, Agent):
-                    opponent.act(games, theirs, orders)
-                    continue
-                obs = games.observe(theirs)
-            with clock("inference"):
-                chosen, _, _ = opponent.act(obs, theirs)
-            with clock("games"):
-                games.write_orders(orders, theirs, order_numbers(theirs, chosen))
+                counts |= {"global_step": len(mine), "order_steps": len(mine.slot_province)}
         with clock("games"):
             result = games.step(orders)
         with clock("batching"):
             self._credit(agent, buffer, result, progress)
         with clock("games"):
             self.warm_up -= warm
-            finished = self._restart(result, warm)
-        return {
-            "global_step": len(mine),
-            "order_steps": len(mine.slot_province),
-            "env_steps": games.num_games,
-            "games": finished,
-        }
+            return counts | {"games": self._restart(result, warm)}
 
     def _credit(
         self, agent: Agent, buffer: RolloutBuffer, result: StepResult, progress: float
@@ -972,6 +1021,13 @@ class SelfPlay:
         ages = global_step - sums.pop("frozen_at") / max(1, sums["opponents"])
         means = {name: sums[name] / games for name in sums if name != "opponents"}
         return {"games": games, "opponent_age": ages} | means
+
+
+def _act(
+    asked: tuple[tuple[Agent, Observation, Decisions], torch.Tensor],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    (policy, obs, decisions), noise = asked
+    return policy.act(obs, decisions, noise=noise)
 
 
 def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
@@ -1249,13 +1305,14 @@ class Run:
 
     def __init__(self, args: Args, game_map: Map, device: torch.device):
         self.args, self.game_map = args, game_map
-        torch.set_num_threads(args.threads)  # also a resumed run's own: sums depend on it
+        torch.set_num_threads(1)
+        self.workers = Workers(args.threads if device.type == "cpu" else 1)
         torch.manual_seed(args.seed)
         self.rng = np.random.default_rng(args.seed)
         self.agent = make_agent(args, game_map).to(device)
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
         self.pool = OpponentPool(args, self.agent)
-        self.self_play = SelfPlay(args, game_map, self.pool, self.rng)
+        self.self_play = SelfPlay(args, game_map, self.pool, self.rng, self.workers)
         self.buffer = RolloutBuffer(args.num_steps, args.num_envs * args.learner_seats)
         self.counters = dict.fromkeys(
             ("global_step", "order_steps", "env_steps", "games", "updates"), 0
@@ -1318,7 +1375,7 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
         batch = held.take_batch(compute_gae(*trajectory, args.gamma, args.gae_lambda))
     if not len(batch.values):
         return
-    losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock)
+    losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, run.workers)
     run.counters["updates"] += 1
     played = run.self_play.take_statistics(run.global_step)
     seconds = run.seconds + clock.since_lap

@@ -33,6 +33,7 @@ from ppo_selfplay_diplomacy import (
     OpponentPool,
     Run,
     TrainingError,
+    Workers,
     compute_gae,
     ppo_loss,
     update,
@@ -604,10 +605,9 @@ def test_draws_come_from_the_generator_alone():
 # --- Loss and update ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm_adv", [True, False])
 @pytest.mark.parametrize("clip_vloss", [True, False])
-def test_loss_equals_a_loop_over_rows(norm_adv, clip_vloss):
-    args = make_args(norm_adv=norm_adv, clip_vloss=clip_vloss, clip_coef=0.2, vf_coef=0.7)
+def test_loss_equals_a_loop_over_rows(clip_vloss):
+    args = make_args(clip_vloss=clip_vloss, clip_coef=0.2, vf_coef=0.7)
     rng = np.random.default_rng(0)
     count = 40
     new, old = rng.normal(size=(2, count)) * 0.4
@@ -617,11 +617,9 @@ def test_loss_equals_a_loop_over_rows(norm_adv, clip_vloss):
     loss, figures = ppo_loss(args, 0.03, *tensors)
 
     policy, values, clipped, kl, old_kl = 0.0, 0.0, 0, 0.0, 0.0
-    mean, std = advantage.mean(), advantage.std(ddof=1)
     for i in range(count):
         ratio = np.exp(new[i] - old[i])
-        a = (advantage[i] - mean) / (std + 1e-8) if norm_adv else advantage[i]
-        policy -= min(ratio * a, min(max(ratio, 0.8), 1.2) * a)
+        policy -= min(ratio * advantage[i], min(max(ratio, 0.8), 1.2) * advantage[i])
         error = (newvalue[i] - returns[i]) ** 2
         if clip_vloss:
             near = value[i] + min(max(newvalue[i] - value[i], -0.2), 0.2)
@@ -645,7 +643,7 @@ def test_loss_equals_a_loop_over_rows(norm_adv, clip_vloss):
 
 
 def test_a_clipped_row_has_no_gradient():
-    args = make_args(norm_adv=False, clip_coef=0.2)
+    args = make_args(clip_coef=0.2)
     new = torch.tensor([0.5, 0.5, -0.5, -0.5, 0.1], requires_grad=True)
     zeros = torch.zeros(5)
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
@@ -653,9 +651,9 @@ def test_a_clipped_row_has_no_gradient():
     assert (new.grad == 0).tolist() == [True, False, False, True, False]
 
 
-def some_batch(agent: Agent, count: int = 30) -> Batch:
-    """Return a batch of the small map whose `values` tell the transitions apart."""
-    decisions, obs, _ = positions("small")
+def some_batch(agent: Agent, count: int = 30, name: str = "small") -> Batch:
+    """Return a batch whose `values` tell the transitions apart."""
+    decisions, obs, _ = positions(name)
     rows = np.arange(count)
     experience = Experience(rows_of(obs, rows), decisions.take(rows), None)
     chosen, logprobs, _ = agent.act(
@@ -696,6 +694,50 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     args = make_args(update_epochs=1, num_minibatches=50, target_kl=None)
     update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
     assert sorted(itertools.chain(*seen)) == list(range(30)), "more minibatches than transitions"
+
+
+def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
+    agent, seen, loss = make_agent(), [], ppo.ppo_loss
+
+    def spy(*values):
+        seen.append(values[-2])
+        return loss(*values)
+
+    monkeypatch.setattr(ppo, "ppo_loss", spy)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    for norm_adv in (True, False):
+        seen.clear()
+        args = make_args(update_epochs=1, num_minibatches=1, norm_adv=norm_adv)
+        batch = some_batch(agent)
+        batch.advantages[:] += 5
+        rng = np.random.default_rng(0)
+        update(args, agent, optimizer, batch, 0.01, rng, Clock(), Workers(2))
+        assert len(seen) == 2
+        together = torch.cat(seen)
+        found = (together.mean().item(), together.std().item())
+        expected = (0, 1) if norm_adv else (batch.advantages.mean(), batch.advantages.std(ddof=1))
+        assert found == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["small", "three"])
+def test_two_workers_take_the_steps_of_one(name):
+    def learned(workers: int) -> tuple[dict, dict]:
+        agent = make_agent(name)
+        optimizer = torch.optim.SGD(agent.parameters(), lr=0.05)
+        args = make_args(update_epochs=2, num_minibatches=3, target_kl=None)
+        rng = np.random.default_rng(0)
+        batch = some_batch(agent, 31, name)
+        figures = update(args, agent, optimizer, batch, 0.01, rng, Clock(), Workers(workers))
+        return agent.state_dict(), figures
+
+    one, figures = learned(1)
+    for workers in (2, 5, 40):
+        many, same = learned(workers)
+        assert same == pytest.approx(figures, rel=1e-3, abs=1e-5)
+        for key, tensor in one.items():
+            torch.testing.assert_close(many[key], tensor, rtol=1e-3, atol=1e-5)
+    again, _ = learned(2)
+    assert all((again[key] == tensor).all() for key, tensor in learned(2)[0].items())
 
 
 def test_a_loss_that_is_not_finite_is_refused():
@@ -1117,7 +1159,7 @@ class Script:
         self.games, self.orders = games, orders
         self.phases: list[str] = []
 
-    def act(self, obs, decisions):
+    def act(self, obs, decisions, noise):
         assert len(decisions) == 1
         state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
         phase = phase_name(int(state.year[0]), int(state.phase[0]))
