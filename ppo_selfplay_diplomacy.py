@@ -25,6 +25,7 @@ import copy
 import hashlib
 import io
 import sys
+import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -1111,6 +1112,9 @@ def load_checkpoint(path: str | Path) -> dict:
     Only tensors and plain values are read: a checkpoint cannot run code.
     """
     try:
+        with zipfile.ZipFile(path) as parts:  # torch.load does not look at the checksums
+            if parts.testzip() is not None:
+                raise ValueError("a part does not have its checksum")
         saved = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there is no such checkpoint") from None
@@ -1497,7 +1501,8 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
     saved = load_checkpoint(folder.checkpoint)
     load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
     # From args.json, not the checkpoint: --reward module:function names code to run.
-    args = args_from_dictionary(Args, folder.load_args(), str(folder.path / "args.json"))
+    kept = args_from_dictionary(Args, folder.load_args(), str(folder.path / "args.json"))
+    args = kept
     args = replace(args, **{name: getattr(settings.args, name) for name in settings.given})
     if saved["args"]["map"] != args.map:
         raise CheckpointError(
@@ -1513,6 +1518,8 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
         raise CheckpointError(
             f"{folder.checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
         ) from None
+    if args.total_timesteps != kept.total_timesteps:  # the next resume is to know it too
+        folder.save_args(asdict(replace(kept, total_timesteps=args.total_timesteps)))
     if saved["script_sha256"] != script_sha256():
         print(f"note: {Path(__file__).name} has changed since this run began")
     return run, Records(args, folder, run.global_step, saved["wandb_id"])

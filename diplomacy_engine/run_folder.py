@@ -164,7 +164,7 @@ class RunFolder:
                 raise RunFolderError(
                     f"run folder {run.path} cannot be made: {error.filename}: {_reason(error)}"
                 ) from error
-            atomic_write(run.path / "args.json", json.dumps(dict(args), indent=2).encode())
+            run.save_args(args)
             atomic_write(run.path / Path(script).name, source)
             return run
 
@@ -197,6 +197,10 @@ class RunFolder:
     def checkpoint(self) -> Path:
         """The newest checkpoint."""
         return self.path / CHECKPOINT
+
+    def save_args(self, args: Mapping[str, Any]) -> None:
+        """Write args.json; RunFolderError if it cannot be, and it is then as it was."""
+        atomic_write(self.path / "args.json", json.dumps(dict(args), indent=2).encode())
 
     def load_args(self) -> dict[str, Any]:
         """Return the settings in args.json; RunFolderError if it is damaged."""

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import textwrap
 import types
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -437,6 +438,10 @@ def test_a_finished_run_is_resumed(copied, capsys):
     assert (saved["model"]["score.weight"] != before["model"]["score.weight"]).any()
     steps = [line["global_step"] for line in metrics(copied)]
     assert steps == sorted(steps)
+    # The longer run is what goes on from now: no flag is needed again.
+    settings = json.loads((copied / "args.json").read_text())
+    assert settings["total_timesteps"] == 900 and settings["seed"] == saved["args"]["seed"]
+    assert saved["args"]["total_timesteps"] == 900
 
 
 @pytest.mark.parametrize(
@@ -585,6 +590,16 @@ def damage_truncated(run: Path, marker: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def damage_one_bit(run: Path, marker: Path) -> None:
+    """Flip a bit in the middle of the greatest tensor: still a checkpoint, to torch.load."""
+    path = run / "checkpoint.pt"
+    with zipfile.ZipFile(path) as parts:
+        largest = max(parts.infolist(), key=lambda part: part.file_size)
+    content = bytearray(path.read_bytes())
+    content[largest.header_offset + 200 + largest.file_size // 2] ^= 4
+    path.write_bytes(content)
+
+
 def damage_empty(run: Path, marker: Path) -> None:
     (run / "checkpoint.pt").write_bytes(b"")
 
@@ -649,6 +664,7 @@ def damage_args(run: Path, marker: Path) -> None:
 
 DAMAGES = {
     damage_truncated: "damaged",
+    damage_one_bit: "damaged",
     damage_empty: "damaged",
     damage_hostile: "damaged, or not a checkpoint",
     damage_hostile_pickle: "damaged, or not a checkpoint",
