@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .decisions import Decisions, join_decisions, ragged_rows
 from .observation import Observation
-from .vector_game import Decisions, join_decisions, ragged_rows
 
 
 class Experience(NamedTuple):

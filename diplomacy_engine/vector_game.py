@@ -5,14 +5,14 @@ from a game's own seed, so results do not depend on the number of threads.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit, jit_allocating
+from ._jit import jit
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement, movement_scratch
 from .adjudicator.retreats import adjudicate_retreats
@@ -27,6 +27,7 @@ from .constants import (
     WINTER_ADJUSTMENTS,
     YEAR_LIMIT,
 )
+from .decisions import Decisions, join_decisions
 from .legal_orders import legal_scratch, list_game
 from .map import Map, load_map
 from .observation import NUM_BOARD_FEATURES, POWER_SCALARS, SCALARS, Observation, observe
@@ -47,62 +48,6 @@ from .state import (
 SLICE = 16  # fewer items than this per thread are not worth a thread
 
 
-class Decisions(NamedTuple):
-    """Pending decisions, by game and then power, with their slots and legal orders.
-
-    A movement or retreat decision has one slot per unit, in province order. A winter decision has
-    one slot per owed build or removal; each lists all of them, and a province may be chosen in one
-    slot only (WAIVE in any).
-    """
-
-    game: np.ndarray  # (D,) int32
-    power: np.ndarray  # (D,) int8
-    slot_start: np.ndarray  # (D + 1,) int32, slots of decision d: slot_start[d]..slot_start[d+1]-1
-    slot_province: np.ndarray  # (S,) int16, the unit's province; NONE in winter
-    order_start: np.ndarray  # (S + 1,) int32, legal orders of slot s: order_start[s]..
-    order: np.ndarray  # (N,) int32, order numbers
-
-    def __len__(self) -> int:
-        return len(self.game)
-
-    def take(self, rows: np.ndarray) -> "Decisions":
-        """Return the decisions of the given rows (integers or a mask), in that order."""
-        rows = np.asarray(rows)
-        if rows.dtype == bool:
-            rows = np.flatnonzero(rows)
-        slots = self.slot_start[rows + 1] - self.slot_start[rows]
-        slot_start = np.zeros(len(rows) + 1, np.int32)
-        np.cumsum(slots, out=slot_start[1:])
-        slot_rows = ragged_rows(self.slot_start[rows], slot_start)
-        orders = self.order_start[slot_rows + 1] - self.order_start[slot_rows]
-        order_start = np.zeros(len(slot_rows) + 1, np.int32)
-        np.cumsum(orders, out=order_start[1:])
-        return Decisions(
-            self.game[rows],
-            self.power[rows],
-            slot_start,
-            self.slot_province[slot_rows],
-            order_start,
-            self.order[ragged_rows(self.order_start[slot_rows], order_start)],
-        )
-
-
-def join_decisions(parts: Sequence[Decisions]) -> Decisions:
-    """Return all decisions of `parts`, one part after the other."""
-    slots = np.cumsum([0] + [len(part.slot_province) for part in parts])
-    orders = np.cumsum([0] + [len(part.order) for part in parts])
-    slot_starts = [part.slot_start[:-1] + slots[i] for i, part in enumerate(parts)]
-    order_starts = [part.order_start[:-1] + orders[i] for i, part in enumerate(parts)]
-    return Decisions(
-        np.concatenate([part.game for part in parts]),
-        np.concatenate([part.power for part in parts]),
-        np.concatenate([*slot_starts, slots[-1:]]).astype(np.int32),
-        np.concatenate([part.slot_province for part in parts]),
-        np.concatenate([*order_starts, orders[-1:]]).astype(np.int32),
-        np.concatenate([part.order for part in parts]),
-    )
-
-
 class StepResult(NamedTuple):
     """What one step did to every game; describes the finished position of games that ended."""
 
@@ -114,19 +59,6 @@ class StepResult(NamedTuple):
     alive: np.ndarray  # (E, P) bool, has a unit or a center after the step
     eliminated: np.ndarray  # (E, P) bool, lost the last of them in this step
     year: np.ndarray  # (E,) int16, calendar year of the phase played
-
-
-@jit_allocating
-def ragged_rows(starts, ends):
-    """Return the indices starts[i], starts[i] + 1, ... of every row i, one row after the other.
-
-    `ends` (rows + 1,) is the running total of the row lengths, beginning with 0.
-    """
-    out = np.empty(ends[-1], np.int32)
-    for i in range(starts.shape[0]):
-        for j in range(ends[i + 1] - ends[i]):
-            out[ends[i] + j] = starts[i] + j
-    return out
 
 
 @jit
@@ -392,7 +324,9 @@ class VectorGame:
         """Return the pending decisions of all running games."""
         parts = self.run(self._list_slice, self.num_games, numbered=True)
         self._order_room = max(self._order_room, *(len(part.order) for part in parts))
-        return parts[0] if len(parts) == 1 else join_decisions(parts)
+        if len(parts) == 1 or self._pool is None:
+            return parts[0]
+        return join_decisions(parts, self._pool.map)
 
     def _list_slice(self, first: int, last: int, thread: int = 0) -> Decisions:
         games, provinces = last - first, len(self.board.terrain)

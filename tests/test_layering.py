@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 # Lowest first; a module imports from its own layer and those below. A folder stands for its files.
 LAYERS = (
     ("constants", "_jit", "_suggest"),
-    ("map",),
+    ("map", "decisions"),
     ("orders",),
     ("state",),
     ("legal_orders", "adjudicator", "notation", "scoring"),
