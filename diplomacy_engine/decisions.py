@@ -1,13 +1,11 @@
 """`Decisions`: what is to be decided in many games, as arrays; choosing from them, joining them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit, jit_allocating
-
-PART = 1 << 15  # parts of fewer orders are not worth a thread when they are joined
+from ._jit import jit_allocating
 
 
 @jit_allocating
@@ -63,25 +61,8 @@ class Decisions(NamedTuple):
         )
 
 
-@jit
-def _place(part, out, decisions, slots, orders):
-    """Copy a part into `out`, where its decisions, slots and orders begin at these places."""
-    game, power, slot_start, slot_province, order_start, order = part
-    for i in range(game.shape[0]):
-        out[0][decisions + i] = game[i]
-        out[1][decisions + i] = power[i]
-        out[2][decisions + i] = slot_start[i] + slots
-    for i in range(slot_province.shape[0]):
-        out[3][slots + i] = slot_province[i]
-        out[4][slots + i] = order_start[i] + orders
-    for i in range(order.shape[0]):
-        out[5][orders + i] = order[i]
-
-
-def join_decisions(
-    parts: Sequence[Decisions], thread_map: Callable[..., Iterable] = map
-) -> Decisions:
-    """Return all decisions of `parts`, one part after the other; large ones by `thread_map`."""
+def join_decisions(parts: Sequence[Decisions]) -> Decisions:
+    """Return all decisions of `parts`, one part after the other."""
     sizes = [(len(part.game), len(part.slot_province), len(part.order)) for part in parts]
     starts = np.cumsum([(0, 0, 0), *sizes], axis=0)
     decisions, slots, orders = starts[-1]
@@ -95,10 +76,11 @@ def join_decisions(
     )
     joined.slot_start[-1], joined.order_start[-1] = slots, orders
 
-    def place(i: int) -> None:
-        _place(tuple(parts[i]), tuple(joined), *starts[i])
-
-    in_threads = orders >= PART * len(parts)
-    for _ in (thread_map if in_threads else map)(place, range(len(parts))):
-        pass  # an exception of a thread comes up here
+    for part, (d, s, n), (d_end, s_end, n_end) in zip(parts, starts[:-1], starts[1:]):
+        joined.game[d:d_end] = part.game
+        joined.power[d:d_end] = part.power
+        np.add(part.slot_start[:-1], np.int32(s), out=joined.slot_start[d:d_end])
+        joined.slot_province[s:s_end] = part.slot_province
+        np.add(part.order_start[:-1], np.int32(n), out=joined.order_start[s:s_end])
+        joined.order[n:n_end] = part.order
     return joined

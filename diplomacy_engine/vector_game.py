@@ -269,6 +269,7 @@ class VectorGame:
         self._legal = [legal_scratch(self.board, self.table) for _ in range(self.threads)]
         self._orders_per_slot = _orders_per_slot(self)
         self._order_room = 0
+        self._part_buffers = [None] * self.threads
         self.reset()
 
     @property
@@ -324,9 +325,7 @@ class VectorGame:
         """Return the pending decisions of all running games."""
         parts = self.run(self._list_slice, self.num_games, numbered=True)
         self._order_room = max(self._order_room, *(len(part.order) for part in parts))
-        if len(parts) == 1 or self._pool is None:
-            return parts[0]
-        return join_decisions(parts, self._pool.map)
+        return parts[0] if len(parts) == 1 else join_decisions(parts)
 
     def _list_slice(self, first: int, last: int, thread: int = 0) -> Decisions:
         games, provinces = last - first, len(self.board.terrain)
@@ -334,15 +333,19 @@ class VectorGame:
         slots = (games + 2) * provinces + 1
         reserve = 2 * provinces * self._orders_per_slot
         orders = max(2 * reserve, int(self._order_room * 1.25) + reserve)
+        # A part is copied when it is joined, so its arrays serve again; fresh memory costs time.
+        is_part = last - first < self.num_games
+        buffers = self._part_buffers[thread] if is_part else None
         while True:
-            buffers = (
-                np.empty(decisions, np.int32),
-                np.empty(decisions, np.int8),
-                np.empty(decisions + 1, np.int32),
-                np.empty(slots, np.int16),
-                np.empty(slots + 1, np.int32),
-                np.empty(orders, np.int32),
-            )
+            if buffers is None or len(buffers[-1]) < orders:
+                buffers = (
+                    np.empty(decisions, np.int32),
+                    np.empty(decisions, np.int8),
+                    np.empty(decisions + 1, np.int32),
+                    np.empty(slots, np.int16),
+                    np.empty(slots + 1, np.int32),
+                    np.empty(orders, np.int32),
+                )
             counts = np.zeros(3, np.int64)
             scratch, rows = self._legal[thread], self._orders_per_slot
             end = _list_games(
@@ -351,6 +354,8 @@ class VectorGame:
             if end == last:
                 break
             orders *= 2
+        if is_part:
+            self._part_buffers[thread] = buffers
         d, s, n = counts
         game, power, slot_start, slot_province, order_start, order = buffers
         slot_start[d], order_start[s] = s, n
