@@ -1,25 +1,44 @@
 """The `jit` decorators of the project, with a compilation cache that cannot go stale.
 
 numba's own cache notices a change in the file of a kernel, but not in a kernel of another file
-that was compiled into it. Keying the folder by a hash of all the package's sources closes that gap.
+that was compiled into it. Keying the folder by a hash of all files that kernels are compiled from
+closes that gap.
 Kernels release the interpreter lock; VectorGame runs them on slices of its games in threads.
 """
 
 import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
 import numba
 
 _PACKAGE = Path(__file__).parent
+_IMPORT = rb"^\s*from (\.+)([\w.]*) import"
+
+
+def _kernel_sources(package: Path) -> dict[str, bytes]:
+    """Return the files of `package` with kernels, and all they import, by path."""
+    files = {path: path.read_bytes() for path in sorted(package.rglob("*.py"))}
+    pending = [path for path, text in files.items() if re.search(rb"^@jit", text, re.MULTILINE)]
+    found = set()
+    while pending:
+        path = pending.pop()
+        if path in found or path not in files:
+            continue
+        found.add(path)
+        for dots, module in re.findall(_IMPORT, files[path], re.MULTILINE):
+            target = path.parents[len(dots) - 1].joinpath(*module.decode().split("."))
+            pending += [target.with_suffix(".py"), target / "__init__.py"]
+    return {str(path.relative_to(package)): files[path] for path in sorted(found)}
 
 
 def _sources_hash() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(str(path.relative_to(_PACKAGE)).encode())
-        digest.update(path.read_bytes())
+    for name, text in _kernel_sources(_PACKAGE).items():
+        digest.update(name.encode())
+        digest.update(text)
     return digest.hexdigest()[:16]
 
 
