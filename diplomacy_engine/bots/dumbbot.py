@@ -164,7 +164,8 @@ class Dumbbot:
 
         def order_slice(first: int, last: int) -> None:
             values, scratch = value_scratch(board, graph), order_scratch(board, graph)
-            dumbbot_orders(
+            games.call(
+                dumbbot_orders,
                 board,
                 games.table,
                 graph,

@@ -122,8 +122,17 @@ class RandomBot:
         """Write the orders (E, V) of every decision given."""
         board, table, state, arrays = games.board, games.table, games.state, tuple(decisions)
         games.run(
-            lambda first, last: random_orders(
-                board, table, state, arrays, first, last, self.restless, self.salt, orders
+            lambda first, last: games.call(
+                random_orders,
+                board,
+                table,
+                state,
+                arrays,
+                first,
+                last,
+                self.restless,
+                self.salt,
+                orders,
             ),
             len(decisions),
         )
