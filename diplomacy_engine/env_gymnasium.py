@@ -77,10 +77,7 @@ class DiplomacyEnv(gymnasium.Env):
         warm_up_phases: int = 10,
         strict: bool = False,
         script: str | Path | None = None,
-        render_mode: str | None = None,
     ):
-        if render_mode is not None:
-            raise ValueError(f"there is no render_mode {quoted(render_mode)}, only None")
         settings = {
             "opponents": opponents,
             "power": power,
@@ -195,10 +192,7 @@ class DiplomacyVectorEnv(VectorEnv):
         strict: bool = False,
         script: str | Path | None = None,
         threads: int | None = None,
-        render_mode: str | None = None,
     ):
-        if render_mode is not None:
-            raise ValueError(f"there is no render_mode {quoted(render_mode)}, only None")
         settings = {
             "opponents": opponents,
             "power": power,
