@@ -197,10 +197,6 @@ class AgentGames:
         """
         self.reward[rows] = 0
         self._ask_and_play(self._step(rows))
-        over = rows[self.terminated[rows] | self.truncated[rows]]
-        if len(over):
-            self.mask[over] = self._nothing
-            self.queued[over] = 0
 
     def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return how finished games stand for their agents, a value for each of `rows`.
@@ -221,15 +217,18 @@ class AgentGames:
 
     def _ask_and_play(self, rows: np.ndarray) -> None:
         while len(rows):
-            self._ask(rows)
-            rows = rows[self.queued[rows] == 0]
+            rows = self._ask(rows)
             if len(rows):
                 rows = self._step(rows)
+
+    def _or_all(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return None for all rows, which saves looking at them."""
+        return None if len(rows) == self.games.num_games else rows
 
     def _step(self, rows: np.ndarray) -> np.ndarray:
         """Play one phase of `rows`; return those that go on."""
         games = self.games
-        result = games.step(self.orders, rows)
+        result = games.step(self.orders, self._or_all(rows))
         on, paying, again = self._room
         goes_on, pays, starts_again = games.call(
             settle,
@@ -238,6 +237,9 @@ class AgentGames:
             self.agent,
             self._warm_up,
             self._pays,
+            self._nothing,
+            self.mask,
+            self.queued,
             self.terminated,
             self.truncated,
             on,
@@ -246,12 +248,11 @@ class AgentGames:
         )
         if pays:
             self._pay(rows, result, paying[:pays])
-        rows = on[:goes_on].copy()
         if starts_again:
             anew = again[:starts_again].copy()
             self._set_up(anew)
-            rows = np.sort(np.concatenate([rows, anew]))
-        return rows
+            return np.sort(np.concatenate([on[:goes_on], anew]))
+        return rows if goes_on == len(rows) else on[:goes_on].copy()
 
     def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
         """Add what the step was worth to the agents of rows[some]."""
@@ -260,14 +261,17 @@ class AgentGames:
         mine = rows[some]
         self.reward[mine] += paid[np.arange(len(some)), self.agent[mine]]
 
-    def _ask(self, rows: np.ndarray) -> None:
-        """Have the opponents order in `rows`, and note what the agents may order."""
+    def _ask(self, rows: np.ndarray) -> np.ndarray:
+        """Have the opponents order in `rows`, and note what the agents may order.
+
+        Returns the rows in which the agent has no decision.
+        """
         games = self.games
-        decisions = games.decisions(rows)
+        decisions = games.decisions(self._or_all(rows))
         arrays = tuple(decisions)
         who = np.empty(len(decisions), np.int8)
         made = np.zeros(len(self.players), np.int32)
-        games.call(
+        idle = games.call(
             assign_decisions,
             games.board,
             games.table,
@@ -282,14 +286,18 @@ class AgentGames:
             self.queued,
             who,
             made,
+            self._room[0],
         )
-        for number in np.flatnonzero(made):
-            mine = decisions if made[number] == len(who) else self._picked(arrays, who, number)
-            self.players[number].act(games, mine, self.orders)
+        rows = rows if idle == len(rows) else self._room[0][:idle].copy()
+        for number, count in enumerate(made.tolist()):
+            if count:
+                mine = decisions if count == len(who) else self._picked(arrays, who, number)
+                self.players[number].act(games, mine, self.orders)
+        return rows
 
     def _picked(self, arrays: tuple, who: np.ndarray, player: int) -> Decisions:
         """Return the decisions that a player makes."""
-        out = tuple(np.empty_like(array) for array in arrays)
+        out = tuple([np.empty_like(array) for array in arrays])
         counts = np.zeros(3, np.int64)
         self.games.call(pick_decisions, arrays, who, player, out, counts)
         d, s, n = counts.tolist()

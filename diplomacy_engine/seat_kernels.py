@@ -30,9 +30,11 @@ def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up)
 
 @_jit.jit
 def assign_decisions(
-    board, table, state, rows, decisions, seats, gap, orders, mask, queue, queued, who, made
+    board, table, state, rows, decisions, seats, gap, orders, mask, queue, queued, who, made, idle
 ):
     """Say which player makes each decision, and note what the agents may order.
+
+    Returns how many of the games have no decision of the agent; these are at the front of `idle`.
 
     Reads   decisions (the arrays of a Decisions of games `rows`), seats: (agent (E,), seat (E, P),
             warm_up (E,), player of warm-ups, player of agents' retreats and adjustments, if any)
@@ -80,6 +82,12 @@ def assign_decisions(
                     mask[e, number + gap * (at + 1)] = 1
                 elif not gap:
                     mask[e, number] = 1
+    left = 0
+    for i in range(rows.shape[0]):
+        if queued[rows[i]] == 0:
+            idle[left] = rows[i]
+            left += 1
+    return left
 
 
 @_jit.jit
@@ -112,12 +120,27 @@ def pick_decisions(decisions, who, player, out, counts):
 
 
 @_jit.jit
-def settle(rows, step, agent, warm_up, pays, terminated, truncated, on, paying, again):
+def settle(
+    rows,
+    step,
+    agent,
+    warm_up,
+    pays,
+    nothing,
+    mask,
+    queued,
+    terminated,
+    truncated,
+    on,
+    paying,
+    again,
+):
     """See where the games `rows` stand after a step.
 
     Reads   step: (ended (R,), captured (R,), alive (R, P)) of that step, agent (E,), pays: AT_END,
             AFTER_CAPTURES too, or EVERY_STEP
-    Writes  terminated, truncated (E,) bool, of games that are over for the agent;
+    Writes  terminated, truncated (E,) bool, mask and queued, of games over for the agent, where
+            `nothing` (M,) may be ordered;
             on: rows that go on; paying: indices into `rows` where a reward may be due;
             again: rows that ended while warming up; warm_up (E,), one less
     Returns how many rows there are of each kind
@@ -140,6 +163,8 @@ def settle(rows, step, agent, warm_up, pays, terminated, truncated, on, paying, 
         if over:
             truncated[e] = is_alive and ended[i] == YEAR_LIMIT
             terminated[e] = not truncated[e]
+            mask[e] = nothing
+            queued[e] = 0
         else:
             on[goes_on] = e
             goes_on += 1

@@ -131,6 +131,7 @@ class VectorGame:
 
     Attributes:
         map, vocabulary, board, table: the map and its order vocabulary.
+        room: what players keep for their kernels, by any key; see Dumbbot.
         state: GameState, (E, ...) arrays that kernels update in place.
     """
 
@@ -164,7 +165,8 @@ class VectorGame:
         self._order_room = 0
         self._part_buffers = [None] * self.threads
         self._every_row = np.arange(num_games)
-        self._code: dict[tuple, Callable] = {}
+        self.room: dict[tuple, object] = {}
+        self._code: dict[Callable, Callable] = {}
         self.reset()
 
     @property
@@ -177,32 +179,36 @@ class VectorGame:
 
         With `numbered` the slice's number comes as a third argument, to choose a scratch by.
         """
-        slices = max(1, min(self.threads, count // SLICE))
+        slices = min(self.threads, count // SLICE)
+        if slices <= 1:
+            return [function(0, count, 0) if numbered else function(0, count)]
         edges = [count * i // slices for i in range(slices + 1)]
         calls = [
             (edges[i], edges[i + 1], i) if numbered else (edges[i], edges[i + 1])
             for i in range(slices)
         ]
-        if slices == 1 or self._pool is None:
-            return [function(*call) for call in calls]
         futures = [self._pool.submit(function, *call) for call in calls[1:]]
         return [function(*calls[0])] + [future.result() for future in futures]
 
     def call(self, kernel: Callable, *arguments: object) -> object:
-        """Call a kernel, whose tuples have the same types at every call, without delay.
+        """Call a kernel whose arguments have the same types at every call, without delay.
 
-        Arrays outside of tuples may differ in type; see `_jit.compiled`.
+        See `_jit.compiled`; arrays must be contiguous.
         """
-        key = [kernel]
-        for argument in arguments:
-            if isinstance(argument, np.ndarray):
-                if not argument.flags.carray:
-                    return kernel(*arguments)
-                key.append(argument.dtype)
-        code = self._code.get(key := tuple(key))
+        code = self._code.get(kernel)
         if code is None:
-            code = self._code[key] = compiled(kernel, *arguments)
+            code = self._code[kernel] = compiled(kernel, *arguments)
         return code(*arguments)
+
+    def check_orders(self, orders: np.ndarray) -> None:
+        """Raise a ValueError unless `orders` are as `new_orders` makes them."""
+        shape = (self.num_games, len(self.board.terrain))
+        if orders.shape != shape or orders.dtype != np.int32:
+            raise ValueError(
+                f"orders must be int32 of shape {shape}, not {orders.dtype} of shape {orders.shape}"
+            )
+        if not orders.flags.carray:
+            raise ValueError("orders must be a contiguous and writable array")
 
     def reset(self, rows: np.ndarray | None = None) -> None:
         """Start new games in the given rows (integers or a mask; None: all)."""
@@ -240,7 +246,8 @@ class VectorGame:
             len(rows),
             numbered=True,
         )
-        self._order_room = max(self._order_room, *(len(part.order) for part in parts))
+        for part in parts:
+            self._order_room = max(self._order_room, len(part.order))
         return parts[0] if len(parts) == 1 else join_decisions(parts)
 
     def _list_slice(self, rows: np.ndarray, first: int, last: int, thread: int) -> Decisions:
@@ -305,7 +312,8 @@ class VectorGame:
             np.empty((count, provinces), np.int32),
             np.empty((count, len(SCALARS) + len(POWER_SCALARS) * self.num_powers), np.int16),
         )
-        games, powers = np.asarray(games, np.int32), np.asarray(powers, np.int8)
+        games = np.ascontiguousarray(games, np.int32)
+        powers = np.ascontiguousarray(powers, np.int8)
         self.run(
             lambda first, last: self.call(
                 observe, self.board, self.state, games, powers, first, last, self.max_years, *out
@@ -320,6 +328,7 @@ class VectorGame:
 
     def write_orders(self, orders: np.ndarray, decisions: Decisions, chosen: np.ndarray) -> None:
         """Write the orders `chosen` (S,) int32, one for each slot of `decisions`, into `orders`."""
+        self.check_orders(orders)
         chosen = np.ascontiguousarray(chosen, np.int32)
         provinces = self.board.location_province
         self.call(_write_orders, self.table, provinces, tuple(decisions), chosen, orders)
@@ -334,11 +343,7 @@ class VectorGame:
                 holds, a dislodged one disbands, a build is waived, a removal is left to civil
                 disorder.
         """
-        if orders.shape != (self.num_games, len(self.board.terrain)) or orders.dtype != np.int32:
-            raise ValueError(
-                f"orders must be int32 of shape ({self.num_games}, {len(self.board.terrain)}), "
-                f"not {orders.dtype} of shape {orders.shape}"
-            )
+        self.check_orders(orders)
         rows = self._rows(rows)
         games, powers = len(rows), self.num_powers
         out = StepResult(

@@ -120,6 +120,7 @@ class RandomBot:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders (E, V) of every decision given."""
+        games.check_orders(orders)
         board, table, state, arrays = games.board, games.table, games.state, tuple(decisions)
         games.run(
             lambda first, last: games.call(
@@ -153,8 +154,11 @@ class HoldBot:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders (E, V) of every decision given."""
+        games.check_orders(orders)
         board, table, state, arrays = games.board, games.table, games.state, tuple(decisions)
         games.run(
-            lambda first, last: hold_orders(board, table, state, arrays, first, last, orders),
+            lambda first, last: games.call(
+                hold_orders, board, table, state, arrays, first, last, orders
+            ),
             len(decisions),
         )

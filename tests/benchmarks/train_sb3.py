@@ -21,7 +21,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-import diplomacy_engine  # noqa: F401 - registers the ids
+import diplomacy_engine
 from diplomacy_engine.arena import wilson_interval
 
 # What the thesis left at the defaults of stable-baselines 2, which are not those of version 3.
