@@ -4,7 +4,7 @@
 random comes from each game's own seed, so a row plays alike whatever the other rows do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +79,20 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
     )
 
 
+def check_settings(max_years: int | None, year_limit: str, start: str, warm_up_phases: int) -> None:
+    """Raise a ValueError unless these arguments of an environment are sound."""
+    if year_limit not in YEAR_LIMITS:
+        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}: {year_limit!r}")
+    if start not in STARTS:
+        hint = did_you_mean(str(start), STARTS)
+        raise ValueError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
+    for name, value in (("max_years", max_years), ("warm_up_phases", warm_up_phases)):
+        if not (value is None and name == "max_years") and (
+            isinstance(value, bool) or not isinstance(value, int) or value < 0
+        ):
+            raise ValueError(f"{name} must be an integer of 0 or more, not {quoted(value)}")
+
+
 class AgentGames:
     """E games with an agent in each; see DiplomacyEnv for the arguments not explained here.
 
@@ -114,21 +128,18 @@ class AgentGames:
         gap: int = 1,
         movement_only: bool = False,
     ):
-        if year_limit not in YEAR_LIMITS:
-            raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}: {year_limit!r}")
-        if start not in STARTS:
-            hint = did_you_mean(str(start), STARTS)
-            raise ValueError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
-        for name, value in (("max_years", max_years), ("warm_up_phases", warm_up_phases)):
-            if not (value is None and name == "max_years") and (
-                isinstance(value, bool) or not isinstance(value, int) or value < 0
-            ):
-                raise ValueError(f"{name} must be an integer of 0 or more, not {quoted(value)}")
+        check_settings(max_years, year_limit, start, warm_up_phases)
         self.games = VectorGame(
             game_map, num_games, max_years=max_years, threads=threads, auto_reset=False
         )
         games, powers = self.games, self.games.num_powers
         self._power = power_index(power, games.map)
+        for index in range(powers) if self._power == NONE else [self._power]:
+            if index not in games.board.start_unit_power and index not in games.board.home_power:
+                raise ValueError(
+                    f"{games.map.powers[index]} begins with neither a unit nor a center on map "
+                    f"{games.map.name!r}, so it cannot be played"
+                )
         self._opponents = make_opponents(opponents, games.map, script)
         self._reward = make_reward(reward)
         self._pays = AFTER_CAPTURES if reward in PAID_ON_CAPTURE else AT_END
@@ -150,16 +161,18 @@ class AgentGames:
         self._warm_up = np.zeros(num_games, np.int32)
         self.orders = games.new_orders()
         self.mask = np.zeros((num_games, self.mask_size), np.int8)
-        self._nothing = np.zeros(self.mask_size, np.int8)
+        self._begun = np.zeros(num_games, bool)
+        self.nothing = np.zeros(self.mask_size, np.int8)
         if gap:
-            self._nothing[games.table.province_first[:-1] + np.arange(provinces)] = 1
+            self.nothing[games.table.province_first[:-1] + np.arange(provinces)] = 1
         self.queue = np.zeros((num_games, provinces), np.int16)
         self.queued = np.zeros(num_games, np.int16)
         self.reward = np.zeros(num_games)
         self.terminated = np.zeros(num_games, bool)
         self.truncated = np.zeros(num_games, bool)
         self.every_row = np.arange(num_games)
-        self._room = [np.zeros(num_games, np.int64) for _ in range(3)]
+        self._room = [np.zeros(num_games, np.int64) for _ in range(4)]
+        self._on_over: Callable[[np.ndarray], None] | None = None
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
@@ -170,8 +183,6 @@ class AgentGames:
         games = self.games
         if seeds is not None:
             games.row_seed[rows] = seeds
-        self.reward[rows] = 0
-        self.terminated[rows] = self.truncated[rows] = False
         self._set_up(rows)
         self._ask_and_play(rows)
 
@@ -188,14 +199,21 @@ class AgentGames:
             self.agent,
             self._seat,
             self._warm_up,
+            self._begun,
         )
 
-    def play(self, rows: np.ndarray) -> None:
+    def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
         """Adjudicate `rows` with `orders` and play on until the agent decides, or the game is over.
 
-        Rows are ascending integers. Writes everything that is listed as an attribute.
+        Args:
+            rows: ascending integers. `reward`, `terminated` and `truncated` of others become 0.
+            on_over: called with rows whose games are over, before new ones start in them. Without
+                it these games stay, and may order nothing.
         """
-        self.reward[rows] = 0
+        self._on_over = on_over
+        self.reward.fill(0)
+        self.terminated.fill(False)
+        self.truncated.fill(False)
         self._ask_and_play(self._step(rows))
 
     def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -229,27 +247,33 @@ class AgentGames:
         """Play one phase of `rows`; return those that go on."""
         games = self.games
         result = games.step(self.orders, self._or_all(rows))
-        on, paying, again = self._room
-        goes_on, pays, starts_again = games.call(
+        on, paying, over, again = self._room
+        goes_on, may_pay, are_over, starts_again = games.call(
             settle,
             rows,
             (result.ended, result.captured, result.alive),
             self.agent,
             self._warm_up,
+            self._begun,
             self._pays,
-            self._nothing,
-            self.mask,
-            self.queued,
             self.terminated,
             self.truncated,
             on,
             paying,
+            over,
             again,
         )
-        if pays:
-            self._pay(rows, result, paying[:pays])
-        if starts_again:
-            anew = again[:starts_again].copy()
+        if may_pay:
+            self._pay(rows, result, paying[:may_pay])
+        anew = again[:starts_again].copy()
+        if are_over:
+            finished = over[:are_over].copy()
+            self.mask[finished] = self.nothing
+            self.queued[finished] = 0
+            if self._on_over is not None:
+                self._on_over(finished)
+                anew = np.concatenate([anew, finished])
+        if len(anew):
             self._set_up(anew)
             return np.sort(np.concatenate([on[:goes_on], anew]))
         return rows if goes_on == len(rows) else on[:goes_on].copy()
@@ -278,7 +302,14 @@ class AgentGames:
             games.state,
             rows,
             arrays,
-            (self.agent, self._seat, self._warm_up, self._warm_up_player, self._helper),
+            (
+                self.agent,
+                self._seat,
+                self._warm_up,
+                self._begun,
+                self._warm_up_player,
+                self._helper,
+            ),
             self._gap,
             self.orders,
             self.mask,

@@ -111,6 +111,7 @@ class DeepDipForm(ProvinceForm):
     """The spaces and actions of the thesis."""
 
     settings: ClassVar = {"gap": 0, "movement_only": True}
+    has_masks = False
 
     def __init__(self, agents: AgentGames):
         super().__init__(agents)

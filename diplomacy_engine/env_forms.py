@@ -44,6 +44,21 @@ def _orders_space(games: VectorGame) -> spaces.Box:
     return spaces.Box(NONE, len(games.vocabulary) - 1, shape, np.int32)
 
 
+def province_space(games: VectorGame) -> spaces.MultiDiscrete:
+    """Return the space of an action with an entry for each province."""
+    return spaces.MultiDiscrete(np.diff(games.table.province_first) + 1)
+
+
+def province_action(games: VectorGame, action: int, v: int) -> str:
+    """Return the entry of province v in such an action in words, for errors."""
+    first, last = games.table.province_first[v : v + 2]
+    if action == 0:
+        return "action 0 (no order)"
+    if not 0 < action <= last - first:
+        return f"action {action}, which is none of 0..{last - first},"
+    return f"action {action} ({games.vocabulary.texts[first + action - 1]!r})"
+
+
 def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return an action as int64 of the given shape; ValueError if it is no such thing."""
     try:
@@ -85,12 +100,13 @@ class ProvinceForm:
     """
 
     settings: ClassVar = {"gap": 1}
+    has_masks = True
 
     def __init__(self, agents: AgentGames):
         self._agents, self._games = agents, agents.games
         games = self._games
         self.observation_space = observation_space(games)
-        self.action_space = spaces.MultiDiscrete(np.diff(games.table.province_first) + 1)
+        self.action_space = province_space(games)
         self._illegal = np.zeros(games.num_games, np.int64)
 
     def asked(self, rows: np.ndarray) -> None:
@@ -102,7 +118,7 @@ class ProvinceForm:
         return {"board": board, "last_order": last_order, "scalars": scalars}
 
     def masks(self) -> np.ndarray | None:
-        """Return the masks of all rows, (E, M) int8; None if the form has none."""
+        """Return the masks of all rows, (E, M) int8; None without `has_masks`."""
         return self._agents.mask.copy()
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -126,18 +142,9 @@ class ProvinceForm:
         )
         if strict and bad != NONE:
             row, v = divmod(bad, actions.shape[1])
-            raise illegal_order(
-                games, row, unit_text(games, row, v), self._text(actions[row, v], v)
-            )
+            order = province_action(games, int(actions[row, v]), v)
+            raise illegal_order(games, row, unit_text(games, row, v), order)
         return agents.every_row, self._illegal
-
-    def _text(self, action: int, v: int) -> str:
-        first, last = self._games.table.province_first[v : v + 2]
-        if action == 0:
-            return "action 0 (no order)"
-        if not 0 < action <= last - first:
-            return f"action {action}, which is none of 0..{last - first},"
-        return f"action {action} ({self._games.vocabulary.texts[first + action - 1]!r})"
 
 
 class SequentialForm(ProvinceForm):

@@ -250,26 +250,16 @@ class DiplomacyVectorEnv(VectorEnv):
             raise NeedsReset("there are no games to step: call reset() first")
         agents, form = self._agents, self._form
         ready, illegal = form.take(whole_numbers(actions, self.action_space.shape), self._strict)
+        infos: dict[str, Any] = {}
         reward = np.zeros(self.num_envs)
-        over = np.zeros(self.num_envs, bool)
+        terminated, truncated = np.zeros((2, self.num_envs), bool)
         if len(ready):
-            agents.play(ready)
+            agents.play(ready, lambda rows: self._note_final(infos, rows, illegal))
             form.asked(ready)
-            reward[ready] = agents.reward[ready]
-            over[ready] = agents.terminated[ready] | agents.truncated[ready]
-        terminated, truncated = over & agents.terminated, over & agents.truncated
-        infos, seen = {}, form.observe(agents.every_row)
-        rows = np.flatnonzero(over)
-        if len(rows):
-            infos = self._final(rows, over, seen, illegal)
-            agents.start(rows)
-            form.asked(rows)
-            anew = form.observe(rows)
-            if isinstance(seen, dict):
-                for name, array in anew.items():
-                    seen[name][rows] = array
-            else:
-                seen[rows] = anew
+            reward, terminated = agents.reward.copy(), agents.terminated.copy()
+            truncated = agents.truncated.copy()
+        over = terminated | truncated
+        seen = form.observe(agents.every_row)
         infos |= self._infos(np.where(over, 0, illegal))
         return seen, reward, terminated, truncated, infos
 
@@ -280,28 +270,28 @@ class DiplomacyVectorEnv(VectorEnv):
             self._masks = infos["action_mask"] = masks
         return infos | {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
 
-    def _final(self, rows: np.ndarray, over: np.ndarray, seen: Any, illegal: np.ndarray) -> dict:
-        """Return `final_obs` and `final_info` of the games of `rows`."""
-        observations = np.full(self.num_envs, None, object)
-        for row in rows:
+    def _note_final(self, infos: dict, rows: np.ndarray, illegal: np.ndarray) -> None:
+        """Add the games of `rows`, which are over, to `final_obs` and `final_info`."""
+        count = self.num_envs
+        if not infos:
+            infos["final_obs"] = np.full(count, None, object)
+            infos["_final_obs"] = np.zeros(count, bool)
+            infos["final_info"], infos["_final_info"] = {}, np.zeros(count, bool)
+        infos["_final_obs"][rows] = infos["_final_info"][rows] = True
+        seen = self._form.observe(rows)
+        for i, row in enumerate(rows):
             if isinstance(seen, dict):
-                observations[row] = {name: array[row].copy() for name, array in seen.items()}
+                infos["final_obs"][row] = {name: array[i].copy() for name, array in seen.items()}
             else:
-                observations[row] = seen[row].copy()
-        info = {
-            name: np.where(over, value, 0)
-            for name, value in {"illegal_orders": illegal, "power": self._agents.agent}.items()
-        }
-        masks = self._form.masks()
-        if masks is not None:
-            info["action_mask"] = masks * over[:, None].astype(np.int8)
-        for name, value in self._agents.outcome(rows).items():
-            info[name] = np.zeros(self.num_envs, value.dtype)
-            info[name][rows] = value
-        info |= {f"_{name}": over.copy() for name in list(info)}
-        return {
-            "final_obs": observations,
-            "_final_obs": over.copy(),
-            "final_info": info,
-            "_final_info": over.copy(),
-        }
+                infos["final_obs"][row] = seen[i].copy()
+        values = self._agents.outcome(rows)
+        values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
+        if self._form.has_masks:
+            values["action_mask"] = np.tile(self._agents.nothing, (len(rows), 1))
+        final = infos["final_info"]
+        for name, value in values.items():
+            if name not in final:
+                final[name] = np.zeros((count, *value.shape[1:]), value.dtype)
+                final[f"_{name}"] = np.zeros(count, bool)
+            final[name][rows] = value
+            final[f"_{name}"][rows] = True

@@ -10,22 +10,42 @@ AT_END, AFTER_CAPTURES, EVERY_STEP = 0, 1, 2  # when a reward may pay anything
 
 
 @_jit.jit
-def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up):
+def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up, begun):
     """Draw what is drawn once a game.
 
     Reads   the seeds of games `rows`; `power` is the agent's, or NONE for a random one;
             `opponents` counts the players 0.. from which each seat gets one
-    Writes  agent (E,), seat (E, P), warm_up (E,) phases of random play, 0..most_phases
+    Writes  agent (E,), seat (E, P), warm_up (E,) phases of random play, 0..most_phases; begun (E,)
     """
     powers = seat.shape[1]
     for i in range(rows.shape[0]):
         e = rows[i]
+        begun[e] = False
         agent[e] = power
         if power == NONE:
             _, agent[e] = random_below(decision_seed(state, e, 0, POWER_SALT), powers)
         for p in range(powers):
             _, seat[e, p] = random_below(decision_seed(state, e, p, OPPONENT_SALT), opponents)
         _, warm_up[e] = random_below(decision_seed(state, e, 0, WARM_UP_SALT), most_phases + 1)
+
+
+@_jit.jit
+def _mask_decision(board, table, decisions, d, gap, mask, row):
+    """Write what may be ordered in decision d to mask[row]; see assign_decisions."""
+    _, _, slot_start, slot_province, order_start, order = decisions
+    for s in range(slot_start[d], slot_start[d + 1]):
+        v = slot_province[s]
+        if v == NONE and s > slot_start[d]:
+            return  # all slots of a winter have the same list
+        if v != NONE and gap:
+            mask[row, table.province_first[v] + v] = 0
+        for n in range(order_start[s], order_start[s + 1]):
+            number = order[n]
+            if number != table.waive:
+                at = board.location_province[table.location[number]]
+                mask[row, number + gap * (at + 1)] = 1
+            elif not gap:
+                mask[row, number] = 1
 
 
 @_jit.jit
@@ -37,15 +57,15 @@ def assign_decisions(
     Returns how many of the games have no decision of the agent; these are at the front of `idle`.
 
     Reads   decisions (the arrays of a Decisions of games `rows`), seats: (agent (E,), seat (E, P),
-            warm_up (E,), player of warm-ups, player of agents' retreats and adjustments, if any)
-    Writes  who (D,) int8: a player's number, or AGENT; made: how many decisions each player makes;
+            warm_up (E,), begun (E,), player of warm-ups, of agents' retreats and adjustments or NONE)
+    Writes  begun, where an agent decides; who (D,) int8: a player's number, or AGENT; made: how many decisions each player makes;
             of `rows`: orders, emptied;
             mask (E, M) int8: order n of province v is at n + gap * (v + 1). With a gap of 1 the
             entry before a province's orders stands for none, and WAIVE has no entry
             queue (E, V): the agents' slots, a province or NONE each; queued (E,), how many
     """
-    game, power, slot_start, slot_province, order_start, order = decisions
-    agent, seat, warm_up, warm_up_player, helper = seats
+    game, power, slot_start, slot_province, _, _ = decisions
+    agent, seat, warm_up, begun, warm_up_player, helper = seats
     for i in range(rows.shape[0]):
         e = rows[i]
         queued[e] = 0
@@ -67,27 +87,33 @@ def assign_decisions(
         if who[d] != AGENT:
             made[who[d]] += 1
             continue
+        begun[e] = True
         queued[e] = slot_start[d + 1] - slot_start[d]
         for s in range(slot_start[d], slot_start[d + 1]):
-            v = slot_province[s]
-            queue[e, s - slot_start[d]] = v
-            if v == NONE and s > slot_start[d]:
-                continue  # all slots of a winter have the same list
-            if v != NONE and gap:
-                mask[e, table.province_first[v] + v] = 0
-            for n in range(order_start[s], order_start[s + 1]):
-                number = order[n]
-                if number != table.waive:
-                    at = board.location_province[table.location[number]]
-                    mask[e, number + gap * (at + 1)] = 1
-                elif not gap:
-                    mask[e, number] = 1
+            queue[e, s - slot_start[d]] = slot_province[s]
+        _mask_decision(board, table, decisions, d, gap, mask, e)
     left = 0
     for i in range(rows.shape[0]):
         if queued[rows[i]] == 0:
             idle[left] = rows[i]
             left += 1
     return left
+
+
+@_jit.jit
+def mask_decisions(board, table, decisions, mask):
+    """Write what every power of one game may order.
+
+    Reads   decisions (the arrays of a Decisions of that game)
+    Writes  mask (P, M) int8, laid out as with a gap of 1
+    """
+    power = decisions[1]
+    for p in range(mask.shape[0]):
+        mask[p, :] = 0
+        for v in range(table.province_first.shape[0] - 1):
+            mask[p, table.province_first[v] + v] = 1
+    for d in range(power.shape[0]):
+        _mask_decision(board, table, decisions, d, 1, mask, power[d])
 
 
 @_jit.jit
@@ -120,55 +146,38 @@ def pick_decisions(decisions, who, player, out, counts):
 
 
 @_jit.jit
-def settle(
-    rows,
-    step,
-    agent,
-    warm_up,
-    pays,
-    nothing,
-    mask,
-    queued,
-    terminated,
-    truncated,
-    on,
-    paying,
-    again,
-):
+def settle(rows, step, agent, warm_up, begun, pays, terminated, truncated, on, paying, over, again):
     """See where the games `rows` stand after a step.
 
-    Reads   step: (ended (R,), captured (R,), alive (R, P)) of that step, agent (E,), pays: AT_END,
-            AFTER_CAPTURES too, or EVERY_STEP
-    Writes  terminated, truncated (E,) bool, mask and queued, of games over for the agent, where
-            `nothing` (M,) may be ordered;
-            on: rows that go on; paying: indices into `rows` where a reward may be due;
-            again: rows that ended while warming up; warm_up (E,), one less
+    Reads   step: (ended (R,), captured (R,), alive (R, P)) of that step, agent (E,), begun (E,):
+            whether the agent has decided yet; pays: AT_END, AFTER_CAPTURES too, or EVERY_STEP
+    Writes  terminated, truncated (E,) bool, of games that are over for the agent;
+            on: rows that go on; paying: indices into `rows` where a reward may be due; over: rows
+            that are over; again: those that are before they began; warm_up (E,), one less
     Returns how many rows there are of each kind
     """
     ended, captured, alive = step
-    goes_on, may_pay, starts_again = 0, 0, 0
+    goes_on, may_pay, are_over, starts_again = 0, 0, 0, 0
     for i in range(rows.shape[0]):
         e = rows[i]
         is_alive = alive[i, agent[e]]
-        over = ended[i] != RUNNING or not is_alive
-        if warm_up[e] > 0:
-            warm_up[e] -= 1
-            if over:
-                again[starts_again] = e
-                starts_again += 1
-                continue
-        elif over or pays == EVERY_STEP or (captured[i] and pays == AFTER_CAPTURES):
+        is_over = ended[i] != RUNNING or not is_alive
+        warm_up[e] = max(0, warm_up[e] - 1)
+        if begun[e] and (is_over or pays == EVERY_STEP or (captured[i] and pays == AFTER_CAPTURES)):
             paying[may_pay] = i
             may_pay += 1
-        if over:
-            truncated[e] = is_alive and ended[i] == YEAR_LIMIT
-            terminated[e] = not truncated[e]
-            mask[e] = nothing
-            queued[e] = 0
-        else:
+        if not is_over:
             on[goes_on] = e
             goes_on += 1
-    return goes_on, may_pay, starts_again
+        elif not begun[e]:
+            again[starts_again] = e
+            starts_again += 1
+        else:
+            truncated[e] = is_alive and ended[i] == YEAR_LIMIT
+            terminated[e] = not truncated[e]
+            over[are_over] = e
+            are_over += 1
+    return goes_on, may_pay, are_over, starts_again
 
 
 @_jit.jit
