@@ -39,7 +39,7 @@ def center_share(games: VectorGame, rows: np.ndarray) -> np.ndarray:
 
 
 def group_advantages(score: np.ndarray, floor: float = 1e-6) -> np.ndarray:
-    """Return (score - mean) / spread over axis 1, the group; 0 where the spread is below `floor`."""
+    """Return (score - mean) / spread over axis 1, the group; 0 where there is no spread."""
     mean, spread = score.mean(1, keepdims=True), score.std(1, keepdims=True)
     return np.where(spread > floor, (score - mean) / np.maximum(spread, floor), 0.0)
 

@@ -57,8 +57,9 @@ def assign_decisions(
     Returns how many of the games have no decision of the agent; these are at the front of `idle`.
 
     Reads   decisions (the arrays of a Decisions of games `rows`), seats: (agent (E,), seat (E, P),
-            warm_up (E,), begun (E,), player of warm-ups, of agents' retreats and adjustments or NONE)
-    Writes  begun, where an agent decides; who (D,) int8: a player's number, or AGENT; made: how many decisions each player makes;
+            warm_up (E,), begun (E,), player of warm-ups, and of agents' retreats and adjustments)
+    Writes  who (D,) int8: a player's number, or AGENT; made: how many decisions each player makes;
+            begun, where an agent decides;
             of `rows`: orders, emptied;
             mask (E, M) int8: order n of province v is at n + gap * (v + 1). With a gap of 1 the
             entry before a province's orders stands for none, and WAIVE has no entry

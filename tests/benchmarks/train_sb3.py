@@ -16,19 +16,20 @@ import gymnasium
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
+from sb3_vec_env import NativeVecEnv
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 import diplomacy_engine
 from diplomacy_engine.arena import wilson_interval
 
+NUM_ENVS = 64
 # What the thesis left at the defaults of stable-baselines 2, which are not those of version 3.
 THESIS = {
     "policy": "MlpPolicy",
-    "n_steps": 128,
-    "batch_size": 512,  # four minibatches with 16 games
+    "n_steps": 32,
+    "batch_size": 512,  # four minibatches with 64 games
     "n_epochs": 4,
     "learning_rate": 2.5e-4,
     "ent_coef": 0.01,
@@ -61,7 +62,7 @@ class OneHotBoard(BaseFeaturesExtractor):
 
 MASKED = {
     "policy": "MultiInputPolicy",
-    "n_steps": 128,
+    "n_steps": 32,
     "batch_size": 512,
     "n_epochs": 4,
     "learning_rate": 5e-4,
@@ -132,7 +133,7 @@ def main() -> None:
     folder = arguments.folder or Path("runs") / f"sb3-{arguments.experiment}-{arguments.map}"
     folder.mkdir(parents=True, exist_ok=True)
     kind, settings = (PPO, THESIS) if deepdip else (MaskablePPO, MASKED)
-    envs = make_vec_env(lambda: gymnasium.make(environment), 16, seed=arguments.seed)
+    envs = NativeVecEnv(environment, NUM_ENVS, seed=arguments.seed, threads=1)
     saved = folder / "model.zip"
     if saved.exists():
         model = kind.load(saved, env=envs, device="cpu")
