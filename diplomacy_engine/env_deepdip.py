@@ -14,13 +14,13 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from . import _jit
+from ._jit import jit
 from .agent_games import AgentGames
 from .constants import MOVE, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from .env_forms import ProvinceForm, illegal_order, unit_text
 
 
-@_jit.jit
+@jit
 def deepdip_observation(board, state, rows, agent, out):
     """Write the observations of games `rows`: out (R, 3 V) int64."""
     powers = board.num_powers
@@ -37,7 +37,7 @@ def deepdip_observation(board, state, rows, agent, out):
             out[i, 3 * v + 2] = 0 if unit == NONE else 1 + (unit - me) % powers
 
 
-@_jit.jit
+@jit
 def _legal_order(board, table, mask, e, v, kind, other, target):
     """Return the first legal order of the unit in v of that kind, or NONE.
 
@@ -56,7 +56,7 @@ def _legal_order(board, table, mask, e, v, kind, other, target):
     return NONE
 
 
-@_jit.jit
+@jit
 def take_deepdip_actions(board, table, actions, mask, queue, queued, strict, orders, illegal):
     """Write the orders of actions, and count the invalid ones, which hold.
 
@@ -99,7 +99,7 @@ def take_deepdip_actions(board, table, actions, mask, queue, queued, strict, ord
     return first_bad
 
 
-@_jit.jit
+@jit
 def _is_mine(queue, queued, e, v):
     for s in range(queued[e]):
         if queue[e, s] == v:

@@ -278,12 +278,13 @@ class DiplomacyVectorEnv(VectorEnv):
             infos["_final_obs"] = np.zeros(count, bool)
             infos["final_info"], infos["_final_info"] = {}, np.zeros(count, bool)
         infos["_final_obs"][rows] = infos["_final_info"][rows] = True
+        self._form.asked(rows)
         seen = self._form.observe(rows)
         for i, row in enumerate(rows):
             if isinstance(seen, dict):
-                infos["final_obs"][row] = {name: array[i].copy() for name, array in seen.items()}
+                infos["final_obs"][row] = {name: array[i] for name, array in seen.items()}
             else:
-                infos["final_obs"][row] = seen[i].copy()
+                infos["final_obs"][row] = seen[i]
         values = self._agents.outcome(rows)
         values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
         if self._form.has_masks:

@@ -1,6 +1,6 @@
 """Kernels behind the environments: who decides what, what may be ordered, what was ordered."""
 
-from . import _jit
+from ._jit import jit
 from .constants import NONE, RUNNING, YEAR_LIMIT
 from .state import decision_seed, is_movement, random_below
 
@@ -9,7 +9,7 @@ AGENT = -1  # in place of a player's number
 AT_END, AFTER_CAPTURES, EVERY_STEP = 0, 1, 2  # when a reward may pay anything
 
 
-@_jit.jit
+@jit
 def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up, begun):
     """Draw what is drawn once a game.
 
@@ -29,7 +29,7 @@ def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up,
         _, warm_up[e] = random_below(decision_seed(state, e, 0, WARM_UP_SALT), most_phases + 1)
 
 
-@_jit.jit
+@jit
 def _mask_decision(board, table, decisions, d, gap, mask, row):
     """Write what may be ordered in decision d to mask[row]; see assign_decisions."""
     _, _, slot_start, slot_province, order_start, order = decisions
@@ -48,7 +48,7 @@ def _mask_decision(board, table, decisions, d, gap, mask, row):
                 mask[row, number] = 1
 
 
-@_jit.jit
+@jit
 def assign_decisions(
     board, table, state, rows, decisions, seats, gap, orders, mask, queue, queued, who, made, idle
 ):
@@ -101,7 +101,7 @@ def assign_decisions(
     return left
 
 
-@_jit.jit
+@jit
 def mask_decisions(board, table, decisions, mask):
     """Write what every power of one game may order.
 
@@ -117,7 +117,7 @@ def mask_decisions(board, table, decisions, mask):
         _mask_decision(board, table, decisions, d, 1, mask, power[d])
 
 
-@_jit.jit
+@jit
 def pick_decisions(decisions, who, player, out, counts):
     """Copy the decisions that `player` makes.
 
@@ -146,7 +146,7 @@ def pick_decisions(decisions, who, player, out, counts):
     counts[0], counts[1], counts[2] = c, t, n
 
 
-@_jit.jit
+@jit
 def settle(rows, step, agent, warm_up, begun, pays, terminated, truncated, on, paying, over, again):
     """See where the games `rows` stand after a step.
 
@@ -181,7 +181,7 @@ def settle(rows, step, agent, warm_up, begun, pays, terminated, truncated, on, p
     return goes_on, may_pay, are_over, starts_again
 
 
-@_jit.jit
+@jit
 def take_province_actions(actions, mask, province_first, strict, orders, illegal):
     """Write the orders of actions, one for each province, and count those outside the mask.
 
@@ -213,7 +213,7 @@ def take_province_actions(actions, mask, province_first, strict, orders, illegal
     return first_bad
 
 
-@_jit.jit
+@jit
 def _in_slot(board, table, mask, e, v, number):
     """Tell whether an order is legal in a slot of province v, or NONE for an adjustment."""
     if not 0 <= number < mask.shape[1] or not mask[e, number]:
@@ -221,7 +221,7 @@ def _in_slot(board, table, mask, e, v, number):
     return v == NONE or board.location_province[table.location[number]] == v
 
 
-@_jit.jit
+@jit
 def take_unit_actions(board, table, actions, queue, at, strict, mask, orders, given, illegal):
     """Write one order of each game, for the slot it is at, and move on to the next slot.
 
@@ -249,7 +249,7 @@ def take_unit_actions(board, table, actions, queue, at, strict, mask, orders, gi
     return first_bad
 
 
-@_jit.jit
+@jit
 def mask_slots(table, mask, queue, queued, at, out):
     """Write what may be ordered in the slot each game is at.
 

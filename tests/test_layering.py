@@ -16,7 +16,8 @@ LAYERS = (
     ("orders",),
     ("state",),
     ("legal_orders", "adjudicator", "notation", "scoring"),
-    ("observation", "vector_game"),
+    ("phases",),
+    ("observation", "vector_game", "seat_kernels"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
         "players",
@@ -28,13 +29,26 @@ LAYERS = (
         "clock",
         "signals",
         "rollout_buffer",
+        "rollouts",
+        "agent_games",
+        "env_forms",
+        "env_deepdip",
+        "env_gymnasium",
+        "env_pettingzoo",
+        "registration",
     ),
     ("cli",),
     ("__main__", "__init__"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "rich", "tyro"}
-FOREIGN_BY = {"rich": ("progress", "cli"), "tyro": ("settings",), "numba": ("_jit",)}
+FOREIGN = {"numpy", "numba", "rich", "tyro", "gymnasium", "pettingzoo"}
+FOREIGN_BY = {
+    "rich": ("progress", "cli"),
+    "tyro": ("settings",),
+    "numba": ("_jit",),
+    "gymnasium": ("env_forms", "env_deepdip", "env_gymnasium", "env_pettingzoo", "registration"),
+    "pettingzoo": ("env_pettingzoo",),
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
