@@ -272,27 +272,26 @@ class DiplomacyVectorEnv(VectorEnv):
 
     def _note_final(self, infos: dict, rows: np.ndarray, illegal: np.ndarray) -> None:
         """Add the games of `rows`, which are over, to `final_obs` and `final_info`."""
-        count = self.num_envs
-        if not infos:
-            infos["final_obs"] = np.full(count, None, object)
-            infos["_final_obs"] = np.zeros(count, bool)
-            infos["final_info"], infos["_final_info"] = {}, np.zeros(count, bool)
-        infos["_final_obs"][rows] = infos["_final_info"][rows] = True
         self._form.asked(rows)
         seen = self._form.observe(rows)
-        for i, row in enumerate(rows):
-            if isinstance(seen, dict):
-                infos["final_obs"][row] = {name: array[i] for name, array in seen.items()}
-            else:
-                infos["final_obs"][row] = seen[i]
         values = self._agents.outcome(rows)
         values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
         if self._form.has_masks:
-            values["action_mask"] = np.tile(self._agents.nothing, (len(rows), 1))
-        final = infos["final_info"]
+            values["action_mask"] = self._agents.mask[rows]
+        if not infos:
+            over, count = np.zeros(self.num_envs, bool), self.num_envs
+            final = {
+                name: np.zeros((count, *value.shape[1:]), value.dtype)
+                for name, value in values.items()
+            }
+            infos["final_obs"], infos["_final_obs"] = np.full(count, None, object), over
+            infos["final_info"], infos["_final_info"] = final, over
+            final |= {f"_{name}": over for name in values}
+        infos["_final_obs"][rows] = True
+        for i, row in enumerate(rows.tolist()):
+            one = (
+                {name: array[i] for name, array in seen.items()} if type(seen) is dict else seen[i]
+            )
+            infos["final_obs"][row] = one
         for name, value in values.items():
-            if name not in final:
-                final[name] = np.zeros((count, *value.shape[1:]), value.dtype)
-                final[f"_{name}"] = np.zeros(count, bool)
-            final[name][rows] = value
-            final[f"_{name}"][rows] = True
+            infos["final_info"][name][rows] = value
