@@ -28,6 +28,7 @@ LAYERS = (
         "clock",
         "signals",
         "rollout_buffer",
+        "opponent_pool",
     ),
     ("cli",),
     ("__main__", "__init__"),

@@ -35,6 +35,7 @@ from ppo_selfplay_diplomacy import (
     TrainingError,
     Workers,
     compute_gae,
+    frozen_copy,
     ppo_loss,
     update,
 )
@@ -755,9 +756,9 @@ def test_a_loss_that_is_not_finite_is_refused():
 def make_pool(copies: int = 1, **changes) -> tuple[OpponentPool, Agent]:
     """Return a pool with copies frozen at 0, 100, 200, ... learner decisions."""
     agent = make_agent(hidden=8, num_layers=1)
-    pool = OpponentPool(make_args(**changes), agent)
+    pool = OpponentPool(make_args(**changes), frozen_copy(agent))
     for number in range(1, copies):
-        pool.freeze(agent, 100 * number)
+        pool.freeze(frozen_copy(agent), 100 * number)
     return pool, agent
 
 
@@ -776,7 +777,7 @@ def test_a_member_does_not_change_when_the_learner_learns():
     again = member.act(obs, decisions, torch.Generator().manual_seed(1))
     assert all((one == two).all() for one, two in zip(chosen, again))
     assert not any(parameter.requires_grad for parameter in member.parameters())
-    pool.freeze(agent, 50)
+    pool.freeze(frozen_copy(agent), 50)
     newest = pool.members[-1].player.state_dict()
     assert all((newest[name] == tensor).all() for name, tensor in agent.state_dict().items())
 
@@ -786,7 +787,7 @@ def test_the_pool_keeps_the_newest():
     assert [member.frozen_at for member in pool.members] == [0]
     for step in (100, 200, 300, 400):
         assert not pool.is_due(step - 1) and pool.is_due(step)
-        pool.freeze(agent, step)
+        pool.freeze(frozen_copy(agent), step)
     assert [member.frozen_at for member in pool.members] == [200, 300, 400]
     assert len({member.number for member in pool.members}) == 3
 
@@ -850,7 +851,7 @@ def test_a_stage_is_replaced_after_its_interval():
         pool_schedule="staged", staged_interval=100, staged_threshold=0.7, staged_games=4
     )
     assert not pool.is_due(99) and pool.is_due(100)
-    pool.freeze(agent, 100)
+    pool.freeze(frozen_copy(agent), 100)
     assert [member.frozen_at for member in pool.members] == [100]
     assert not pool.is_due(199) and pool.is_due(200)
 
@@ -866,7 +867,7 @@ def test_a_stage_is_replaced_once_it_is_beaten():
         assert not pool.is_due(10)
     pool.record(game, np.array([0.5]))  # the last four: 0.75
     assert pool.is_due(10)
-    pool.freeze(agent, 10)
+    pool.freeze(frozen_copy(agent), 10)
     assert not pool.is_due(11), "a new stage starts its own count"
     for _ in range(9):  # games still running against the stage before do not count
         pool.record(game, np.array([1.0]))
@@ -881,7 +882,7 @@ def test_pool_state_round_trip():
     pool, agent = make_pool(4, **changes)
     with torch.no_grad():
         agent.score.weight.add_(1.0)
-    pool.freeze(agent, 400)
+    pool.freeze(frozen_copy(agent), 400)
     bot = pool.bots[0].number
     pool.forget_unused(np.array([[LEARNER, 1], [bot, 3]]))
     pool.record(np.array([[LEARNER, 1], [LEARNER, bot], [4, LEARNER]]), np.array([1.0, 0.5, 0.0]))
@@ -889,7 +890,7 @@ def test_pool_state_round_trip():
     with torch.no_grad():
         agent.score.weight.add_(1.0)  # what was saved is not what is live
     other, _ = make_pool(1, **changes)
-    other.load_state_dict(saved, agent)
+    other.load_state_dict(saved, functools.partial(frozen_copy, agent))
     assert [m.number for m in other.members] == [m.number for m in pool.members] == [3, 4]
     assert set(other.all) == set(pool.all) == {1, 3, 4, bot}
     assert other.next_number == pool.next_number == 5
@@ -1018,7 +1019,7 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
         in_games = set(np.unique(self_play.seats).tolist()) - {LEARNER}
         assert in_games <= set(pool.all) and len(pool.members) <= 2
         if step % 3 == 2:
-            pool.freeze(run.agent, 10 * step)
+            pool.freeze(frozen_copy(run.agent), 10 * step)
     assert departed > 10 and finished > 12
     assert set(pool.all) - {bot} <= in_games | {member.number for member in pool.members}
 
@@ -1139,8 +1140,8 @@ def test_the_seed_decides_weights_games_and_seats():
 
 def test_each_seat_draws_its_own_opponent():
     run = make_run(map="three", num_envs=3000, num_steps=2)
-    run.pool.freeze(run.agent, 10)
-    run.pool.freeze(run.agent, 20)
+    run.pool.freeze(frozen_copy(run.agent), 10)
+    run.pool.freeze(frozen_copy(run.agent), 20)
     run.self_play.assign_seats(np.arange(3000))
     others = run.self_play.seats[run.self_play.seats != LEARNER].reshape(3000, 2)
     newest = run.pool.members[-1].number
