@@ -65,6 +65,7 @@ from diplomacy_engine.progress import Progress
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.run_folder import RunFolder, RunFolderError
 from diplomacy_engine.scoring import make_reward_mix, reward_input
+from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import (
     Settings,
     SettingsError,
@@ -684,21 +685,14 @@ def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
     return frozen
 
 
-WARM_UP = -1000  # in place of a pool member's number while a power's random orders last
-
-
 class SelfPlay:
-    """The running games and who sits where.
+    """The running games: asks everybody for orders, and gives the learner's buffer what it learns.
 
-    `seats` (E, P) holds LEARNER or a pool member's number, fixed until the game ends;
-    `learner_power` (E, learner seats) the powers of the learner's streams; `warm_up` (E, P) the
-    phases in which a power still gives random orders. Random beginnings, of a length of its own for
-    each power, set the learner before positions that its own play never reaches: behind as well as
-    ahead, and against opponents that lost time.
+    Who sits where, and until when a power gives random orders, is `seating`'s business.
     """
 
     def __init__(self, args: Args, game_map: Map, pool: OpponentPool, rng: np.random.Generator):
-        self.args, self.pool, self.rng = args, pool, rng
+        self.args, self.pool = args, pool
         self.games = VectorGame(
             game_map,
             args.num_envs,
@@ -708,33 +702,8 @@ class SelfPlay:
             auto_reset=False,
         )
         self.reward = make_reward_mix(args.reward_mix or args.reward)
-        powers = self.games.num_powers
-        self.seats = np.full((args.num_envs, powers), LEARNER)
-        self.learner_power = np.zeros((args.num_envs, args.learner_seats), np.int64)
-        self.stream = np.full((args.num_envs, powers), NONE)
-        self.warm_up = np.zeros((args.num_envs, powers), np.int64)
         self.random_bot = make_bot("random")
-        self.statistics: list[dict] = []
-        self.assign_seats(np.arange(args.num_envs))
-
-    def assign_seats(self, rows: np.ndarray) -> None:
-        """Seat learner and opponents in new games: uniformly random powers for the learner."""
-        shape = (len(rows), self.games.num_powers)
-        learners = self.rng.random(shape).argsort(1)[:, : self.args.learner_seats]
-        game = np.arange(len(rows))[:, None]
-        seats = self.pool.draw(self.rng, shape)
-        seats[game, learners] = LEARNER
-        self.seats[rows] = seats
-        self.learner_power[rows] = learners
-        stream = np.full(shape, NONE)
-        stream[game, learners] = rows[:, None] * self.args.learner_seats + np.arange(
-            self.args.learner_seats
-        )
-        self.stream[rows] = stream
-        if self.args.warm_up_share > 0:
-            phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
-            self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
-        self.pool.forget_unused(self.seats)
+        self.seating = Seating(args, self.games, pool, rng)
 
     def step(
         self, agent: Agent, buffer: RolloutBuffer, progress: float, clock: Clock
@@ -746,8 +715,7 @@ class SelfPlay:
         games = self.games
         with clock("games"):
             decisions = games.decisions()
-            warm = self.warm_up > 0
-            player = np.where(warm, WARM_UP, self.seats)[decisions.game, decisions.power]
+            player = self.seating.players()[decisions.game, decisions.power]
             orders = games.new_orders()
             self.random_bot.act(games, decisions.take(player == WARM_UP), orders)
         counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
@@ -763,7 +731,7 @@ class SelfPlay:
                 chosen, logprobs, values = policy.act(obs, asked)
             if number == LEARNER:
                 with clock("batching"):
-                    streams = self.stream[asked.game, asked.power]
+                    streams = self.seating.stream[asked.game, asked.power]
                     buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
                 counts |= {"global_step": len(asked), "order_steps": len(asked.slot_province)}
             with clock("games"):
@@ -773,8 +741,7 @@ class SelfPlay:
         with clock("batching"):
             self._credit(agent, buffer, result, progress)
         with clock("games"):
-            self.warm_up -= warm
-            return counts | {"games": self._restart(result, warm)}
+            return counts | {"games": self.seating.end_phase(result)}
 
     def _credit(
         self, agent: Agent, buffer: RolloutBuffer, result: StepResult, progress: float
@@ -787,8 +754,9 @@ class SelfPlay:
             rewards = self.reward(reward_input(result, victory, not truncates), progress)
         except ValueError as error:  # a reward of the user's own
             raise TrainingError(str(error)) from error
-        buffer.reward(rewards[row, self.learner_power].ravel())
-        eliminated = result.eliminated[row, self.learner_power]
+        learners = self.seating.learner_power
+        buffer.reward(rewards[row, learners].ravel())
+        eliminated = result.eliminated[row, learners]
         buffer.finish(np.flatnonzero(eliminated))
         over = (result.ended != RUNNING)[:, None] & ~eliminated
         if truncates:
@@ -801,7 +769,7 @@ class SelfPlay:
         """Return the value (n,) of the current positions for the learner's seats given."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        obs = self.games.observe_powers(rows, self.learner_power[rows, seats])
+        obs = self.games.observe_powers(rows, self.seating.learner_power[rows, seats])
         with torch.no_grad():
             return agent.get_value(obs).float().cpu().numpy()
 
@@ -810,80 +778,6 @@ class SelfPlay:
         streams = np.flatnonzero(buffer.open)
         values = self._values(agent, *np.divmod(streams, self.args.learner_seats))
         buffer.finish(streams, values)
-
-    def _restart(self, result: StepResult, warm: np.ndarray) -> int:
-        """Start new games where they are over for the learner; return how many those are.
-
-        `warm` (E, P) says which powers have just given random orders: a game that ends before the
-        learner has taken part is not counted.
-        """
-        row = np.arange(self.games.num_games)[:, None]
-        alive = result.alive[row, self.learner_power]
-        over = result.ended != RUNNING
-        if not self.args.finish_games:
-            over |= ~alive.any(1)
-        rows = np.flatnonzero(over)
-        played = rows[~warm[row, self.learner_power].all(1)[rows]]
-        if len(played):
-            self._count(result, played, alive[played])
-        self.games.reset(rows)
-        self.assign_seats(rows)
-        return len(played)
-
-    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> None:
-        """Count the finished games `rows`; `alive` (games, learner seats)."""
-        centers, learners = result.centers[rows], self.learner_power[rows]
-        own = np.take_along_axis(centers, learners, 1).max(1)
-        others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
-        solo = np.take_along_axis(self.seats[rows], result.winner[rows, None].clip(0), 1)[:, 0]
-        won_solo = (result.winner[rows] != NONE) & (solo == LEARNER)
-        at_limit = result.ended[rows] == YEAR_LIMIT
-        win = won_solo | (at_limit & (own > others))
-        draw = at_limit & alive.any(1)
-        age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
-        self.statistics.append(
-            {
-                "games": len(rows),
-                "win": int(win.sum()),
-                "solo": int(won_solo.sum()),
-                "draw": int(draw.sum()),
-                "loss": int(len(rows) - won_solo.sum() - draw.sum()),
-                "centers": float(own.sum()),
-                "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
-                "frozen_at": float(np.sum(age)),
-                "opponents": len(age),
-            }
-        )
-        self.pool.record(self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0)))
-
-    def state_dict(self) -> dict:
-        """Return all of it for a checkpoint."""
-        return {
-            "games": self.games.snapshot(),
-            "seats": self.seats,
-            "learner_power": self.learner_power,
-            "stream": self.stream,
-            "warm_up": self.warm_up,
-            "statistics": self.statistics,
-        }
-
-    def load_state_dict(self, saved: dict) -> None:
-        """Go on from a `state_dict()`."""
-        self.games.restore(saved["games"])
-        self.seats, self.learner_power = saved["seats"], saved["learner_power"]
-        self.stream, self.warm_up = saved["stream"], saved["warm_up"]
-        self.statistics = saved["statistics"]
-
-    def take_statistics(self, global_step: int) -> dict[str, float]:
-        """Return `selfplay/*` means over the games finished since the last call."""
-        if not self.statistics:
-            return {}
-        sums = {name: sum(s[name] for s in self.statistics) for name in self.statistics[0]}
-        self.statistics = []
-        games = sums.pop("games")
-        ages = global_step - sums.pop("frozen_at") / max(1, sums["opponents"])
-        means = {name: sums[name] / games for name in sums if name != "opponents"}
-        return {"games": games, "opponent_age": ages} | means
 
 
 def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
@@ -1196,7 +1090,7 @@ class Run:
         return policy | {
             "optimizer": self.optimizer.state_dict(),
             "pool": self.pool.state_dict(),
-            "self_play": plain(self.self_play.state_dict()),
+            "self_play": plain(self.self_play.seating.state_dict()),
             "buffer": plain(self.buffer.state_dict()),
             "numpy_generator": self.rng.bit_generator.state,
             "torch_generator": torch.get_rng_state(),
@@ -1211,7 +1105,7 @@ class Run:
         self.agent.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(self.agent, model))
-        self.self_play.load_state_dict(arrays(saved["self_play"]))
+        self.self_play.seating.load_state_dict(arrays(saved["self_play"]))
         self.buffer.load_state_dict(arrays(saved["buffer"]))
         self.rng.bit_generator.state = saved["numpy_generator"]
         torch.set_rng_state(saved["torch_generator"])
@@ -1236,7 +1130,7 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
         return
     losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, run.workers)
     run.counters["updates"] += 1
-    played = run.self_play.take_statistics(run.global_step)
+    played = run.self_play.seating.take_statistics(run.global_step)
     seconds = run.seconds + clock.since_lap
     figures = {f"losses/{name}": value for name, value in losses.items()}
     figures |= {f"selfplay/{name}": value for name, value in played.items()}
