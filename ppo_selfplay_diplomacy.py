@@ -26,9 +26,8 @@ import hashlib
 import io
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -62,6 +61,7 @@ from diplomacy_engine.observation import (
 from diplomacy_engine.opponent_pool import LEARNER, OpponentPool
 from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.progress import Progress
+from diplomacy_engine.records import Records
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.run_folder import RunFolder, RunFolderError
 from diplomacy_engine.scoring import make_reward_mix, reward_input
@@ -951,81 +951,13 @@ def arrays(value: Any) -> Any:
     return value
 
 
-class Records:
-    """The run folder, TensorBoard, W&B and the status line: everything that only watches."""
-
-    def __init__(self, args: Args, folder: RunFolder, start: int = 0, wandb_id: str | None = None):
-        self.args, self.folder, self.wandb_id = args, folder, wandb_id
-        self.wandb = None
-        if args.track:
-            self.wandb = _start_wandb(args, folder, wandb_id)
-            self.wandb.define_metric("*", step_metric="global_step")
-            self.wandb_id = self.wandb.id
-        self.writer = SummaryWriter(str(folder.path))
-        self.progress = Progress(args.total_timesteps, start)
-
-    def scalars(self, figures: dict[str, float], global_step: int) -> None:
-        """Log figures to TensorBoard, metrics.jsonl and, if tracked, W&B."""
-        self.folder.log(global_step, figures)  # first: it says at once if the disk is full
-        with self._writing_events():
-            for name, value in figures.items():
-                self.writer.add_scalar(name, value, global_step)
-        if self.wandb is not None:
-            # Not by wandb's sync_tensorboard: it logs a resumed run's events again and again.
-            self.wandb.log({"global_step": global_step} | figures)
-
-    @contextmanager
-    def _writing_events(self) -> Iterator[None]:
-        """TensorBoard's writer fails with a bare OSError, and often a call later."""
-        try:
-            yield
-        except OSError as error:
-            raise RunFolderError(
-                f"TensorBoard events in {self.folder.path} cannot be written: {error.strerror}"
-            ) from error
-
-    def save(self, run: "Run") -> None:
-        """Write a checkpoint, atomically."""
-        with self._writing_events():
-            self.writer.flush()
-        saved = run.state_dict() | {"wandb_id": self.wandb_id, "files": self.folder.sizes()}
-        content = io.BytesIO()
-        torch.save(saved, content)
-        self.folder.save_checkpoint(run.global_step, content.getvalue())
-
-    def show(self, run: "Run", entropy: float, played: dict[str, float]) -> None:
-        """Bring the status line up to date."""
-        figures = {
-            f"win_{bot}": result["overall"]["win"]["value"]
-            for bot, result in run.evaluations.items()
-        }
-        if played:
-            figures |= {"win_pool": played["win"], "draw_share": played["draw"]}
-        self.progress.update(
-            run.global_step, **figures, entropy=entropy, pool=len(run.pool.members)
-        )
-
-    def close(self, run: "Run") -> None:
-        """End all records; print the summary."""
-        with suppress(OSError):  # of a full disk, which has been reported
-            self.writer.close()
-        summary: dict[str, object] = {
-            "run folder": str(self.folder.path),
-            "decisions": run.global_step,
-            "env steps": run.counters["env_steps"],
-            "games": run.counters["games"],
-            "updates": run.counters["updates"],
-            "minutes": run.seconds / 60,
-        }
-        for bot, result in run.evaluations.items():
-            for name in ("win", "solo", "draw", "loss"):
-                figure = result["overall"][name]
-                summary[f"{name} against {bot}"] = (
-                    f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"
-                )
-        self.progress.close(summary, title=self.folder.path.name)
-        if self.wandb is not None:
-            self.wandb.finish()
+def make_records(
+    args: Args, folder: RunFolder, start: int = 0, wandb_id: str | None = None
+) -> Records:
+    """Open the records of a run that goes on from `start` decisions."""
+    wandb = _start_wandb(args, folder, wandb_id) if args.track else None
+    progress = Progress(args.total_timesteps, start)
+    return Records(folder, SummaryWriter(str(folder.path)), progress, wandb, wandb_id)
 
 
 def _start_wandb(args: Args, folder: RunFolder, wandb_id: str | None):
@@ -1143,32 +1075,26 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
     }
     figures |= {f"timing/{name}": value for name, value in clock.figures().items()}
     records.scalars(figures, run.global_step)
-    records.show(run, losses["entropy"], played)
+    pool = len(run.pool.members)
+    records.show(run.global_step, run.evaluations, played, entropy=losses["entropy"], pool=pool)
 
 
 def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
-    figures = {
-        f"eval/{bot}/{name}": figure["value"]
-        for bot, result in run.evaluations.items()
-        for name, figure in result["overall"].items()
-    }
-    figures |= {
-        f"eval/{bot}/win_{power}": figure["win"]["value"]
-        for bot, result in run.evaluations.items()
-        for power, figure in result["by_power"].items()
-    }
-    records.scalars(figures, run.global_step)
-    records.folder.save_games(f"{run.global_step:012d}", samples)
+    records.evaluations(run.evaluations, samples, run.global_step)
 
 
 def save(run: Run, records: Records, clock: Clock) -> None:
     """Write a checkpoint from which the run can go on exactly."""
     with clock("saving"):
         run.seconds += clock.lap()
-        records.save(run)
+        files = records.flush()
+        saved = run.state_dict() | {"wandb_id": records.wandb_id, "files": files}
+        content = io.BytesIO()
+        torch.save(saved, content)
+        records.folder.save_checkpoint(run.global_step, content.getvalue())
 
 
 def train(run: Run, records: Records, clock: Clock) -> bool:
@@ -1252,7 +1178,7 @@ def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
         args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
     )
     try:
-        records = Records(args, folder)
+        records = make_records(args, folder)
     except TrainingError:  # W&B refused; the folder is still empty
         folder.remove()
         raise
@@ -1292,7 +1218,7 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
         folder.save_args(asdict(replace(kept, total_timesteps=args.total_timesteps)))
     if saved["script_sha256"] != script_sha256():
         print(f"note: {Path(__file__).name} has changed since this run began")
-    return run, Records(args, folder, run.global_step, saved["wandb_id"])
+    return run, make_records(args, folder, run.global_step, saved["wandb_id"])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -1314,7 +1240,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             finished = train(run, records, clock)
         finally:
-            records.close(run)
+            records.close(run.counters, run.seconds, run.evaluations)
         if not finished:
             print(f"stopped; go on with --resume {records.folder.path}")
         return 0

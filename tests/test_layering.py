@@ -29,6 +29,7 @@ LAYERS = (
         "signals",
         "rollout_buffer",
         "opponent_pool",
+        "records",
         "seating",
     ),
     ("cli",),
