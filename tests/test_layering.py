@@ -31,6 +31,7 @@ LAYERS = (
         "opponent_pool",
         "records",
         "seating",
+        "trainer_settings",
     ),
     ("cli",),
     ("__main__", "__init__"),
