@@ -42,15 +42,7 @@ from diplomacy_engine._jit import kernels_are_cached
 from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.clock import Clock
-from diplomacy_engine.constants import (
-    COASTS,
-    NONE,
-    RESULT_WORDS,
-    RUNNING,
-    YEAR_LIMIT,
-    OrderKind,
-    Phase,
-)
+from diplomacy_engine.constants import NONE, RESULT_WORDS, RUNNING, YEAR_LIMIT, OrderKind, Phase
 from diplomacy_engine.map import Map, MapError, load_map
 from diplomacy_engine.observation import (
     OBSERVATION_VERSION,
@@ -59,6 +51,7 @@ from diplomacy_engine.observation import (
     feature_sizes,
 )
 from diplomacy_engine.opponent_pool import LEARNER, OpponentPool
+from diplomacy_engine.order_features import order_columns, province_borders
 from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.progress import Progress
 from diplomacy_engine.records import Records
@@ -66,26 +59,20 @@ from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.run_folder import RunFolder, RunFolderError
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
-from diplomacy_engine.settings import (
-    Settings,
-    SettingsError,
-    args_from_dictionary,
-    parse_args,
-)
+from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
 from diplomacy_engine.signals import StopSignals
 from diplomacy_engine.trainer_settings import check_args, check_resumed
-from diplomacy_engine.vector_game import (
-    Decisions,
-    StepResult,
-    VectorGame,
-)
+from diplomacy_engine.vector_game import Decisions, StepResult, VectorGame
 
 CONFIGS = Path(__file__).parent / "configs"
 
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. What differs per map is in configs/; flags win over it."""
+    """Settings. What differs per map is in configs/; flags win over it.
+
+    diplomacy_engine/trainer_settings.py says which values are allowed.
+    """
 
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
@@ -283,32 +270,14 @@ class Agent(nn.Module):
         self, game_map: Map, hidden: int = 64, num_layers: int = 3, autoregressive: bool = True
     ):
         super().__init__()
-        board, table = game_map.board, vocabulary(game_map).table
+        board = game_map.board
         self.vocabulary_hash = vocabulary(game_map).hash
         self.autoregressive = autoregressive
         self.num_provinces, self.num_powers = len(board.terrain), board.num_powers
         nowhere = self.num_provinces
-
-        def province_of(locations: np.ndarray) -> np.ndarray:
-            return np.where(locations == NONE, nowhere, board.location_province[locations])
-
-        kind = table.kind.astype(np.int64)
-        source, other = province_of(table.location), province_of(table.other_location)
-        # Where the order's unit, or the unit it supports, ends up if it succeeds
-        place = np.where(kind == OrderKind.HOLD, source, province_of(table.target))
-        helped = np.where(other == nowhere, source, other)
-        coast = np.where(table.target == NONE, 0, board.location_coast[table.target])
-        army_or_fleet = np.maximum(table.unit_kind, 0)
-        order_class = (kind * 2 + army_or_fleet) * len(COASTS) + coast
-        columns = np.stack([kind, source, place, other, helped, order_class])
-        self.register_buffer("orders", torch.from_numpy(columns.astype(np.int64)), False)
-
-        borders = np.zeros((nowhere, nowhere), np.float32)
-        for unit_kind in range(2):
-            for location, reach in enumerate(board.reach[unit_kind]):
-                borders[board.location_province[location], reach] = 1.0
-        borders /= np.maximum(borders.sum(1, keepdims=True), 1.0)
-        self.register_buffer("borders", torch.from_numpy(borders), False)
+        columns = order_columns(game_map)
+        self.register_buffer("orders", torch.from_numpy(columns), False)
+        self.register_buffer("borders", torch.from_numpy(province_borders(board)), False)
 
         # A province's features, one-hot in blocks: the observation's columns (its last one, result
         # bits, as they are), the last order's kind, place and other province, and which province.
@@ -329,7 +298,7 @@ class Agent(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
 
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
-        self.order_class = nn.Embedding(int(order_class.max()) + 1, hidden)
+        self.order_class = nn.Embedding(int(columns[-1].max()) + 1, hidden)
         self.order_context = layer_init(nn.Linear(2 * hidden, hidden))
         self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
         self.relation = nn.Embedding(len(OrderKind) * 36, hidden)

@@ -15,7 +15,7 @@ LAYERS = (
     ("map", "decisions"),
     ("orders",),
     ("state",),
-    ("legal_orders", "adjudicator", "notation", "scoring"),
+    ("legal_orders", "adjudicator", "notation", "scoring", "order_features"),
     ("observation", "vector_game"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
