@@ -22,7 +22,6 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 import copy
-import hashlib
 import io
 import sys
 import zipfile
@@ -56,7 +55,7 @@ from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.progress import Progress
 from diplomacy_engine.records import Records
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.run_folder import RunFolder, RunFolderError
+from diplomacy_engine.run_folder import RunFolder, RunFolderError, file_sha256
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
@@ -817,17 +816,12 @@ class TrainingError(RuntimeError):
     """Training cannot go on; the message is one sentence."""
 
 
-def script_sha256() -> str:
-    """Return the sha256 of this file, by which a checkpoint knows the script that made it."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-
-
 def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
     """Return what is needed to play the policy."""
     return {
         "format": CHECKPOINT_FORMAT,
         "script_name": Path(__file__).name,
-        "script_sha256": script_sha256(),
+        "script_sha256": file_sha256(__file__),
         "map_name": game_map.name,
         "map_facts": game_map.facts,
         "vocabulary_hash": agent.vocabulary_hash,
@@ -896,28 +890,21 @@ def plain(value: Any) -> Any:
     """Return `value` with arrays as tensors and numpy numbers as Python ones, for torch.save."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return (
-            type(value)(plain(item) for item in value)
-            if type(value) in (list, tuple)
-            else (tuple(plain(item) for item in value))
-        )
-    return value
+    return value.item() if isinstance(value, np.generic) else _each(plain, value)
 
 
 def arrays(value: Any) -> Any:
     """Undo `plain`: tensors become arrays."""
-    if isinstance(value, torch.Tensor):
-        return value.numpy()
+    return value.numpy() if isinstance(value, torch.Tensor) else _each(arrays, value)
+
+
+def _each(function: Callable, value: Any) -> Any:
+    """Return `value`, with `function` applied to all that a dictionary, list or tuple holds."""
     if isinstance(value, dict):
-        return {key: arrays(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(arrays(item) for item in value)
-    return value
+        return {key: function(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [function(item) for item in value]
+    return tuple(function(item) for item in value) if isinstance(value, tuple) else value
 
 
 def make_records(
@@ -1137,7 +1124,7 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
         ) from None
     if args.total_timesteps != kept.total_timesteps:  # the next resume is to know it too
         folder.save_args(asdict(replace(kept, total_timesteps=args.total_timesteps)))
-    if saved["script_sha256"] != script_sha256():
+    if saved["script_sha256"] != file_sha256(__file__):
         print(f"note: {Path(__file__).name} has changed since this run began")
     return run, make_records(args, folder, run.global_step, saved["wandb_id"])
 
