@@ -42,6 +42,7 @@ from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE, RESULT_WORDS, RUNNING, YEAR_LIMIT, OrderKind, Phase
+from diplomacy_engine.decisions import Decisions, order_numbers
 from diplomacy_engine.map import Map, MapError, load_map
 from diplomacy_engine.observation import (
     OBSERVATION_VERSION,
@@ -61,7 +62,7 @@ from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
 from diplomacy_engine.signals import StopSignals
 from diplomacy_engine.trainer_settings import check_args, check_resumed
-from diplomacy_engine.vector_game import Decisions, StepResult, VectorGame
+from diplomacy_engine.vector_game import StepResult, VectorGame
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -746,11 +747,6 @@ class SelfPlay:
         streams = np.flatnonzero(buffer.open)
         values = self._values(agent, *np.divmod(streams, self.args.learner_seats))
         buffer.finish(streams, values)
-
-
-def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
-    """Return the order numbers (S,) of the positions `chosen` in the slots' lists."""
-    return decisions.order[decisions.order_start[:-1] + chosen]
 
 
 class PolicyPlayer:
