@@ -12,9 +12,9 @@ nothing to order, so each learner seat fills its own buffer, a *stream*, at its 
 one stream is full, PPO learns from every finished transition of all of them.
 
 Read on from `main` at the end of the file for the loop, or from here for its parts: Args, Agent,
-RolloutBuffer and GAE, the PPO loss, the opponent pool, self-play, evaluation, checkpoints.
-Shapes: D decisions, S order slots, N legal orders, V provinces, H hidden units, P powers (see
-diplomacy_engine/constants.py for the whole legend).
+GAE, the PPO loss, the update, self-play, evaluation, checkpoints, the run. What needs no network is
+in diplomacy_engine: rollout_buffer, opponent_pool, seating, records, trainer_settings. Shapes: D
+decisions, S order slots, N legal orders, V provinces, H hidden units, P powers (see constants.py).
 """
 
 import os
@@ -716,7 +716,6 @@ class SelfPlay:
         self, agent: Agent, buffer: RolloutBuffer, result: StepResult, progress: float
     ) -> None:
         """Give the learner's streams their rewards and close those whose power's game is over."""
-        row = np.arange(self.games.num_games)[:, None]
         truncates = self.args.year_limit == "truncate"
         victory = self.games.board.victory_centers
         try:
@@ -724,8 +723,8 @@ class SelfPlay:
         except ValueError as error:  # a reward of the user's own
             raise TrainingError(str(error)) from error
         learners = self.seating.learner_power
-        buffer.reward(rewards[row, learners].ravel())
-        eliminated = result.eliminated[row, learners]
+        buffer.reward(np.take_along_axis(rewards, learners, 1).ravel())
+        eliminated = np.take_along_axis(result.eliminated, learners, 1)
         buffer.finish(np.flatnonzero(eliminated))
         over = (result.ended != RUNNING)[:, None] & ~eliminated
         if truncates:
@@ -903,9 +902,7 @@ def _each(function: Callable, value: Any) -> Any:
     return tuple(function(item) for item in value) if isinstance(value, tuple) else value
 
 
-def make_records(
-    args: Args, folder: RunFolder, start: int = 0, wandb_id: str | None = None
-) -> Records:
+def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None) -> Records:
     """Open the records of a run that goes on from `start` decisions."""
     wandb = _start_wandb(args, folder, wandb_id) if args.track else None
     progress = Progress(args.total_timesteps, start)
@@ -1016,19 +1013,14 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
     run.counters["updates"] += 1
     played = run.self_play.seating.take_statistics(run.global_step)
     seconds = run.seconds + clock.since_lap
-    figures = {f"losses/{name}": value for name, value in losses.items()}
-    figures |= {f"selfplay/{name}": value for name, value in played.items()}
-    figures |= {f"charts/{name}": run.counters[name] for name in run.counters}
-    figures |= {
-        "charts/SPS": run.global_step / seconds,
-        "charts/learning_rate": run.optimizer.param_groups[0]["lr"],
-        "charts/batch_size": len(batch.values),
-        "league/pool_size": len(run.pool.members),
+    charts = run.counters | {
+        "SPS": run.global_step / seconds,
+        "learning_rate": run.optimizer.param_groups[0]["lr"],
+        "batch_size": len(batch.values),
     }
-    figures |= {f"timing/{name}": value for name, value in clock.figures().items()}
-    records.scalars(figures, run.global_step)
-    pool = len(run.pool.members)
-    records.show(run.global_step, run.evaluations, played, entropy=losses["entropy"], pool=pool)
+    groups = {"losses": losses, "selfplay": played, "charts": charts}
+    groups |= {"league": {"pool_size": len(run.pool.members)}, "timing": clock.figures()}
+    records.update(run.global_step, groups, run.evaluations)
 
 
 def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
@@ -1088,7 +1080,7 @@ def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
         args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
     )
     try:
-        records = make_records(args, folder)
+        records = make_records(args, folder, 0, None)
     except TrainingError:  # W&B refused; the folder is still empty
         folder.remove()
         raise

@@ -84,20 +84,30 @@ class Records:
             self.writer.flush()
         return self.folder.sizes()
 
-    def show(
-        self,
-        global_step: int,
-        evaluations: Mapping[str, dict],
-        played: Mapping[str, float],
-        **figures: float,
+    def update(
+        self, global_step: int, groups: Mapping[str, Mapping], evaluations: Mapping[str, dict]
     ) -> None:
-        """Bring the status line up to date; `played` are the figures of self-play, if any."""
-        wins = {
+        """Log the figures of an update, and bring the status line up to date with some of them.
+
+        Args:
+            groups: figures by name, by the group that stands before their names: at least `losses`,
+                `selfplay` (empty before a game has ended) and `league`.
+            evaluations: the last evaluation against each bot.
+        """
+        figures = {
+            f"{group}/{name}": value for group in groups for name, value in groups[group].items()
+        }
+        self.scalars(figures, global_step)
+        shown = {
             f"win_{bot}": result["overall"]["win"]["value"] for bot, result in evaluations.items()
         }
-        if played:
-            wins |= {"win_pool": played["win"], "draw_share": played["draw"]}
-        self.progress.update(global_step, **wins, **figures)
+        if groups["selfplay"]:
+            shown |= {
+                "win_pool": groups["selfplay"]["win"],
+                "draw_share": groups["selfplay"]["draw"],
+            }
+        entropy, pool = groups["losses"]["entropy"], groups["league"]["pool_size"]
+        self.progress.update(global_step, **shown, entropy=entropy, pool=pool)
 
     def close(
         self, counters: Mapping[str, int], seconds: float, evaluations: Mapping[str, dict]
