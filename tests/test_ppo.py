@@ -21,7 +21,7 @@ from diplomacy_engine.constants import (
     phase_name,
 )
 from diplomacy_engine.map import load_map
-from diplomacy_engine.observation import Observation
+from diplomacy_engine.observation import BoardViews
 from diplomacy_engine.position import load_state
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.scoring import make_reward_mix, reward_input
@@ -78,7 +78,7 @@ def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes
     agent = Agent(load_map(name), **{"hidden": 16, "num_layers": 2} | changes)
     with torch.no_grad():
         agent.score.weight.normal_(0.0, scale)
-        agent.relation.weight.normal_(0.0, 1.0)
+        agent.order_kinds.weight.normal_(0.0, 1.0)
     return agent
 
 
@@ -155,16 +155,23 @@ def make_experience(ids) -> Experience:
         np.append(0, np.cumsum(orders)).astype(np.int32),
         (ids[decision][slot] * 10 + column).astype(np.int32),
     )
-    obs = Observation(
-        (ids[:, None, None] % 100 + np.arange(6).reshape(2, 3)).astype(np.int8),
-        (ids[:, None] * 2 + np.arange(2)).astype(np.int32),
-        (ids[:, None] + np.arange(5)).astype(np.int16),
+    boards, row = np.unique(ids // 2, return_inverse=True)  # two ids look at one board
+    obs = BoardViews(
+        (boards[:, None, None] % 100 + np.arange(6).reshape(2, 3)).astype(np.int8),
+        (boards[:, None] * 2 + np.arange(2)).astype(np.int32),
+        (boards[:, None] + np.arange(5)).astype(np.int16),
+        row,
+        (ids % 7).astype(np.int8),
     )
     return Experience(obs, decisions, (ids[decision] + 2 * rank) % orders)
 
 
 def assert_same_experience(found: Experience, expected: Experience) -> None:
-    for array, other in zip((*found.obs, *found.decisions), (*expected.obs, *expected.decisions)):
+    def arrays(experience: Experience):
+        obs = experience.obs
+        return *(array[obs.row] for array in obs[:3]), obs.power, *experience.decisions
+
+    for array, other in zip(arrays(found), arrays(expected)):
         assert array.dtype == other.dtype
         np.testing.assert_array_equal(array, other)
     np.testing.assert_array_equal(found.chosen, expected.chosen)
@@ -176,6 +183,23 @@ def test_experience_take_and_join():
     assert_same_experience(Experience.join(parts), whole)
     rows = np.array([13, 2, 2, 19, 0])
     assert_same_experience(whole.take(rows), make_experience(rows))
+    assert len(whole.take(rows).obs.board) == 4  # of the boards 6, 1, 9 and 0, each once
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 30])
+def test_parts_of_a_batch_share_no_board(parts):
+    experience = make_experience(np.random.default_rng(parts).permutation(21))
+    batch = Batch(experience, *np.zeros((4, 21), np.float32))
+    for rng in (None, np.random.default_rng(1), np.random.default_rng(2)):
+        rows = batch.split(parts, rng)
+        assert sorted(np.concatenate(rows)) == list(range(21))
+        boards = [set(experience.obs.row[part]) for part in rows]
+        assert sum(map(len, boards)) == 11 and len(boards) == min(parts, 11)
+        sizes = list(map(len, boards))
+        assert max(sizes) - min(sizes) <= 1
+    assert np.concatenate(batch.split(parts, np.random.default_rng(1))).tolist() != (
+        np.concatenate(rows).tolist()
+    )
 
 
 class SlowStream:
@@ -297,7 +321,7 @@ def play_bots(games: VectorGame, rng: np.random.Generator) -> None:
 
 
 @functools.cache
-def positions(name: str) -> tuple[Decisions, Observation, np.ndarray]:
+def positions(name: str) -> tuple[Decisions, BoardViews, np.ndarray]:
     """Return decisions of games in all five phase kinds, their observations and phases."""
     rng = np.random.default_rng(0)
     games = VectorGame(name, 24, seed=5, max_years=12, threads=1)
@@ -323,19 +347,15 @@ def positions(name: str) -> tuple[Decisions, Observation, np.ndarray]:
                 rows.extend(new)
         if rows:
             some = decisions.take(np.array(rows))
-            parts.append((some, games.observe(some), phase[rows]))
+            obs = games.view_boards(some.game, some.power)
+            parts.append((some, obs, phase[rows]))
         if kept.min() >= 20 and all(map(int.__ge__, several.values(), enough)):
             break
         play_bots(games, rng)
     assert kept.min() >= 20, f"games of {name} reached the phases {kept} times"
     assert all(map(int.__ge__, several.values(), enough)), several
     decisions, obs, phases = zip(*parts)
-    obs = Observation(*map(np.concatenate, zip(*obs)))
-    return join_decisions(decisions), obs, np.concatenate(phases)
-
-
-def rows_of(obs: Observation, rows: np.ndarray) -> Observation:
-    return Observation(*(array[rows] for array in obs))
+    return join_decisions(decisions), BoardViews.join(obs), np.concatenate(phases)
 
 
 @pytest.mark.parametrize("autoregressive", [True, False])
@@ -375,7 +395,7 @@ def test_one_decision_does_not_change_another(name):
     for d in np.random.default_rng(0).choice(len(decisions), 12, replace=False):
         a, b = decisions.slot_start[d : d + 2]
         alone = agent.get_logprob_entropy_value(
-            rows_of(obs, [d]), decisions.take(np.array([d])), chosen[a:b]
+            obs.take(np.array([d])), decisions.take(np.array([d])), chosen[a:b]
         )
         np.testing.assert_allclose(alone[0].item(), logprob[d], rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(alone[2].item(), value[d], rtol=1e-4, atol=1e-4)
@@ -385,7 +405,7 @@ def test_only_autoregressive_units_see_earlier_orders():
     decisions, obs, phases = positions("three")
     units = np.diff(decisions.slot_start)
     rows = np.flatnonzero((units >= 2) & (phases == Phase.SPRING_MOVEMENT))[:8]
-    decisions, obs = decisions.take(rows), rows_of(obs, rows)
+    decisions, obs = decisions.take(rows), obs.take(rows)
     first = np.zeros(len(decisions.slot_province), np.int64)
     other = first.copy()
     other[decisions.slot_start[:-1]] = 1  # the first unit of each decision moves instead of holding
@@ -429,7 +449,9 @@ def test_only_legal_orders_are_chosen(name):
     texts, table = games.vocabulary.texts, games.table
     for _ in range(30):
         decisions = games.decisions()
-        chosen, _, _ = agent.act(games.observe(decisions), decisions, generator)
+        chosen, _, _ = agent.act(
+            games.view_boards(decisions.game, decisions.power), decisions, generator
+        )
         numbers = ppo.order_numbers(decisions, chosen)
         phase = games.state.phase[decisions.game]
         for d, (a, b) in enumerate(slot_ranges(decisions)):
@@ -453,7 +475,7 @@ def test_no_province_is_adjusted_twice():
     )
     assert len(rows) >= 12
     rows = np.repeat(rows, 10)
-    decisions, obs = decisions.take(rows), rows_of(obs, rows)
+    decisions, obs = decisions.take(rows), obs.take(rows)
     games = VectorGame("standard", 1, threads=1)
     kinds = set()
     for autoregressive, greedy in itertools.product((True, False), (True, False)):
@@ -473,13 +495,13 @@ def test_no_province_is_adjusted_twice():
     assert len(kinds) == 2, "both builds and removals should have occurred"
 
 
-def enumerate_decision(agent: Agent, decisions: Decisions, obs: Observation, d: int) -> np.ndarray:
+def enumerate_decision(agent: Agent, decisions: Decisions, obs: BoardViews, d: int) -> np.ndarray:
     """Return the probability of every combination of orders of a decision of two slots."""
     counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d + 1]]
     combinations = np.array(list(itertools.product(*map(range, counts))))
     rows = np.full(len(combinations), d)
     logprob, _, _ = agent.get_logprob_entropy_value(
-        rows_of(obs, rows), decisions.take(rows), combinations.ravel()
+        obs.take(rows), decisions.take(rows), combinations.ravel()
     )
     return logprob.detach().double().exp().numpy().reshape(counts)
 
@@ -511,7 +533,7 @@ def test_sampling_follows_the_probabilities(name, phase, autoregressive):
     observed = np.zeros(probability.shape)
     rows = np.full(1000, d)
     for _ in range(6):
-        chosen, _, _ = agent.act(rows_of(obs, rows), decisions.take(rows), generator)
+        chosen, _, _ = agent.act(obs.take(rows), decisions.take(rows), generator)
         np.add.at(observed, tuple(chosen.reshape(-1, 2).T), 1)
         draws += len(rows)
     assert (observed[probability == 0] == 0).all()
@@ -541,7 +563,9 @@ def test_greedy_picks_the_likeliest(name, phase):
     for seed in range(6):
         agent = make_agent(name, seed=seed)
         probability = enumerate_decision(agent, decisions, obs, d)
-        chosen, _, _ = agent.act(rows_of(obs, [d]), decisions.take(np.array([d])), greedy=True)
+        chosen, _, _ = agent.act(
+            obs.take(np.array([d])), decisions.take(np.array([d])), greedy=True
+        )
         first = probability.sum(1).argmax()
         assert chosen.tolist() == [first, probability[first].argmax()]
         firsts.add(int(first))
@@ -571,10 +595,10 @@ def test_a_slot_without_legal_orders_is_refused():
     empty = Decisions(*row[:4], np.zeros_like(row.order_start), row.order[:0])
     agent = make_agent()
     with pytest.raises(AssertionError, match="without a legal order"):
-        agent.act(rows_of(obs, [0]), empty)
+        agent.act(obs.take(np.array([0])), empty)
     chosen = np.zeros(len(row.slot_province), np.int64)
     with pytest.raises(AssertionError, match="without a legal order"):
-        agent.get_logprob_entropy_value(rows_of(obs, [0]), empty, chosen)
+        agent.get_logprob_entropy_value(obs.take(np.array([0])), empty, chosen)
 
 
 @pytest.mark.parametrize("name", ["three", "standard"])
@@ -656,7 +680,7 @@ def some_batch(agent: Agent, count: int = 30, name: str = "small") -> Batch:
     """Return a batch whose `values` tell the transitions apart."""
     decisions, obs, _ = positions(name)
     rows = np.arange(count)
-    experience = Experience(rows_of(obs, rows), decisions.take(rows), None)
+    experience = Experience(obs.take(rows), decisions.take(rows), None)
     chosen, logprobs, _ = agent.act(
         experience.obs, experience.decisions, torch.Generator().manual_seed(0)
     )
@@ -951,7 +975,7 @@ class Spy:
         self.decisions = self_play.games.decisions()
         self.players = self.seats[self.decisions.game, self.decisions.power]
         self.mine = self.decisions.take(self.players == LEARNER)
-        self.obs = self_play.games.observe(self.mine)
+        self.obs = self_play.games.view_boards(self.mine.game, self.mine.power)
         self.phase = self_play.games.state.phase.copy()
         return self_play.step(self.run.agent, self.run.buffer, progress, Clock())
 
