@@ -12,6 +12,7 @@ import numpy as np
 from ._suggest import did_you_mean, quoted
 from .bots import RandomBot, make_bot
 from .constants import NONE, SOLO, YEAR_LIMIT
+from .decisions import Decisions, empty_decisions
 from .map import Map
 from .players import Player, load_player
 from .scoring import REWARDS, make_reward, reward_input
@@ -24,7 +25,7 @@ from .seat_kernels import (
     pick_decisions,
     settle,
 )
-from .vector_game import Decisions, StepResult, VectorGame
+from .vector_game import StepResult, VectorGame
 
 YEAR_LIMITS = ("draw", "truncate")
 STARTS = ("opening", "random")
@@ -328,7 +329,7 @@ class AgentGames:
 
     def _picked(self, arrays: tuple, who: np.ndarray, player: int) -> Decisions:
         """Return the decisions that a player makes."""
-        out = tuple([np.empty_like(array) for array in arrays])
+        out = tuple(empty_decisions(len(who), len(arrays[3]), len(arrays[5])))
         counts = np.zeros(3, np.int64)
         self.games.call(pick_decisions, arrays, who, player, out, counts)
         d, s, n = counts.tolist()

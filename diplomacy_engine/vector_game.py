@@ -15,10 +15,17 @@ import numpy as np
 from ._jit import compiled, jit
 from .adjudicator.movement import movement_scratch
 from .constants import NONE, RUNNING
-from .decisions import Decisions, join_decisions
+from .decisions import Decisions, empty_decisions, join_decisions
 from .legal_orders import legal_scratch, list_game
 from .map import Map, load_map
-from .observation import NUM_BOARD_FEATURES, POWER_SCALARS, SCALARS, Observation, observe
+from .observation import (
+    NUM_BOARD_FEATURES,
+    POWER_SCALARS,
+    SCALARS,
+    BoardViews,
+    Observation,
+    observe,
+)
 from .orders import vocabulary
 from .phases import adjudicate_phase
 from .state import (
@@ -260,15 +267,8 @@ class VectorGame:
         is_part = last - first < len(rows)
         buffers = self._part_buffers[thread] if is_part else None
         while True:
-            if buffers is None or len(buffers[-1]) < orders:
-                buffers = (
-                    np.empty(decisions, np.int32),
-                    np.empty(decisions, np.int8),
-                    np.empty(decisions + 1, np.int32),
-                    np.empty(slots, np.int16),
-                    np.empty(slots + 1, np.int32),
-                    np.empty(orders, np.int32),
-                )
+            if buffers is None or len(buffers.order) < orders:
+                buffers = empty_decisions(decisions, slots, orders)
             counts = np.zeros(3, np.int64)
             end = self.call(
                 _list_games,
@@ -281,7 +281,7 @@ class VectorGame:
                 first,
                 last,
                 counts,
-                buffers,
+                tuple(buffers),
             )
             if end == last:
                 break
@@ -321,6 +321,12 @@ class VectorGame:
             count,
         )
         return out
+
+    def view_boards(self, games: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return what `powers` (D,) see of `games` (D,), each game's board only once."""
+        kept, row = np.unique(games, return_inverse=True)
+        boards = self.observe_powers(kept, np.zeros(len(kept), np.int8))
+        return BoardViews(*boards, row, np.asarray(powers, np.int8))
 
     def new_orders(self) -> np.ndarray:
         """Return an orders array, (E, V) int32, with no order for anyone."""
