@@ -11,7 +11,7 @@ import numpy as np
 
 from ._suggest import did_you_mean, quoted
 from .bots import RandomBot, make_bot
-from .constants import NONE, SOLO, YEAR_LIMIT
+from .constants import NONE
 from .decisions import Decisions, empty_decisions
 from .map import Map
 from .players import Player, load_player
@@ -24,6 +24,7 @@ from .seat_kernels import (
     draw_seats,
     pick_decisions,
     settle,
+    write_outcomes,
 )
 from .vector_game import StepResult, VectorGame
 
@@ -160,6 +161,8 @@ class AgentGames:
         self.agent = np.zeros(num_games, np.int8)
         self._seat = np.zeros((num_games, powers), np.int8)
         self._warm_up = np.zeros(num_games, np.int32)
+        self._who = np.zeros(num_games * powers, np.int8)
+        self._made = np.zeros(len(self.players), np.int32)
         self.orders = games.new_orders()
         self.mask = np.zeros((num_games, self.mask_size), np.int8)
         self._begun = np.zeros(num_games, bool)
@@ -222,17 +225,21 @@ class AgentGames:
 
         `win` and `solo` as in arena.py, `centers`, and `years` played.
         """
-        games, agent = self.games, self.agent[rows]
-        at = np.arange(len(rows))
-        owner = games.state.center_owner[rows]
-        centers = (owner[:, :, None] == np.arange(games.num_powers)).sum(1)
-        mine = centers[at, agent]
-        ended = games.state.end[rows]
-        solo = (ended == SOLO) & (games.state.winner[rows] == agent)
-        alone = (centers >= mine[:, None]).sum(1) == 1
-        years = games.state.year[rows].astype(np.int64) - games.board.first_year + 1
-        win = solo | ((ended == YEAR_LIMIT) & alone)
-        return {"win": win, "solo": solo, "centers": mine, "years": years}
+        games = self.games
+        win, solo = np.empty((2, len(rows)), bool)
+        centers, years = np.empty((2, len(rows)), np.int64)
+        games.call(
+            write_outcomes,
+            games.board,
+            games.state,
+            rows,
+            self.agent,
+            win,
+            solo,
+            centers,
+            years,
+        )
+        return {"win": win, "solo": solo, "centers": centers, "years": years}
 
     def _ask_and_play(self, rows: np.ndarray) -> None:
         while len(rows):
@@ -266,6 +273,8 @@ class AgentGames:
         )
         if may_pay:
             self._pay(rows, result, paying[:may_pay])
+        if goes_on == len(rows):
+            return rows
         anew = again[:starts_again].copy()
         if are_over:
             finished = over[:are_over].copy()
@@ -277,7 +286,7 @@ class AgentGames:
         if len(anew):
             self._set_up(anew)
             return np.sort(np.concatenate([on[:goes_on], anew]))
-        return rows if goes_on == len(rows) else on[:goes_on].copy()
+        return on[:goes_on].copy()
 
     def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
         """Add what the step was worth to the agents of rows[some]."""
@@ -294,8 +303,8 @@ class AgentGames:
         games = self.games
         decisions = games.decisions(self._or_all(rows))
         arrays = tuple(decisions)
-        who = np.empty(len(decisions), np.int8)
-        made = np.zeros(len(self.players), np.int32)
+        who, made = self._who[: len(decisions)], self._made
+        made.fill(0)
         idle = games.call(
             assign_decisions,
             games.board,

@@ -1,8 +1,8 @@
 """Kernels behind the environments: who decides what, what may be ordered, what was ordered."""
 
 from ._jit import jit
-from .constants import NONE, RUNNING, YEAR_LIMIT
-from .state import decision_seed, is_movement, random_below
+from .constants import NONE, RUNNING, SOLO, YEAR_LIMIT
+from .state import count_centers, decision_seed, is_movement, random_below
 
 POWER_SALT, OPPONENT_SALT, WARM_UP_SALT = 201, 202, 203  # uses of `state.decision_seed`
 AGENT = -1  # in place of a player's number
@@ -179,6 +179,26 @@ def settle(rows, step, agent, warm_up, begun, pays, terminated, truncated, on, p
             over[are_over] = e
             are_over += 1
     return goes_on, may_pay, are_over, starts_again
+
+
+@jit
+def write_outcomes(board, state, rows, agent, win, solo, centers, years):
+    """Write how finished games stand for their agents.
+
+    Reads   state of games `rows`, agent (E,)
+    Writes  (R,) each: win and solo, bool, as in arena.py; centers; years played
+    """
+    for i in range(rows.shape[0]):
+        e = rows[i]
+        me = agent[e]
+        centers[i] = count_centers(state, e, me)
+        alone = True
+        for p in range(board.num_powers):
+            if p != me and count_centers(state, e, p) >= centers[i]:
+                alone = False
+        solo[i] = state.end[e] == SOLO and state.winner[e] == me
+        win[i] = solo[i] or (state.end[e] == YEAR_LIMIT and alone)
+        years[i] = state.year[e] - board.first_year + 1
 
 
 @jit
