@@ -61,16 +61,13 @@ def province_action(games: VectorGame, action: int, v: int) -> str:
 
 def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return an action as int64 of the given shape; ValueError if it is no such thing."""
+    wanted = f"integers of shape {shape}" if shape else "one integer"
     try:
         array = np.asarray(action)
     except ValueError:
-        raise ValueError(
-            f"an action must be integers of shape {shape}, not a ragged list"
-        ) from None
+        raise ValueError(f"an action must be {wanted}, not a ragged list") from None
     if array.shape != shape or array.dtype.kind not in "iu":
-        raise ValueError(
-            f"an action must be integers of shape {shape}, not {array.dtype} of shape {array.shape}"
-        )
+        raise ValueError(f"an action must be {wanted}, not {array.dtype} of shape {array.shape}")
     return np.asarray(array, np.int64, order="C")
 
 

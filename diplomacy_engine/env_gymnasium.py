@@ -32,6 +32,11 @@ def _make_form(form: str, map: Any, num_envs: int, settings: dict) -> tuple[Agen
             f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
             f"{did_you_mean(str(form), FORMS)}"
         )
+    for name, value in (("num_envs", num_envs), ("threads", settings["threads"])):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise ValueError(f"{name} must be an integer, not {quoted(value)}")
+    if not isinstance(settings["reward"], str):
+        raise ValueError(f"reward must be a name, not {quoted(settings['reward'])}")
     agents = AgentGames(map, num_envs, **FORMS[form].settings, **settings)
     return agents, FORMS[form](agents)
 
@@ -230,6 +235,8 @@ class DiplomacyVectorEnv(VectorEnv):
             numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else list(seed)
             if len(numbers) != self.num_envs:
                 raise ValueError(f"there must be {self.num_envs} seeds, not {len(numbers)}")
+            if not all(isinstance(number, int) and number >= 0 for number in numbers):
+                raise ValueError(f"seeds must be integers of 0 or more, not {quoted(seed)}")
             seeds = seeds_of(numbers)
         elif not self._seeded:
             seeds = self.np_random.integers(0, 2**64, self.num_envs, np.uint64)

@@ -427,6 +427,7 @@ def test_one_s_own_map(tmp_path):
         ({"power": "FRANCE"}, "map 'small' has no power 'FRANCE': it is one of ENGLAND, RUSSIA"),
         ({"power": 1}, "no power 1"),
         ({"reward": "sum_of_square"}, "did you mean 'sum_of_squares'"),
+        ({"reward": None}, "reward must be a name, not None"),
         ({"opponents": "dumbot"}, "there is no player 'dumbot'.*did you mean 'dumbbot'"),
         ({"opponents": []}, "the list of opponents is empty"),
         ({"opponents": ["random", 7]}, "7 is no opponent"),
@@ -512,6 +513,9 @@ def test_lenient_illegal_orders_hold():
     assert sequential.unwrapped.game.units["ENGLAND"] == ["A LON"]
     strict = gymnasium.make("Diplomacy-small-sequential-v0", strict=True, power="ENGLAND")
     strict.reset(seed=1)
+    for action in (1.0, "A LON H", None, True, [1]):
+        with pytest.raises(ValueError, match="an action must be one integer, not"):
+            strict.step(action)
     for number, words in ((-1, "none of"), (texts.index("A MOS - UKR"), "A MOS - UKR")):
         with pytest.raises(ValueError, match=f"A LON: action {number} .*{words}.* is not legal"):
             strict.step(number)
@@ -524,6 +528,8 @@ def test_bad_vector_calls():
         envs.step(np.zeros((3, 19), int))
     with pytest.raises(ValueError, match="there must be 3 seeds, not 2"):
         envs.reset(seed=[1, 2])
+    with pytest.raises(ValueError, match="seeds must be integers of 0 or more"):
+        envs.reset(seed=["a", 1, 2])
     envs.reset(seed=[1, 2, 3])
     with pytest.raises(ValueError, match=r"integers of shape \(3, 19\)"):
         envs.step(np.zeros((2, 19), int))
@@ -531,6 +537,10 @@ def test_bad_vector_calls():
         envs.step(np.zeros((3, 19), int))
     with pytest.raises(ValueError, match="num_games must be at least 1"):
         gymnasium.make_vec("Diplomacy-small-v0", num_envs=0)
+    with pytest.raises(ValueError, match="num_envs must be an integer, not 2.5"):
+        gymnasium.make_vec("Diplomacy-small-v0", num_envs=2.5)
+    with pytest.raises(ValueError, match="threads must be an integer, not 'a'"):
+        gymnasium.make_vec("Diplomacy-small-v0", num_envs=2, threads="a")
 
 
 # The thesis' formulation.

@@ -45,7 +45,7 @@ def plot(path: str, title: str, results: dict) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(7, 4.8), layout="constrained")
     for (years, threads), points in results.items():
         style = "-" if threads > 1 else "--"
         unit = "year" if years == 1 else "years"
@@ -54,10 +54,14 @@ def plot(path: str, title: str, results: dict) -> None:
         axes.plot(*zip(*points), style, marker="o", color=color, label=label)
     axes.set(xscale="log", yscale="log", xlabel="rollouts at once", ylabel="rollouts/s")
     axes.set_title(title)
-    axes.set_xticks([x for x, _ in points], [str(x) for x, _ in points])
+    axes.set_xticks([x for x, _ in points], [f"{x:,}" for x, _ in points])
+    rates = [rate for line in results.values() for _, rate in line]
+    marks = [m * 10**p for p in range(8) for m in (1, 2, 5)]
+    marks = [mark for mark in marks if min(rates) / 2 < mark < max(rates) * 2]
+    axes.set_yticks(marks, [f"{mark:,}" for mark in marks])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    axes.legend(ncols=2)
+    figure.legend(loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=120)
 
 
