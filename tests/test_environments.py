@@ -537,7 +537,7 @@ def test_bad_vector_calls():
         envs.step(np.zeros((3, 19), int))
     with pytest.raises(ValueError, match="num_games must be at least 1"):
         gymnasium.make_vec("Diplomacy-small-v0", num_envs=0)
-    with pytest.raises(ValueError, match="num_envs must be an integer, not 2.5"):
+    with pytest.raises(ValueError, match=r"num_envs must be an integer, not 2\.5"):
         gymnasium.make_vec("Diplomacy-small-v0", num_envs=2.5)
     with pytest.raises(ValueError, match="threads must be an integer, not 'a'"):
         gymnasium.make_vec("Diplomacy-small-v0", num_envs=2, threads="a")

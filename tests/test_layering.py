@@ -17,7 +17,7 @@ LAYERS = (
     ("state",),
     ("legal_orders", "adjudicator", "notation", "scoring", "order_features"),
     ("phases",),
-    ("observation", "vector_game", "seat_kernels"),
+    ("observation", "vector_game", "seat_kernels", "deepdip_kernels"),
     ("network_inputs", "order_scoring"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
