@@ -410,9 +410,8 @@ class Agent(nn.Module):
         """
         x, view = self.encode(obs)
         boards, kinds = self._tables(x)
-        given = order_numbers(decisions, chosen)
-        rows = order_rows(self.columns, self.reach, obs, decisions, given, self.autoregressive)
         picked = decisions.order_start[:-1] + chosen
+        rows = order_rows(self.columns, self.reach, obs, decisions, picked, self.autoregressive)
         decision = np.repeat(np.arange(len(decisions)), np.diff(decisions.slot_start))
         of_decision = torch.from_numpy(decision)
         bases = self.order_context(view).cpu().index_select(0, of_decision)

@@ -85,7 +85,7 @@ STAGED = {
     "pool_schedule": "staged",
     "staged_interval": 10**6,
     "staged_threshold": 0.1,
-    "staged_games": 20,
+    "staged_games": 24,
 }
 SETTINGS = {"plain": {}, "rich": RICH, "staged": STAGED}
 
