@@ -63,6 +63,8 @@ RICH = {
     "learner_seats": 2,
     "warm_up_share": 0.4,
     "warm_up_phases": 3,
+    "weak_seats": 0.8,
+    "opponent_temperature": 2.5,
     "max_years": 3,
     "year_limit": "truncate",
     "finish_games": True,
