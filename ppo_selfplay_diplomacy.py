@@ -127,6 +127,10 @@ class Args:
     """several rewards with weights that may change over the run, instead of --reward"""
     learner_seats: int = 1
     """seats of each game that the learner plays and learns from"""
+    weak_seats: float = 0.0
+    """how much more often the learner plays powers with which it wins less, 0 (not at all) to 1"""
+    opponent_temperature: float = 1.0
+    """highest temperature of opponents' draws of orders; each seat's is drawn between 1 and it"""
     warm_up_share: float = 0.0
     """probability that a power begins a game with some phases of random orders"""
     warm_up_phases: int = 8
@@ -410,9 +414,8 @@ class Agent(nn.Module):
         """
         x, view = self.encode(obs)
         boards, kinds = self._tables(x)
-        given = order_numbers(decisions, chosen)
-        rows = order_rows(self.columns, self.reach, obs, decisions, given, self.autoregressive)
         picked = decisions.order_start[:-1] + chosen
+        rows = order_rows(self.columns, self.reach, obs, decisions, picked, self.autoregressive)
         decision = np.repeat(np.arange(len(decisions)), np.diff(decisions.slot_start))
         of_decision = torch.from_numpy(decision)
         bases = self.order_context(view).cpu().index_select(0, of_decision)
@@ -662,7 +665,8 @@ class SelfPlay:
                     continue
                 obs = games.view_boards(asked.game, asked.power)
             with clock("inference"):
-                chosen, logprobs, values = policy.act(obs, asked)
+                temperature = self.seating.temperature[asked.game, asked.power]
+                chosen, logprobs, values = policy.act(obs, asked, temperature=temperature)
             if number == LEARNER:
                 with clock("batching"):
                     streams = self.seating.stream[asked.game, asked.power]

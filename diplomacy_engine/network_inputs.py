@@ -231,7 +231,7 @@ def order_rows(
     reach: np.ndarray,
     views: BoardViews,
     decisions: Decisions,
-    given: np.ndarray | None = None,
+    picked: np.ndarray | None = None,
     related: bool = True,
 ) -> OrderRows:
     """Look up the rows of every legal order.
@@ -239,19 +239,19 @@ def order_rows(
     Args:
         columns, reach: of the map.
         views: (D,) of the deciding powers; decisions: D of them.
-        given: (S,) int32, order numbers given in the slots; None: not known yet.
+        picked: (S,), which of the N orders each slot is given; None: not known yet.
         related: whether to look up relations to earlier orders.
     """
     lengths = np.diff(decisions.order_start)
-    assert lengths.min(initial=1) > 0, "a slot without a legal order has no policy"
+    assert lengths.min(initial=1) > 0, "a slot without a legal order would have no policy"
     games, provinces = views.last_order.shape
     standing = np.empty((len(views.row), provinces), np.int32)
     scratch = np.zeros((2, provinces), np.int32)
     _stand(reach, views.board, views.row, views.power, standing, scratch[0], scratch[1])
     rows = np.empty((len(decisions.order), ROWS), np.int32)
     blocked = np.empty(len(decisions.order), bool)
-    known = given is not None
-    given = given if known else np.empty(0, np.int32)
+    known = picked is not None
+    given = decisions.order[picked] if known else np.empty(0, np.int32)
     lists = tuple(decisions)
     _index(columns, lists, views.row, games, standing, given, known, rows, blocked)
     if not related:

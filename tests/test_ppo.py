@@ -705,7 +705,6 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     args = make_args(update_epochs=3, num_minibatches=4, target_kl=None)
     rng = np.random.default_rng(0)
     figures = update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
-    assert [len(part) for part in seen] == [8, 8, 7, 7] * 3
     epochs = [list(itertools.chain(*seen[i : i + 4])) for i in (0, 4, 8)]
     assert all(sorted(epoch) == list(range(30)) for epoch in epochs) and epochs[0] != epochs[1]
     assert all(np.isfinite(value) for value in figures.values())
@@ -1102,7 +1101,7 @@ def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_lim
                     stream.close(0.0, True)
                 elif over == YEAR_LIMIT and year_limit == "truncate":
                     events["limit"] += 1
-                    obs = final.observe_powers(np.array([row]), np.array([power]))
+                    obs = final.view_boards(np.array([row]), np.array([power]))
                     stream.close(run.agent.get_value(obs).item(), True)
                 elif over != RUNNING:
                     events["limit" if over == YEAR_LIMIT else "solo"] += 1
@@ -1467,3 +1466,85 @@ def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     assert sum(count["games"] for count in counts) == 10
     assert run.self_play.seating.take_statistics(0)["games"] == 10
     assert (run.self_play.games.state.end == RUNNING).all()
+
+
+# --- Weak seats and hot opponents -----------------------------------------------------------------
+
+
+def test_the_learner_sits_more_often_where_it_wins_less():
+    for weak_seats, expected in ((0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)):
+        seating = make_run(num_envs=4000, weak_seats=weak_seats, hidden=8).self_play.seating
+        seating.win_share[:] = 0.0, 1.0
+        seating.assign_seats(np.arange(4000))
+        found = (seating.seats[:, 0] == LEARNER).mean()
+        assert found == pytest.approx(expected, abs=0.03)
+        assert ((seating.seats == LEARNER).sum(1) == 1).all()
+
+
+def test_win_shares_are_running_means_of_each_power():
+    run = make_run(map="three", num_envs=40, max_years=4, learner_seats=2, hidden=8, num_steps=400)
+    seating, expected = run.self_play.seating, np.zeros(3)
+    finished, end_phase = 0, seating.end_phase
+
+    def watching(result):
+        nonlocal finished
+        for row in np.flatnonzero(result.ended != RUNNING):
+            centers = result.centers[row]
+            for power in seating.learner_power[row]:
+                others = np.delete(centers, power).max()
+                limit = result.ended[row] == YEAR_LIMIT
+                won[power].append(
+                    result.winner[row] == power or (limit and centers[power] > others)
+                )
+        found = end_phase(result)
+        for power, wins in enumerate(won):  # those that ended together count as one
+            if wins:
+                expected[power] += (1 - 0.995 ** len(wins)) * (np.mean(wins) - expected[power])
+                finished += len(wins)
+                wins.clear()
+        return found
+
+    won = [[], [], []]
+    seating.end_phase = watching
+    for _ in range(120):
+        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+    assert finished > 60 and (seating.win_share > 0).all()
+    np.testing.assert_allclose(seating.win_share, expected, rtol=1e-6)
+    figures = seating.take_statistics(0)
+    assert [figures[f"win_{p}"] for p in ("ENGLAND", "ITALY", "RUSSIA")] == expected.tolist()
+
+
+def test_opponents_have_temperatures_and_the_learner_has_none():
+    seating = make_run(num_envs=3000, opponent_temperature=4.0, hidden=8).self_play.seating
+    learner = seating.seats == LEARNER
+    assert (seating.temperature[learner] == 1).all()
+    hot = np.log(seating.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
+    assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
+    assert hot.mean() == pytest.approx(0.5, abs=0.03)
+    plain = make_run(num_envs=50, hidden=8).self_play.seating
+    assert (plain.temperature == 1).all()
+
+
+def test_temperature_divides_the_scores_of_draws_only():
+    decisions, obs, _ = positions("three")
+    d = two_slot_decision("three", Phase.FALL_MOVEMENT)
+    agent = make_agent("three", scale=1.0)
+    rows = np.full(4000, d)
+    many, lists = obs.take(rows), decisions.take(rows)
+    counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d] + 2]
+    entropy = []
+    for temperature in (0.05, 1.0, 1e6):
+        hot = np.full(len(rows), temperature, np.float32)
+        generator = torch.Generator().manual_seed(3)
+        chosen, logprob, _ = agent.act(many, lists, generator, temperature=hot)
+        with torch.no_grad():
+            plain, _, _ = agent.get_logprob_entropy_value(many, lists, chosen)
+        np.testing.assert_allclose(logprob, plain, rtol=1e-3, atol=1e-4)
+        share = np.bincount(chosen[::2], minlength=counts[0]) / len(rows)
+        entropy.append(-(share[share > 0] * np.log(share[share > 0])).sum())
+    assert entropy[0] < entropy[1] < entropy[2]
+    assert entropy[2] == pytest.approx(np.log(counts[0]), abs=0.01)  # each order alike
+    greedy, _, _ = agent.act(many, lists, greedy=True)
+    cold = np.full(len(rows), 1e-4, np.float32)
+    chosen, _, _ = agent.act(many, lists, torch.Generator().manual_seed(3), temperature=cold)
+    assert (chosen == greedy).mean() > 0.99
