@@ -28,7 +28,7 @@ _OTHERS = (
 
 _GROUND = {
     "light": {
-        "water": "#dbe8ef",
+        "water": "#cfe2ec",
         "sea": "#cfe2ec",
         "sea-line": "#a3c0cf",
         "land": "#f6efdf",
@@ -45,7 +45,7 @@ _GROUND = {
         "paper": "#ffffff",
     },
     "dark": {
-        "water": "#101a24",
+        "water": "#172634",
         "sea": "#172634",
         "sea-line": "#2d4457",
         "land": "#454a4f",
@@ -69,6 +69,7 @@ _RULES = """
 .dip-board .province{stroke:var(--coast-line);stroke-width:1.1;stroke-linejoin:round;fill:var(--land)}
 .dip-board .sea{fill:var(--sea);stroke:var(--sea-line)}
 .dip-board .neutral{fill:var(--neutral);stroke:var(--coast-line);stroke-width:.8}
+.dip-board .lake{fill:var(--sea);stroke:var(--sea-line)}
 .dip-board .wall{fill:none;stroke:var(--wall);stroke-width:4;stroke-linecap:round}
 .dip-board .link{fill:none;stroke:var(--link);stroke-width:1.6;stroke-dasharray:2 5;stroke-linecap:round}
 .dip-board .location{fill:transparent;stroke:none}

@@ -29,6 +29,7 @@ class Layout(NamedTuple):
     centers: Mapping[str, tuple[float, float]]  # supply center -> middle of its mark
     labels: Mapping[str, tuple[float, float]]  # province -> middle of its code
     neutral: tuple[str, ...]  # path data of land that is no province
+    lakes: tuple[str, ...]  # path data of water that is no province
     links: tuple[tuple[str, str], ...]  # provinces with a border that do not touch in the picture
     walls: str  # path data of lines between provinces that touch without a border
     is_drawn: bool  # a drawing, not discs
@@ -36,17 +37,9 @@ class Layout(NamedTuple):
 
 def layout_of(game_map: Map) -> Layout:
     """Return the layout of a map; it is made once."""
-    if (
-        game_map.name in MAP_NAMES
-        and load_map(game_map.name) is game_map
-        and _has_drawing(game_map.name)
-    ):
+    if game_map.name in MAP_NAMES and load_map(game_map.name) is game_map:
         return _drawn(game_map.name)
     return _discs(game_map)
-
-
-def _has_drawing(name):
-    return (MAPS_FOLDER / f"{name}_layout.json").is_file()
 
 
 @lru_cache
@@ -61,6 +54,7 @@ def _drawn(name: str) -> Layout:
         height=facts["height"],
         shapes=facts["shapes"],
         neutral=tuple(facts["neutral"]),
+        lakes=tuple(facts["lakes"]),
         links=tuple(map(tuple, facts["links"])),
         walls=facts["walls"],
         is_drawn=True,
@@ -101,6 +95,7 @@ def _discs(game_map: Map) -> Layout:
         centers={code: (x + DISC * 0.62, y + DISC * 0.62) for code, (x, y) in spots.items()},
         labels={code: (x, y - DISC * 0.62) for code, (x, y) in spots.items()},
         neutral=(),
+        lakes=(),
         links=tuple(links),
         walls="",
         is_drawn=False,

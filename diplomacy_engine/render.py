@@ -181,6 +181,7 @@ def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
         parts.append((f'{text}<path class="province {kind}" data-province="{code}"', code, False))
         text = f' d="{layout.shapes[code]}"><title>{code} {name}</title></path>'
     text += "</g>" + "".join(f'<path class="neutral" d="{path}"/>' for path in layout.neutral)
+    text += "".join(f'<path class="lake" d="{path}"/>' for path in layout.lakes)
     if layout.walls:
         text += f'<path class="wall" d="{layout.walls}"/>'
     if layout.is_drawn:
