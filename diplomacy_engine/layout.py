@@ -30,7 +30,8 @@ class Layout(NamedTuple):
     labels: Mapping[str, tuple[float, float]]  # province -> middle of its code
     neutral: tuple[str, ...]  # path data of land that is no province
     lakes: tuple[str, ...]  # path data of water that is no province
-    links: tuple[tuple[str, str], ...]  # provinces with a border that do not touch in the picture
+    # Borders of provinces that do not touch in the picture: codes, and x1, y1, x2, y2 of a line.
+    links: tuple[tuple[str, str, float, float, float, float], ...]
     walls: str  # path data of lines between provinces that touch without a border
     is_drawn: bool  # a drawing, not discs
 
@@ -96,7 +97,7 @@ def _discs(game_map: Map) -> Layout:
         labels={code: (x, y - DISC * 0.62) for code, (x, y) in spots.items()},
         neutral=(),
         lakes=(),
-        links=tuple(links),
+        links=tuple((a, b, *spots[a], *spots[b]) for a, b in links),
         walls="",
         is_drawn=False,
     )
@@ -106,7 +107,8 @@ _COAST_SIDE = {"": (0, 0.1), "NC": (0, -1), "EC": (1, 0), "SC": (0, 1), "WC": (-
 
 
 def _disc(x: float, y: float) -> str:
-    return f"M{x - DISC:g} {y:g}a{DISC:g} {DISC:g} 0 1 1 {2 * DISC:g} 0a{DISC:g} {DISC:g} 0 1 1 {-2 * DISC:g} 0Z"
+    half = f"a{DISC:g} {DISC:g} 0 1 1"
+    return f"M{x - DISC:g} {y:g}{half} {2 * DISC:g} 0{half} {-2 * DISC:g} 0Z"
 
 
 def _hexagon(x: float, y: float) -> str:

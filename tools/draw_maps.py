@@ -117,7 +117,7 @@ def areas() -> tuple[dict[str, MultiPolygon | Polygon], list[Polygon], list[Poly
     arcs = []
     for line in lines.geoms:
         on_coast = line.intersection(coast).length > 0.9 * line.length
-        at_sea = not on_coast and not line.interpolate(0.5, True).within(land)
+        at_sea = not on_coast and not line.interpolate(0.5, normalized=True).within(land)
         arcs.append(rough(line, 0.0 if at_sea else 0.13 if on_coast else 0.1))
     faces = list(polygonize(list(unary_union(arcs).geoms)).geoms)
     found: dict[str, list[Polygon]] = {}
@@ -195,6 +195,21 @@ def rounded(point) -> list[float]:
     return [round(float(part), 1) for part in point]
 
 
+def crossing(start, end, home, goal) -> list[float]:
+    """Return the part of a line between two units that lies outside their provinces, and a bit."""
+    way = LineString([start, end])
+    first, last = (
+        way.project(Point(spot)) for spot in _ends(way.difference(unary_union([home, goal])))
+    )
+    spots = [way.interpolate(max(0, first - 8)), way.interpolate(min(way.length, last + 8))]
+    return [round(part, 1) for spot in spots for part in (spot.x, spot.y)]
+
+
+def _ends(shape) -> tuple:
+    parts = getattr(shape, "geoms", [shape])
+    return parts[0].coords[0], parts[-1].coords[-1]
+
+
 def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
     """Return a map's layout as layout.py reads it."""
     game_map = load_map(name)
@@ -206,14 +221,15 @@ def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
         wide = max(getattr(area, "geoms", [area]), key=lambda part: part.area)
         spot = Point(maximum_inscribed_circle(wide, tolerance=0.5).coords[0])
         x, y = spot.x, spot.y
-        if code in europe.UNITS and name == "standard":
-            x, y = project(*europe.UNITS[code])
+        chosen = europe.UNITS if name == "standard" else europe.UNITS_ARMIES
+        if code in chosen:
+            x, y = project(*chosen[code])
         units[code] = rounded((x, y))
     for place, spot in europe.COAST_UNITS.items():
         if place in game_map.location_index:
             units[place] = rounded(project(*spot))
     for v, code in enumerate(game_map.provinces):
-        taken = [rectangle(*units[place], 27, 26) for place in units if place[:3] == code]
+        taken = [rectangle(*units[place], 31, 30) for place in units if place[:3] == code]
         inside = land[code].intersection(frame.buffer(-6))
         labels[code] = rounded(beside(inside, *units[code], 25, 9, taken))
         taken.append(rectangle(*labels[code], 25, 10))
@@ -234,8 +250,13 @@ def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
         line_merge(land[min(pair)].boundary.intersection(land[max(pair)].buffer(0.4)))
         for pair in sorted(touching.keys() - borders, key=sorted)
     ]
-    links = sorted(sorted(pair) for pair in borders - touching.keys())
-    print(f"{name}: links {links}, walls {sorted(map(sorted, touching.keys() - borders))}")
+    links = [
+        [*pair, *crossing(*(units[code] for code in pair), *(land[code] for code in pair))]
+        for pair in sorted(sorted(pair) for pair in borders - touching.keys())
+    ]
+    print(
+        f"{name}: links {[link[:2] for link in links]}, walls {sorted(map(sorted, touching.keys() - borders))}"
+    )
     return {
         "width": WIDTH,
         "height": HEIGHT,
@@ -267,7 +288,7 @@ def main() -> None:
             rest = neutral + [found[code] for code in sorted(found.keys() - used - seas)]
         facts = layout(name, land, rest, lakes)
         file = MAPS_FOLDER / f"{name}_layout.json"
-        file.write_text(json.dumps(facts, indent=0, sort_keys=True).replace(",\n", ",\n") + "\n")
+        file.write_text(json.dumps(facts, indent=0, sort_keys=True) + "\n")
         print(f"{file}: {file.stat().st_size:,} bytes")
 
 
