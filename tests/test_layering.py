@@ -16,7 +16,7 @@ LAYERS = (
     ("orders",),
     ("state",),
     ("legal_orders", "adjudicator", "notation", "scoring"),
-    ("observation", "vector_game", "layout", "colors", "arrows", "render"),
+    ("observation", "vector_game", "layout", "colors", "arrows", "render", "chart", "pictures"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
         "players",
@@ -28,13 +28,21 @@ LAYERS = (
         "clock",
         "signals",
         "rollout_buffer",
+        "replay",
+        "capture",
     ),
+    ("replay_command",),
     ("cli",),
     ("__main__", "__init__"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "rich", "tyro"}
-FOREIGN_BY = {"rich": ("progress", "cli"), "tyro": ("settings",), "numba": ("_jit",)}
+FOREIGN = {"numpy", "numba", "resvg_py", "rich", "tyro"}
+FOREIGN_BY = {
+    "numba": ("_jit",),
+    "resvg_py": ("pictures",),
+    "rich": ("progress", "cli"),
+    "tyro": ("settings",),
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
