@@ -237,6 +237,12 @@ class RunFolder:
         self._append(path, games)
         return path
 
+    def save_page(self, name: str, page: str) -> Path:
+        """Write games/{name}.html, which replays games; return the file."""
+        path = self.path / "games" / f"{name}.html"
+        atomic_write(path, page.encode())
+        return path
+
     def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         try:
