@@ -253,6 +253,13 @@ def summarize(values: dict[str, np.ndarray], seat: np.ndarray) -> dict[str, dict
     return {name: {key: summary[name][key] for key in ("value", "low", "high")} for name in FIGURES}
 
 
+def _in_seats(
+    think: Callable[[Game, str], dict], seats: Sequence[str]
+) -> Callable[[int, Game], dict]:
+    """Return what GameRecorder.replay asks, for a player that sits in `seats` of the rows."""
+    return lambda row, game: think(game, seats[row])
+
+
 def evaluate_player(
     game_map: str | Map,
     player: Player,
@@ -321,14 +328,8 @@ def evaluate_player(
         values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
         rows = np.arange(len(mine))
         parts.append({name: values[name][rows, mine] for name in FIGURES})
-        thinking = None
-        if think is not None:
-            names = [game_map.powers[power] for power in mine]
-
-            def thinking(row: int, game: Game, names: list[str] = names) -> dict:
-                return think(game, names[row])
-
-        for row, game in enumerate(recorder.replay(games, thinking)):
+        seats = [game_map.powers[power] for power in mine]
+        for row, game in enumerate(recorder.replay(games, think and _in_seats(think, seats))):
             game.id = f"{seed}-{first + row}-{game_map.powers[mine[row]]}"
             saved_games.append(game.to_saved_game())
     values = {name: np.concatenate([part[name] for part in parts]) for name in FIGURES}
