@@ -1,6 +1,6 @@
 """Games of a training run as things to look at: a replay page, the final board, the chart."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -77,33 +77,25 @@ def capture(games: Mapping[str, Sequence[Mapping]], title: str) -> Captured:
     return Captured(page(replays, title), images)
 
 
-def thoughts(game: Game, player: ExplainingPlayer, powers: Iterable[str]) -> dict[str, dict]:
-    """Return what a player thinks of the decisions of some powers, to be kept in a saved game.
+def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:
+    """Return what a player thinks of a power's decision, to be kept in a saved game.
 
     Returns:
-        power -> `value`, the reward it expects, and `orders`: by unit (in winter by the number of
-        the build or removal) its likeliest orders, each with its probability.
+        The power, unless it has nothing to order, with `value`, the reward it expects, and
+        `orders`: by unit (in winter by the number of the build or removal) the likeliest ones,
+        each with its probability.
     """
     games = game._games  # the one row that a Game is
     decisions = games.decisions()
-    wanted = np.isin(decisions.power, [game.map.power_index[power] for power in powers])
-    decisions = decisions.take(np.flatnonzero(wanted))
+    decisions = decisions.take(np.flatnonzero(decisions.power == game.map.power_index[power]))
     if not len(decisions):
         return {}
-    explanation, texts, found = player.explain(games, decisions), games.vocabulary.texts, {}
-    for d in range(len(decisions)):
-        units = {}
-        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
-            here = slice(decisions.order_start[s], decisions.order_start[s + 1])
-            shares = explanation.probability[here]
-            numbers = decisions.order[here][np.argsort(-shares, kind="stable")[:CHOICES]]
-            best = np.sort(shares)[::-1][:CHOICES]
-            name = " ".join(texts[numbers[0]].split()[:2])
-            if decisions.slot_province[s] == NONE:
-                name = f"{s - decisions.slot_start[d] + 1}"
-            units[name] = [
-                [texts[number], round(float(share), 3)] for number, share in zip(numbers, best)
-            ]
-        power = game.map.powers[decisions.power[d]]
-        found[power] = {"value": round(float(explanation.value[d]), 3), "orders": units}
-    return found
+    explanation, texts, units = player.explain(games, decisions), games.vocabulary.texts, {}
+    for s in range(decisions.slot_start[1]):
+        here = slice(decisions.order_start[s], decisions.order_start[s + 1])
+        numbers, shares = decisions.order[here], explanation.probability[here]
+        best = np.argsort(-shares, kind="stable")[:CHOICES]
+        adjusting = decisions.slot_province[s] == NONE
+        unit = f"{s + 1}" if adjusting else " ".join(texts[numbers[0]].split()[:2])
+        units[unit] = [[texts[numbers[i]], round(float(shares[i]), 3)] for i in best]
+    return {power: {"value": round(float(explanation.value[0]), 3), "orders": units}}

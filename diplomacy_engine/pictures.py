@@ -4,7 +4,7 @@ resvg-py is a wheel without other requirements for every platform, where CairoSV
 library and a browser is out of proportion. It knows no CSS variables: they are filled in first.
 """
 
-from pathlib import Path
+from types import ModuleType
 
 from .colors import with_plain_colors
 from .map import Map
@@ -31,19 +31,20 @@ def png(svg: str, game_map: Map, theme: str = "light", width: int = 1200) -> byt
         raise ValueError(f"a PNG is light or dark, not {theme!r:.40}")
     if type(width) is not int or not 1 <= width <= 8000:
         raise ValueError(f"width must be a whole number of pixels, 1 to 8000, not {width!r:.40}")
+    resvg = renderer()
+    plain = with_plain_colors(svg, game_map, theme == "dark")
+    try:
+        return bytes(resvg.svg_to_bytes(svg_string=plain, width=width))
+    except (ValueError, RuntimeError) as error:
+        raise PictureError(f"resvg cannot draw this picture: {error}") from error
+
+
+def renderer() -> ModuleType:
+    """Return what draws PNGs; PictureError if it is not installed."""
     try:
         import resvg_py  # only when a PNG is wanted
     except ImportError:
         raise PictureError(
             "PNG pictures need the package resvg-py (pip install resvg-py); SVG ones do not"
         ) from None
-    plain = with_plain_colors(svg, game_map, theme == "dark")
-    try:
-        return bytes(resvg_py.svg_to_bytes(svg_string=plain, width=width))
-    except (ValueError, RuntimeError) as error:
-        raise PictureError(f"resvg cannot draw this picture: {error}") from error
-
-
-def suffix_of(path: str | Path) -> str:
-    """Return a file's ending in small letters, such as `png`."""
-    return Path(path).suffix.lower().lstrip(".")
+    return resvg_py

@@ -23,7 +23,7 @@ from .render import Scene, initials, overlay, province_owners, scene_svg, though
 from .saved_game import check_saved_game, read_saved_games
 from .vector_game import VectorGame
 
-PAGE = Path(__file__).parent / "replay.html"
+PAGE = Path(__file__).parent / "web" / "replay.html"
 
 
 class ReplayError(ValueError):
