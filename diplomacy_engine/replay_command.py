@@ -142,11 +142,11 @@ def read_key() -> str:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setcbreak(descriptor)
+        tty.setcbreak(descriptor, termios.TCSANOW)  # keys pressed early are not lost
         sign = os.read(descriptor, 1).decode(errors="replace")
         if sign == "\x1b" and select.select([descriptor], [], [], 0.05)[0]:
             rest = os.read(descriptor, 8).decode(errors="replace")
             return _KEYS.get(rest[:2], "?")
         return sign.lower()
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)

@@ -132,7 +132,7 @@ def broken(**changes) -> dict:
         (b"[1, 2]", "is no saved game"),
         (b'{"map": "small"', "line 1 is not JSON"),
         (b"[" * 100_000, "line 1 is not JSON"),
-        (b'{"map": "atlantis", "phases": [{}]}', "atlantis"),
+        (json.dumps(Game("small").to_saved_game() | {"map": "atlantis"}), "atlantis"),
         (json.dumps(broken(units={"ENGLAND": ["A PAQ"]})), "S1901M: .*PAQ"),
         (json.dumps(broken(units={"ENGLAND": "A LON"})), "S1901M: .*units"),
         (json.dumps(broken(units={"<x>": ["A LON"]})), "<x>"),
