@@ -1,0 +1,59 @@
+"""Draw the pictures of README.md from a game that the bots play: docs/board.png and docs/replay.gif.
+
+pip install -e '.[dev]' && python tools/readme_pictures.py
+"""
+
+import io
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from diplomacy_engine import evaluate_player, make_bot
+from diplomacy_engine.pictures import png
+from diplomacy_engine.replay import frame_svg, make_replay
+
+SEED, YEARS, STILL = 4, 5, "F1902M"
+WIDTH, SECONDS = 640, 1.1
+
+
+def main() -> None:
+    """Write the pictures."""
+    bot = make_bot("dumbbot")
+    _, (saved,) = evaluate_player("standard", bot, bot, 1, seed=SEED, max_years=YEARS, samples=1)
+    replay = make_replay(saved)
+    still = frame_svg(replay, replay.find(STILL), "light")
+    (ROOT / "docs" / "board.png").write_bytes(_smaller(png(still, replay.map, width=1000)))
+    frames = []
+    for number in range(len(replay.frames)):
+        picture = png(frame_svg(replay, number, "light"), replay.map, width=WIDTH)
+        frames.append(Image.open(io.BytesIO(picture)).convert("RGB"))
+    # One palette for all frames, else the ground flickers.
+    palette = frames[-1].quantize(96)
+    frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    frames[0].save(
+        ROOT / "docs" / "replay.gif",
+        save_all=True,
+        append_images=frames[1:],
+        duration=round(1000 * SECONDS),
+        loop=0,
+        optimize=True,
+    )
+    for name in ("board.png", "replay.gif"):
+        print(f"docs/{name}: {(ROOT / 'docs' / name).stat().st_size:,} bytes")
+
+
+def _smaller(picture: bytes) -> bytes:
+    """Return a PNG with a palette of 128 colors."""
+    file = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128, dither=0).save(
+        file, "PNG", optimize=True
+    )
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    main()
