@@ -1,4 +1,4 @@
-"""Draw the pictures of README.md from a game that the bots play: docs/board.png and docs/replay.gif.
+"""Draw the pictures of README.md from a game of the bots: docs/board.png and docs/replay.gif.
 
 pip install -e '.[dev]' && python tools/readme_pictures.py
 """
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from PIL import Image
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from diplomacy_engine import evaluate_player, make_bot
 from diplomacy_engine.pictures import png
 from diplomacy_engine.replay import frame_svg, make_replay
 
+ROOT = Path(__file__).parent.parent
 SEED, YEARS, STILL = 4, 5, "F1902M"
 WIDTH, SECONDS = 640, 1.1
 
