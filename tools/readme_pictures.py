@@ -11,24 +11,21 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from diplomacy_engine import evaluate_player, make_bot
 from diplomacy_engine.pictures import png
-from diplomacy_engine.replay import frame_svg, make_replay
+from diplomacy_engine.replay import frame_svg, load_replays
 
 ROOT = Path(__file__).parent.parent
-SEED, YEARS, STILL = 4, 5, "F1902M"
+STILL, LAST = "F1902M", "W1905A"  # the board shown, and the end of the animation
 WIDTH, SECONDS = 640, 1.1
 
 
-def main() -> None:
-    """Write the pictures."""
-    bot = make_bot("dumbbot")
-    _, (saved,) = evaluate_player("standard", bot, bot, 1, seed=SEED, max_years=YEARS, samples=1)
-    replay = make_replay(saved)
+def main(games: str) -> None:
+    """Write the pictures of the first of some saved games."""
+    replay = load_replays(games)[0]
     still = frame_svg(replay, replay.find(STILL), "light")
     (ROOT / "docs" / "board.png").write_bytes(_smaller(png(still, replay.map, width=1000)))
     frames = []
-    for number in range(len(replay.frames)):
+    for number in range(replay.find(LAST) + 1):
         picture = png(frame_svg(replay, number, "light"), replay.map, width=WIDTH)
         frames.append(Image.open(io.BytesIO(picture)).convert("RGB"))
     # One palette for all frames, else the ground flickers.
@@ -56,4 +53,4 @@ def _smaller(picture: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])
