@@ -61,7 +61,7 @@ from diplomacy_engine.observation import (
     feature_sizes,
 )
 from diplomacy_engine.orders import vocabulary
-from diplomacy_engine.players import Player
+from diplomacy_engine.players import Explanation, Player
 from diplomacy_engine.progress import Progress
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.run_folder import RunFolder, RunFolderError
@@ -496,20 +496,15 @@ class Agent(nn.Module):
         value = self.critic(context).squeeze(-1)
         return chosen.cpu().numpy(), logprob.cpu().numpy(), value.float().cpu().numpy()
 
-    def get_logprob_entropy_value(
+    def _along(
         self, obs: Observation, decisions: Decisions, chosen: np.ndarray
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Score orders already chosen.
-
-        Returns:
-            (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
-            a share (0..1) of the greatest possible one; (D,) value.
-        """
+    ) -> tuple[Slots, torch.Tensor, torch.Tensor]:
+        """Return the slots, their log-probabilities (S, most_orders), each after the orders
+        `chosen` for earlier slots, and the decisions' codes (D, 2 H)."""
         slots = make_slots(decisions, self.offsets.device)
         x, context = self.encode(obs)
         codes = self._order_codes(x, context, slots)
-        pick = torch.from_numpy(chosen).to(codes.device)
-        picked = slots.first + pick
+        picked = slots.first + torch.from_numpy(chosen).to(codes.device)
         decision = slots.decision[slots.slot]
         earlier = slots.order.new_zeros(slots.num_decisions, slots.most_slots)
         earlier[slots.decision, slots.rank] = slots.order[picked]
@@ -524,7 +519,19 @@ class Agent(nn.Module):
             memory = memory.index_put((slots.decision, slots.rank), given)
             memory = memory.cumsum(1) - memory  # of the units before
             codes = codes + self.relation(relation) + memory[slots.decision, slots.rank][slots.slot]
-        log_probs = self._log_probs(codes, blocked, slots)
+        return slots, self._log_probs(codes, blocked, slots), context
+
+    def get_logprob_entropy_value(
+        self, obs: Observation, decisions: Decisions, chosen: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Score orders already chosen.
+
+        Returns:
+            (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
+            a share (0..1) of the greatest possible one; (D,) value.
+        """
+        slots, log_probs, context = self._along(obs, decisions, chosen)
+        pick = torch.from_numpy(chosen).to(log_probs.device)
         possible = log_probs > -torch.inf
         slot_entropy = -(log_probs.exp() * log_probs.masked_fill(~possible, 0.0)).sum(-1)
         greatest = possible.sum(-1).float().log()
@@ -535,6 +542,13 @@ class Agent(nn.Module):
         entropy = zeros.index_add(0, slots.decision, slot_entropy)
         greatest = zeros.index_add(0, slots.decision, greatest)
         return logprob, entropy / greatest.clamp(min=1e-6), self.critic(context).squeeze(-1)
+
+    @torch.no_grad()
+    def explain(self, obs: Observation, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order, and the values."""
+        chosen, _, value = self.act(obs, decisions, greedy=True)
+        slots, log_probs, _ = self._along(obs, decisions, chosen)
+        return Explanation(log_probs[slots.slot, slots.column].exp().cpu().numpy(), value)
 
 
 def compute_gae(
@@ -1024,13 +1038,20 @@ class PolicyPlayer:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders of `decisions` into `orders` (E, V)."""
+        obs = self._observe(games, decisions)
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order of `decisions`, and the values."""
+        return self.agent.explain(self._observe(games, decisions), decisions)
+
+    def _observe(self, games: VectorGame, decisions: Decisions) -> Observation:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             raise CheckpointError(
                 f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
             )
-        obs = games.observe(decisions)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+        return games.observe(decisions)
 
 
 def load_policy_player(
