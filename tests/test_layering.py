@@ -29,6 +29,12 @@ LAYERS = (
         "signals",
         "rollout_buffer",
     ),
+    ("consult",),
+    ("play_file",),
+    ("play_session",),
+    ("play_view", "play_text"),
+    ("play_server",),
+    ("play_command",),
     ("cli",),
     ("__main__", "__init__"),
 )
