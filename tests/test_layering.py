@@ -16,7 +16,7 @@ LAYERS = (
     ("orders",),
     ("state",),
     ("legal_orders", "adjudicator", "notation", "scoring"),
-    ("observation", "vector_game"),
+    ("observation", "vector_game", "layout", "colors", "arrows", "render"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
         "players",
