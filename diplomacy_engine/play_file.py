@@ -120,7 +120,8 @@ def _checked_play(play: object) -> dict:
     need(isinstance(opponents, list) and all(isinstance(n, str) for n in opponents), "opponents")
     tokens = play.get("tokens")
     need(isinstance(tokens, dict), "tokens")
-    need(all(isinstance(t, str) and len(t) >= 16 for t in tokens.values()), "tokens")
+    for token in tokens.values():
+        need(isinstance(token, str) and token.isascii() and len(token) >= 16, "tokens")
     seats, answered = play.get("seats"), play.get("answered")
     if seats is not None:
         need(isinstance(seats, dict), "seats")

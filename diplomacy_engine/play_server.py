@@ -38,6 +38,7 @@ PAGES = {
     "/play.css": ("play.css", "text/css"),
     "/play.js": ("play.js", "text/javascript"),
     "/board.js": ("board.js", "text/javascript"),
+    "/orders.js": ("orders.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 _HEADERS = {
@@ -111,9 +112,11 @@ class PlayServer(socketserver.ThreadingTCPServer):
             address = ipaddress.ip_address(name)
         except ValueError:
             return False
-        return address.is_loopback or not self._is_loopback()
+        return address.is_loopback or not self.is_loopback
 
-    def _is_loopback(self) -> bool:
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
         return ipaddress.ip_address(self.server_address[0].split("%")[0]).is_loopback
 
     def handle_error(self, request, client_address) -> None:

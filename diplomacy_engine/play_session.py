@@ -348,18 +348,23 @@ class PlaySession:
         draws = np.random.SeedSequence([self.seed, position.step]).generate_state(1, np.uint64)[0]
         for name in dict.fromkeys(s.player for s in seats.values() if s.kind == PLAYER):
             powers = [power for power, seat in seats.items() if seat == Seat(PLAYER, name)]
-            try:
-                given = orders_by_player(game, self._players[name], powers, int(draws))
-            except Exception as error:  # a checkpoint's script is the user's own
-                self.trouble = " ".join(f"{name} could not give orders: {error}".split())[:300]
-                self.revision += 1
-                raise PlayError(self.trouble) from error
+            given = self._ask(game, name, self._players[name], powers, int(draws))
             for power, texts in given.items():
                 game.submit(power, texts, strict=False)
         game.adjudicate()
         position.step += 1
         self.trouble = ""
         self._commit(position)
+
+    def _ask(
+        self, game: Game, name: str, player: Player, powers: list[str], seed: int
+    ) -> dict[str, list[str]]:
+        try:
+            return orders_by_player(game, player, powers, seed)
+        except Exception as error:  # a checkpoint's script is the user's own
+            self.trouble = " ".join(f"{name} could not give orders: {error}".split())[:300]
+            self.revision += 1
+            raise PlayError(self.trouble) from error
 
     # --- Keeping --------------------------------------------------------------------------------
 
