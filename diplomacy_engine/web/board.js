@@ -14,11 +14,11 @@ export class Board {
   }
 
   show(text) {
-    const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-    for (const style of parsed.querySelectorAll("style")) {
-      adopt(style.textContent);
-      style.remove();
-    }
+    const bare = text.replace(/<style>(.*?)<\/style>/gs, (_, style) => {
+      adopt(style);
+      return "";
+    });
+    const parsed = new DOMParser().parseFromString(bare, "image/svg+xml").documentElement;
     this.svg = document.importNode(parsed, true);
     this.frame.replaceChildren(this.svg);
     this.mark(this.marks);

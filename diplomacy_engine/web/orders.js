@@ -165,8 +165,9 @@ export class OrderPanel {
     const { decision } = this.view;
     const focus = document.activeElement?.id;
     const hint = this.hint();
-    const parts = [h("h2", {}, this.heading()), this.unitList(decision, hint)];
+    const parts = [h("h2", {}, this.heading()), this.unitList(decision)];
     if (this.unit) parts.push(this.orderList(hint));
+    else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
     if (hint) parts.push(this.hintBox(hint));
     const left = decision.count - this.orders().length;
     const rest = { orders: "holds|hold", retreats: "disbands|disband", builds: "build is waived|builds are waived", removals: "is chosen for you|are chosen for you" }[decision.kind];
@@ -188,7 +189,16 @@ export class OrderPanel {
     }[kind];
   }
 
-  unitList(decision, hint) {
+  beginning() {
+    return {
+      orders: "Click one of your units, on the board or in this list; then where it shall go.",
+      retreats: "Click a dislodged unit, then where it shall retreat.",
+      builds: "Click a home center to build there. What you do not use is waived.",
+      removals: "Click the units to remove.",
+    }[this.view.decision.kind];
+  }
+
+  unitList(decision) {
     const rows = decision.units.map(({ unit, province, orders }) => {
       const text = this.chosen[unit];
       const order = orders.find((one) => one.text === text);

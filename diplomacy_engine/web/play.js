@@ -239,8 +239,8 @@ function start(event) {
 function drawContinue(view, at, now) {
   const next = at + 1 < now ? `Next: ${phaseTitle(view.phases[at + 1])}` : view.over ? "How it ended" : "Go on playing";
   $("panel").replaceChildren(
-    h("div", { id: "results" }),
     h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
+    h("div", { id: "results" }),
   );
 }
 
@@ -305,10 +305,10 @@ function drawPowers(view) {
   if (!view.started) return;
   const rows = view.powers.map((p) =>
     h("tr", { class: p.alive ? "" : "dead" },
-      h("th", { scope: "row" }, swatch(p.power), nice(p.power), p.power === view.you ? h("b", {}, " (you)") : null),
-      h("td", {}, p.player === "host" ? (view.host ? "you" : "who started it") : p.player === "guest" ? "a guest" : h("span", { title: p.player }, short(p.player))),
+      h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
+      h("td", {}, p.power === view.you ? h("b", {}, "you") : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, short(p.player))),
       h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`),
-      h("td", {}, !p.alive ? "eliminated" : view.over ? "" : p.ready ? (p.person ? "ready" : "") : "thinks")));
+      h("td", {}, !p.alive ? "eliminated" : view.over || !p.person ? "" : p.ready ? "ready" : "to order")));
   const head = h("tr", {}, ...["Power", "Player", "Centers", "Units", ""].map((text) => h("th", { scope: "col" }, text)));
   $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers now"), h("thead", {}, head), h("tbody", {}, ...rows)));
 }
@@ -335,9 +335,10 @@ export function swatch(power) {
   return holder;
 }
 
+// Of a path to a checkpoint its last part; of a file in a run folder the folder, too.
 function short(name) {
-  const parts = name.split("/");
-  return parts.length < 2 ? name : `…/${parts.slice(-2).join("/")}`;
+  const parts = name.split(/[\\/]/).filter(Boolean);
+  return parts.slice(parts.at(-1)?.endsWith(".pt") ? -2 : -1).join("/");
 }
 
 // --- What is clicked ------------------------------------------------------------------------------
