@@ -1,5 +1,6 @@
 """Orders as marks on a picture: arrows, lines to what is supported, crosses where they failed."""
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -235,9 +236,9 @@ def _shortened(points: list[Point], first: float, last: float) -> list[Point]:
 def _along(points: list[Point], share: float) -> Point:
     """Return the point at a share of a path's way, by its legs."""
     spots = _smooth(points)
-    lengths = [math.dist(a, b) for a, b in zip(spots, spots[1:])]
+    lengths = [math.dist(a, b) for a, b in itertools.pairwise(spots)]
     left = share * sum(lengths)
-    for (a, b), length in zip(zip(spots, spots[1:]), lengths):
+    for (a, b), length in zip(itertools.pairwise(spots), lengths):
         if left <= length and length:
             part = left / length
             return a[0] + (b[0] - a[0]) * part, a[1] + (b[1] - a[1]) * part
@@ -246,7 +247,17 @@ def _along(points: list[Point], share: float) -> Point:
 
 
 def _legs(points: list[Point]) -> Iterator[tuple[Point, Point, Point, Point]]:
-    """Yield the cubic curves of the smooth path (Catmull-Rom) through some points."""
+    """Yield the cubic curves of the smooth path (Catmull-Rom; a parabola if three) by points."""
+    if len(points) == 3:
+        first, middle, last = points
+        peak = [2 * middle[i] - (first[i] + last[i]) / 2 for i in (0, 1)]
+        yield (
+            first,
+            (first[0] + (peak[0] - first[0]) * 2 / 3, first[1] + (peak[1] - first[1]) * 2 / 3),
+            (last[0] + (peak[0] - last[0]) * 2 / 3, last[1] + (peak[1] - last[1]) * 2 / 3),
+            last,
+        )
+        return
     for i in range(len(points) - 1):
         p0, p1, p2 = points[max(i - 1, 0)], points[i], points[i + 1]
         p3 = points[min(i + 2, len(points) - 1)]
@@ -259,11 +270,11 @@ def _legs(points: list[Point]) -> Iterator[tuple[Point, Point, Point, Point]]:
 
 
 def _smooth(points: list[Point]) -> list[Point]:
-    """Return points along the smooth path, eight a leg."""
+    """Return points along the smooth path, twelve a leg."""
     found = [points[0]]
     for a, b, c, d in _legs(points):
-        for i in range(1, 9):
-            t = i / 8
+        for i in range(1, 13):
+            t = i / 12
             s = 1 - t
             found.append(
                 (
@@ -301,7 +312,8 @@ def _ring(place: Point, radius: float, name: str) -> str:
 
 def _cross(place: Point, size: float = 5.0) -> str:
     x, y = place
-    path = f"M{x - size:.1f} {y - size:.1f}l{2 * size:g} {2 * size:g}m0 {-2 * size:g}l{-2 * size:g} {2 * size:g}"  # noqa: E501
+    wide = 2 * size
+    path = f"M{x - size:.1f} {y - size:.1f}l{wide:g} {wide:g}m0 {-wide:g}l{-wide:g} {wide:g}"
     return f'<path class="cross edge" d="{path}"/><path class="cross" d="{path}"/>'
 
 

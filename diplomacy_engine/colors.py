@@ -28,7 +28,7 @@ _OTHERS = (
 
 _GROUND = {
     "light": {
-        "water": "#dbe8ef",
+        "water": "#cfe2ec",
         "sea": "#cfe2ec",
         "sea-line": "#a3c0cf",
         "land": "#f6efdf",
@@ -45,7 +45,7 @@ _GROUND = {
         "paper": "#ffffff",
     },
     "dark": {
-        "water": "#101a24",
+        "water": "#172634",
         "sea": "#172634",
         "sea-line": "#2d4457",
         "land": "#454a4f",
@@ -66,25 +66,29 @@ _GROUND = {
 _RULES = """
 .dip-board{font-family:"DejaVu Sans",Verdana,Arial,sans-serif}
 .dip-board .water{fill:var(--water)}
-.dip-board .province{stroke:var(--coast-line);stroke-width:1.1;stroke-linejoin:round;fill:var(--land)}
+.dip-board .province{stroke:var(--coast-line);stroke-width:1.1;stroke-linejoin:round}
+.dip-board .land,.dip-board .coast{fill:var(--land)}
 .dip-board .sea{fill:var(--sea);stroke:var(--sea-line)}
 .dip-board .neutral{fill:var(--neutral);stroke:var(--coast-line);stroke-width:.8}
+.dip-board .lake{fill:var(--sea);stroke:var(--sea-line)}
 .dip-board .wall{fill:none;stroke:var(--wall);stroke-width:4;stroke-linecap:round}
-.dip-board .link{fill:none;stroke:var(--link);stroke-width:1.6;stroke-dasharray:2 5;stroke-linecap:round}
+.dip-board .link{fill:none;stroke:var(--link);stroke-width:2.6;stroke-dasharray:.1 6}
+.dip-board .link,.dip-board .cross{stroke-linecap:round}
 .dip-board .location{fill:transparent;stroke:none}
 .dip-board .label{fill:var(--text);stroke:none;font-size:10px;text-anchor:middle;opacity:.85}
 .dip-board .label.sea{fill:var(--sea-text);font-style:italic;letter-spacing:1px;opacity:1}
 .dip-board .center{fill:var(--center);stroke:var(--center-line);stroke-width:1.4}
-.dip-board .token{stroke:var(--halo);stroke-width:1.4;stroke-linejoin:round;paint-order:stroke}
+.dip-board .token{stroke-width:1.4;stroke-linejoin:round;paint-order:stroke}
 .dip-board .unit text,.dip-board .chip{font-weight:bold;text-anchor:middle;stroke:none}
 .dip-board .unit text{font-size:12px}
 .dip-board .fleet text{font-size:9.5px}
 .dip-board .chip{font-size:11px}
-.dip-board .unit[data-dislodged] .token{stroke:var(--fail);stroke-width:2.4;stroke-dasharray:4 2}
+.dip-board [data-power][data-dislodged] .token{stroke:var(--fail);stroke-dasharray:4 2}
+.dip-board [data-power][data-dislodged] .token{stroke-width:2.4}
 .dip-board .order{fill:none;stroke-linecap:round;stroke-linejoin:round}
-.dip-board .order .edge{stroke:var(--halo);stroke-width:5;opacity:.8}
+.dip-board .order .edge{stroke-width:4.6;opacity:.8}
 .dip-board .order .line{stroke-width:2.8}
-.dip-board .order .head{stroke:var(--halo);stroke-width:1;paint-order:stroke}
+.dip-board .order .head{stroke-width:1;paint-order:stroke}
 .dip-board .support .line{stroke-width:2.2;stroke-dasharray:6 4}
 .dip-board .convoy .line{stroke-width:3;stroke-dasharray:.1 6}
 .dip-board .retreat .line{stroke-dasharray:9 4}
@@ -124,23 +128,23 @@ def variables(game_map: Map, dark: bool) -> dict[str, str]:
         color = power_color(game_map, power, dark)
         found[f"p-{power}"] = color
         found[f"i-{power}"] = "#ffffff" if _luminance(color) < 0.36 else "#1b1b1b"
+        pale = _luminance(color) > 0.36
+        found[f"e-{power}"] = "#3b362f" if pale and not dark else found["halo"]
         found[f"t-{power}"] = _mix(color, found["land"], 0.62 if dark else 0.55)
         found[f"f-{power}"] = _mix(color, found["land"], 0.3 if dark else 0.26)
     return found
 
 
 @lru_cache(maxsize=128)
-def style_sheet(game_map: Map, theme: str) -> str:
-    """Return the style of a picture; see render.py for the names in it."""
-
-    def block(selector: str, dark: bool) -> str:
-        pairs = "".join(f"--{name}:{color};" for name, color in variables(game_map, dark).items())
-        return f"{selector}{{{pairs}}}"
-
-    sheet = block(f'.dip-board[data-theme="{theme}"]', theme == "dark")
-    if theme == "auto":
-        dark = block('.dip-board[data-theme="auto"]', True)
-        sheet += f"@media (prefers-color-scheme:dark){{{dark}}}"
+def style_sheet(game_map: Map, *themes: str) -> str:
+    """Return the style of pictures in these themes; see render.py for the names in it."""
+    sheet = ""
+    for theme in themes:
+        here = f'.dip-board[data-theme="{theme}"]'
+        sheet += _block(here, variables(game_map, theme == "dark"))
+        if theme == "auto":
+            dark = _block(here, variables(game_map, True))
+            sheet += f"@media (prefers-color-scheme:dark){{{dark}}}"
     sheet += _RULES.replace("\n", "")
     for power in game_map.powers:
         mine = f'[data-power="{power}"]'
@@ -152,9 +156,16 @@ def style_sheet(game_map: Map, theme: str) -> str:
             f".dip-board {mine} .token,.dip-board {mine} .head,.dip-board {mine} .dot"
             f"{{fill:var(--p-{power})}}"
             f".dip-board {mine} .line{{stroke:var(--p-{power})}}"
+            f".dip-board {mine} .edge{{stroke:var(--e-{power})}}"
+            f".dip-board {mine} .token,.dip-board {mine} .head{{stroke:var(--e-{power})}}"
             f".dip-board {mine} text,.dip-board {mine} .chip{{fill:var(--i-{power})}}"
         )
     return sheet + ".dip-board .legend .count{fill:var(--text)}"
+
+
+def _block(selector: str, colors: dict[str, str]) -> str:
+    pairs = "".join(f"--{name}:{color};" for name, color in colors.items())
+    return f"{selector}{{{pairs}}}"
 
 
 def with_plain_colors(svg: str, game_map: Map, dark: bool) -> str:

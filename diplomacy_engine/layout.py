@@ -29,24 +29,18 @@ class Layout(NamedTuple):
     centers: Mapping[str, tuple[float, float]]  # supply center -> middle of its mark
     labels: Mapping[str, tuple[float, float]]  # province -> middle of its code
     neutral: tuple[str, ...]  # path data of land that is no province
-    links: tuple[tuple[str, str], ...]  # provinces with a border that do not touch in the picture
+    lakes: tuple[str, ...]  # path data of water that is no province
+    # Borders of provinces that do not touch in the picture: codes, and x1, y1, x2, y2 of a line.
+    links: tuple[tuple[str, str, float, float, float, float], ...]
     walls: str  # path data of lines between provinces that touch without a border
     is_drawn: bool  # a drawing, not discs
 
 
 def layout_of(game_map: Map) -> Layout:
     """Return the layout of a map; it is made once."""
-    if (
-        game_map.name in MAP_NAMES
-        and load_map(game_map.name) is game_map
-        and _has_drawing(game_map.name)
-    ):
+    if game_map.name in MAP_NAMES and load_map(game_map.name) is game_map:
         return _drawn(game_map.name)
     return _discs(game_map)
-
-
-def _has_drawing(name):
-    return (MAPS_FOLDER / f"{name}_layout.json").is_file()
 
 
 @lru_cache
@@ -61,6 +55,7 @@ def _drawn(name: str) -> Layout:
         height=facts["height"],
         shapes=facts["shapes"],
         neutral=tuple(facts["neutral"]),
+        lakes=tuple(facts["lakes"]),
         links=tuple(map(tuple, facts["links"])),
         walls=facts["walls"],
         is_drawn=True,
@@ -101,7 +96,8 @@ def _discs(game_map: Map) -> Layout:
         centers={code: (x + DISC * 0.62, y + DISC * 0.62) for code, (x, y) in spots.items()},
         labels={code: (x, y - DISC * 0.62) for code, (x, y) in spots.items()},
         neutral=(),
-        links=tuple(links),
+        lakes=(),
+        links=tuple((a, b, *spots[a], *spots[b]) for a, b in links),
         walls="",
         is_drawn=False,
     )
@@ -111,7 +107,8 @@ _COAST_SIDE = {"": (0, 0.1), "NC": (0, -1), "EC": (1, 0), "SC": (0, 1), "WC": (-
 
 
 def _disc(x: float, y: float) -> str:
-    return f"M{x - DISC:g} {y:g}a{DISC:g} {DISC:g} 0 1 1 {2 * DISC:g} 0a{DISC:g} {DISC:g} 0 1 1 {-2 * DISC:g} 0Z"
+    half = f"a{DISC:g} {DISC:g} 0 1 1"
+    return f"M{x - DISC:g} {y:g}{half} {2 * DISC:g} 0{half} {-2 * DISC:g} 0Z"
 
 
 def _hexagon(x: float, y: float) -> str:

@@ -25,7 +25,7 @@ from .layout import Layout, layout_of
 from .map import Map
 
 UNIT_RADIUS = 12.0
-DISLODGED_SHIFT = (12.0, 11.0)
+DISLODGED_SHIFT = (13.0, 12.0)
 _LEGEND_HEIGHT = 34.0
 
 
@@ -181,6 +181,7 @@ def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
         parts.append((f'{text}<path class="province {kind}" data-province="{code}"', code, False))
         text = f' d="{layout.shapes[code]}"><title>{code} {name}</title></path>'
     text += "</g>" + "".join(f'<path class="neutral" d="{path}"/>' for path in layout.neutral)
+    text += "".join(f'<path class="lake" d="{path}"/>' for path in layout.lakes)
     if layout.walls:
         text += f'<path class="wall" d="{layout.walls}"/>'
     if layout.is_drawn:
@@ -208,13 +209,8 @@ def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _links(layout: Layout) -> str:
-    lines = []
-    for first, second in layout.links:
-        (x1, y1), (x2, y2) = layout.labels[first], layout.labels[second]
-        if not layout.is_drawn:
-            (x1, y1), (x2, y2) = layout.units[first], layout.units[second]
-        lines.append(f"M{x1:g} {y1:g}L{x2:g} {y2:g}")
-    return f'<path class="link" d="{"".join(lines)}"/>' if lines else ""
+    lines = "".join(f"M{x1:g} {y1:g}L{x2:g} {y2:g}" for _, _, x1, y1, x2, y2 in layout.links)
+    return f'<path class="link" d="{lines}"/>' if lines else ""
 
 
 def overlay(
@@ -256,6 +252,7 @@ def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[floa
     return x, y
 
 
+_TOKEN = 1.15  # size of a token beside the numbers of its outline
 _ARMY = "M-11 -8Q-11 -10 -9 -10H9Q11 -10 11 -8V3Q10 9 0 12Q-10 9 -11 3Z"
 _FLEET = "M-15 0H-2V-13L8 -2H-2V0H15L10 10Q9 12 7 12H-7Q-9 12 -10 10Z"
 
@@ -275,7 +272,7 @@ def unit_svg(
     state = ' data-dislodged="true"' if dislodged else ""
     return (
         f'<g class="unit {kind}{extra}" data-unit="{unit}" data-power="{power}"{state}'
-        f' transform="translate({place[0]:g} {place[1]:g})">'
+        f' transform="translate({place[0]:g} {place[1]:g}) scale({_TOKEN:g})">'
         f"<title>{unit} ({power}{', dislodged' if dislodged else ''}) {name}</title>"
         f'<path class="token" d="{_ARMY if army else _FLEET}"/>'
         f'<text y="{4.6 if army else 9.6:g}">{initials(game_map)[power]}</text></g>'

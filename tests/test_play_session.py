@@ -49,10 +49,10 @@ def make_session(
     return PlaySession(game, file, list(opponents), load, seats, **changes)
 
 
-def seated(powers: str, file, game_map="small", **changes) -> PlaySession:
+def seated(powers: str, file, game_map="small", player="hold", **changes) -> PlaySession:
     """Return a session; `powers` gives each power a letter: h(ost), g(uest), p(layer)."""
     names = Game(game_map).powers
-    kinds = {"h": Seat(HOST), "g": Seat(GUEST), "p": Seat(PLAYER, "hold")}
+    kinds = {"h": Seat(HOST), "g": Seat(GUEST), "p": Seat(PLAYER, player)}
     seats = {power: kinds[letter] for power, letter in zip(names, powers, strict=True)}
     return make_session(file, seats=seats, game_map=game_map, **changes)
 
@@ -190,7 +190,7 @@ def test_submissions_at_the_same_moment_play_one_phase(file):
 
 def test_retreats_builds_and_removals_wait_for_their_own_powers_only(file):
     """A whole game by random orders, every phase through the seats."""
-    session = seated("hgp", file, game_map="three", max_years=20)
+    session = seated("hgppppp", file, "standard", "chaos", max_years=9)
     rng, phases = np.random.default_rng(8), set()
     for _ in range(200):
         if session.game.is_over:
