@@ -141,13 +141,15 @@ async function picture() {
     if (view.decision && !view.given) return ask("/api/draft", { orders: panel.orders() });
     return ask("/api/board");
   }
-  const key = `${view.step} ${shown}`;
+  const key = pictureKey();
   if (!pictures.has(key)) {
     if (pictures.size > 300) pictures.clear();
     pictures.set(key, await ask(`/api/board?phase=${shown}`));
   }
   return pictures.get(key);
 }
+
+const pictureKey = () => `${state.view.step} ${state.shown}`;
 
 async function draw() {
   const { view } = state;
@@ -242,6 +244,7 @@ function drawContinue(view, at, now) {
     h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
     h("div", { id: "results" }),
   );
+  if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
 }
 
 function drawResults(found) {
