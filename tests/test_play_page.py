@@ -1,9 +1,13 @@
 """The page of a game in a real browser: by clicks, by keys, on a phone, by several people."""
 
 import json
+import subprocess
+import sys
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +19,14 @@ from diplomacy_engine.play_server import PlayServer
 from diplomacy_engine.play_session import PlaySession
 from diplomacy_engine.players import Explanation
 
+ROOT = Path(__file__).parent.parent
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
 
 class Thinker:
     """Holds, and finds the last order of every list the likeliest."""
+
+    name = "thinker"
 
     def act(self, games, decisions, orders):
         make_bot("hold").act(games, decisions, orders)
@@ -68,6 +75,14 @@ def seats(game: Game, *people: str, player: str = "hold") -> dict[str, Seat]:
     return {power: kinds.get(power, Seat(PLAYER, player)) for power in game.powers}
 
 
+def until(condition) -> None:
+    """Wait for a condition; the page's policy forbids what `wait_for_function` does."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def unit(page, text: str) -> None:
     page.locator(f'#board [data-unit="{text}"]').click()
 
@@ -80,7 +95,7 @@ def province(page, code: str) -> None:
 
 
 def chosen(page) -> list[str]:
-    page.wait_for_function("!document.querySelector('#submit')?.disabled")
+    page.wait_for_selector("#submit")
     return page.evaluate("[...document.querySelectorAll('#units li')].map(li => li.innerText)")
 
 
@@ -110,7 +125,11 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
                 if page.get_attribute(f"#unit-{text.replace(' ', '-')}", "aria-pressed") == "false":
                     unit(page, text)
                 page.wait_for_selector(".play-mark .reach", state="attached")
-                code = page.get_attribute(".play-mark .reach >> nth=0", "data-mark")
+                marked = page.locator(".play-mark .reach").all()
+                codes = [mark.get_attribute("data-mark") for mark in marked]
+                centers = {"ANK", "ARM", "BUD", "BUL", "PAR", "POR", "ROM"}
+                owned = set(server.session.game.centers["RUSSIA"])
+                code = next((code for code in codes if code in centers - owned), codes[0])
                 province(page, code)
                 page.wait_for_selector(f'#board [data-order="{text} - {code}"]', state="attached")
                 moved += 1
@@ -136,7 +155,11 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     with page.expect_download() as saved:
         page.click("#download")
     found = json.loads(saved.value.path().read_text())
-    assert Game.from_saved_game(found).history == server.session.game.history
+    assert _played(Game.from_saved_game(found)) == _played(server.session.game)
+
+
+def _played(game: Game) -> list[tuple]:
+    return [(phase["name"], phase["orders"], phase["results"]) for phase in game.history]
 
 
 def test_supports_convoys_and_retreats_by_clicks(start, open_page):
@@ -172,14 +195,13 @@ def test_supports_convoys_and_retreats_by_clicks(start, open_page):
     guest = open_page(server.link("GERMANY"))
     guest.click("#submit")
     guest.click("#continue")
-    unit(guest, "A BUR") if guest.locator('#unit-A-BUR[aria-pressed="true"]').count() == 0 else None
+    guest.click("#unit-A-BUR")
     guest.wait_for_selector(".play-mark .reach", state="attached")
     province(guest, "RUH")
     guest.wait_for_selector('#board [data-order="A BUR R RUH"]', state="attached")
     guest.click("#submit")
-    page.wait_for_selector("#continue")  # the other page notices by itself
+    until(lambda: page.title().startswith("Fall"))  # it notices by itself
     assert server.session.game.units["GERMANY"] == ["A RUH"]
-    assert "dislodged" in guest.locator("#results").inner_text() or guest.click("#back") is None
 
 
 def test_lists_and_keys_are_enough(start, open_page):
@@ -255,29 +277,43 @@ def test_watching_players(start, open_page):
     page.click("#continue")
     page.click("#play")
     page.wait_for_selector("#end, #continue", timeout=20_000)
-    page.wait_for_function("document.title.startsWith('Game over')")
+    until(lambda: page.title().startswith("Game over"))
     assert server.session.game.is_over
 
 
-def test_a_lost_connection_and_a_restart_lose_nothing(tmp_path, open_page):
-    file, game = tmp_path / "game.jsonl", Game("small", max_years=3)
-    session = PlaySession(game, file, ["hold"], load, seats(game, "ENGLAND"))
-    with serving(session) as server:
-        port = server.server_address[1]
-        page = open_page(server.link("host"))
+@contextmanager
+def playing(*words: str):
+    """Run the command `play`; yield the process and the host's link; kill it in the end."""
+    command = [sys.executable, "-m", "diplomacy_engine", "play", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process, process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
+
+
+def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page):
+    """Orders that were chosen, and those sent while nobody was there, count once."""
+    file = tmp_path / "game.jsonl"
+    new = ["--against", "hold", "--power", "ENGLAND", "--port", "0", "--save"]
+    with playing(*new, str(file)) as (process, link):
+        page = open_page(link)
         page.allowed = ["ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_CONNECTION_RESET"]
         unit(page, "A LON")
         province(page, "PAR")
         page.wait_for_selector('#board [data-order="A LON - PAR"]', state="attached")
-    page.click("#submit")
-    page.wait_for_selector("#connection:visible")
-    assert "connection" in page.inner_text("#connection")
-    game, play = read_session(file)
-    with serving(PlaySession(game, file, play["opponents"], load, saved=play), port) as server:
+        process.kill()
+        process.wait()
+        page.click("#submit")
+        page.wait_for_selector("#connection:visible")
+        assert "connection" in page.inner_text("#connection")
+    port = link.split(":")[2].split("/")[0]
+    with playing("--resume", str(file), "--port", port) as (process, again):
+        assert again == link
         page.wait_for_selector("#continue")
         page.wait_for_selector("#connection", state="hidden")
-        assert server.session.now.step == 1
-        assert server.session.game.units["ENGLAND"] == ["A PAR"]
+    game, play = read_session(file)
+    assert game.units["ENGLAND"] == ["A PAR"] and play["step"] == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -298,8 +334,10 @@ def test_light_dark_and_phone(start, open_page, scheme, size):
     ]
     inner, scroll = page.evaluate("[innerWidth, document.documentElement.scrollWidth]")
     assert scroll <= inner
-    heights = page.evaluate("[...document.querySelectorAll('button')].map(b => b.offsetHeight)")
-    assert min(heights) >= 36  # to be hit with a thumb
+    buttons = page.locator("button:visible").all()
+    assert (
+        min(button.bounding_box()["height"] for button in buttons) >= 36
+    )  # to be hit with a thumb
     board = page.locator("#board svg").bounding_box()
     assert board["width"] >= 0.9 * min(inner, 800)
     if size:

@@ -116,8 +116,7 @@ export class OrderPanel {
       if (this.unit) this.say(`${this.unit} has no such order for ${this.name(province)}.`, true);
       return;
     }
-    if (own.unit === this.unit) return this.unselect();
-    this.select(own.unit);
+    if (own.unit !== this.unit) this.select(own.unit);
     if (decision.kind === "removals" || (decision.kind === "builds" && own.orders.length === 1)) {
       if (own.unit in this.chosen) this.forget(own.unit);
       else this.choose(own.orders[0]);
@@ -206,7 +205,7 @@ export class OrderPanel {
       const label = unit.length > 3 ? `${unit[0] === "A" ? "Army" : "Fleet"} ${this.name(province)}` : this.name(province);
       return h("li", {},
         h("button", { class: "unit", id: `unit-${unit.replace(" ", "-")}`, "aria-pressed": String(unit === this.unit),
-          onclick: () => (unit === this.unit ? this.unselect() : (this.select(unit), this.redraw())) },
+          onclick: () => (this.select(unit), this.redraw()) },
           h("b", {}, label), h("span", { class: order ? "" : "quiet" }, words)),
         order ? h("button", { class: "drop", title: "Forget this order", "aria-label": `Forget ${text}`, onclick: () => this.forget(unit) }, "✕") : null);
     });
