@@ -12,9 +12,9 @@ nothing to order, so each learner seat fills its own buffer, a *stream*, at its 
 one stream is full, PPO learns from every finished transition of all of them.
 
 Read on from `main` at the end of the file for the loop, or from here for its parts: Args, Agent,
-RolloutBuffer and GAE, the PPO loss, the opponent pool, self-play, evaluation, checkpoints.
-Shapes: D decisions, S order slots, N legal orders, V provinces, H hidden units, P powers (see
-diplomacy_engine/constants.py for the whole legend).
+GAE, the PPO loss, the update, self-play, evaluation, checkpoints, the run. What needs no network is
+in diplomacy_engine: rollout_buffer, opponent_pool, seating, records, trainer_settings. Shapes: D
+decisions, S order slots, N legal orders, V provinces, H hidden units, P powers (see constants.py).
 """
 
 import os
@@ -22,20 +22,20 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 import copy
-import hashlib
 import io
+import struct
 import sys
 import zipfile
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from tensorboard.compat.proto.summary_pb2 import Summary
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
@@ -43,16 +43,10 @@ from torch.utils.tensorboard import SummaryWriter
 from diplomacy_engine._jit import kernels_are_cached
 from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
+from diplomacy_engine.capture import thoughts
 from diplomacy_engine.clock import Clock
-from diplomacy_engine.constants import (
-    COASTS,
-    NONE,
-    RESULT_WORDS,
-    RUNNING,
-    YEAR_LIMIT,
-    OrderKind,
-    Phase,
-)
+from diplomacy_engine.constants import NONE, RESULT_WORDS, RUNNING, YEAR_LIMIT, OrderKind, Phase
+from diplomacy_engine.decisions import Decisions, order_numbers
 from diplomacy_engine.map import Map, MapError, load_map
 from diplomacy_engine.observation import (
     OBSERVATION_VERSION,
@@ -60,32 +54,30 @@ from diplomacy_engine.observation import (
     Observation,
     feature_sizes,
 )
+from diplomacy_engine.opponent_pool import LEARNER, OpponentPool
+from diplomacy_engine.order_features import order_columns, province_borders
 from diplomacy_engine.orders import vocabulary
-from diplomacy_engine.players import Explanation, Player
+from diplomacy_engine.players import Explanation
 from diplomacy_engine.progress import Progress
+from diplomacy_engine.records import Records
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.run_folder import RunFolder, RunFolderError
+from diplomacy_engine.run_folder import RunFolder, RunFolderError, file_sha256
 from diplomacy_engine.scoring import make_reward_mix, reward_input
-from diplomacy_engine.settings import (
-    Settings,
-    SettingsError,
-    args_from_dictionary,
-    check_ranges,
-    parse_args,
-)
+from diplomacy_engine.seating import WARM_UP, Seating
+from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
 from diplomacy_engine.signals import StopSignals
-from diplomacy_engine.vector_game import (
-    Decisions,
-    StepResult,
-    VectorGame,
-)
+from diplomacy_engine.trainer_settings import check_args, check_resumed
+from diplomacy_engine.vector_game import StepResult, VectorGame
 
 CONFIGS = Path(__file__).parent / "configs"
 
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. What differs per map is in configs/; flags win over it."""
+    """Settings. What differs per map is in configs/; flags win over it.
+
+    diplomacy_engine/trainer_settings.py says which values are allowed.
+    """
 
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
@@ -208,7 +200,11 @@ class Args:
     save_interval: int = 250_000
     """learner decisions between checkpoints"""
     save_games: int = 2
-    """sample games of each evaluation kept in the run folder"""
+    """sample games of each evaluation against one bot, kept in the run folder"""
+    capture_games: int = 1
+    """of these, so many can also be looked at: a replay page, and TensorBoard images"""
+    capture_thoughts: bool = False
+    """whether sample games keep the policy's order probabilities and values, for the page"""
 
 
 class Workers:
@@ -283,32 +279,14 @@ class Agent(nn.Module):
         self, game_map: Map, hidden: int = 64, num_layers: int = 3, autoregressive: bool = True
     ):
         super().__init__()
-        board, table = game_map.board, vocabulary(game_map).table
+        board = game_map.board
         self.vocabulary_hash = vocabulary(game_map).hash
         self.autoregressive = autoregressive
         self.num_provinces, self.num_powers = len(board.terrain), board.num_powers
         nowhere = self.num_provinces
-
-        def province_of(locations: np.ndarray) -> np.ndarray:
-            return np.where(locations == NONE, nowhere, board.location_province[locations])
-
-        kind = table.kind.astype(np.int64)
-        source, other = province_of(table.location), province_of(table.other_location)
-        # Where the order's unit, or the unit it supports, ends up if it succeeds
-        place = np.where(kind == OrderKind.HOLD, source, province_of(table.target))
-        helped = np.where(other == nowhere, source, other)
-        coast = np.where(table.target == NONE, 0, board.location_coast[table.target])
-        army_or_fleet = np.maximum(table.unit_kind, 0)
-        order_class = (kind * 2 + army_or_fleet) * len(COASTS) + coast
-        columns = np.stack([kind, source, place, other, helped, order_class])
-        self.register_buffer("orders", torch.from_numpy(columns.astype(np.int64)), False)
-
-        borders = np.zeros((nowhere, nowhere), np.float32)
-        for unit_kind in range(2):
-            for location, reach in enumerate(board.reach[unit_kind]):
-                borders[board.location_province[location], reach] = 1.0
-        borders /= np.maximum(borders.sum(1, keepdims=True), 1.0)
-        self.register_buffer("borders", torch.from_numpy(borders), False)
+        columns = order_columns(game_map)
+        self.register_buffer("orders", torch.from_numpy(columns), False)
+        self.register_buffer("borders", torch.from_numpy(province_borders(board)), False)
 
         # A province's features, one-hot in blocks: the observation's columns (its last one, result
         # bits, as they are), the last order's kind, place and other province, and which province.
@@ -329,7 +307,7 @@ class Agent(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
 
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
-        self.order_class = nn.Embedding(int(order_class.max()) + 1, hidden)
+        self.order_class = nn.Embedding(int(columns[-1].max()) + 1, hidden)
         self.order_context = layer_init(nn.Linear(2 * hidden, hidden))
         self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
         self.relation = nn.Embedding(len(OrderKind) * 36, hidden)
@@ -691,152 +669,22 @@ def update(
     return means
 
 
-LEARNER = -1  # in place of a pool member's number
-WARM_UP = -1000  # likewise, while a power's random orders last
-
-
-@dataclass
-class Member:
-    """One opponent: a frozen copy of the learner, or a scripted bot."""
-
-    number: int
-    frozen_at: int  # learner decisions when it was frozen
-    player: "Agent | Player"
-    games: float = 0.0  # games of the learner against it
-    score: float = 0.0  # its sum of the learner's scores: 1 win, 0.5 draw, 0 loss
-
-
-class OpponentPool:
-    """The opponents: the last `pool_size` frozen copies of the learner, and perhaps bots.
-
-    `members` are the copies that new games draw from, oldest first. A copy that has left the pool
-    lives on in `all` while a game still uses it.
-    """
-
-    def __init__(self, args: Args, agent: Agent):
-        self.args = args
-        self.next_number = 0
-        self.members: list[Member] = []
-        self.bots = [Member(-2 - i, 0, make_bot(name)) for i, name in enumerate(args.pool_bots)]
-        self.all = {bot.number: bot for bot in self.bots}
-        self.recent: deque[float] = deque(maxlen=args.staged_games)
-        self.freeze(agent, 0)
-
-    def freeze(self, agent: Agent, global_step: int) -> None:
-        """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
-        frozen = copy.deepcopy(agent).requires_grad_(False).eval()
-        member = Member(self.next_number, global_step, frozen)
-        self.next_number += 1
-        size = 1 if self.args.pool_schedule == "staged" else self.args.pool_size
-        self.members = [*self.members, member][-size:]
-        self.all[member.number] = member
-        self.recent.clear()
-
-    def is_due(self, global_step: int) -> bool:
-        """Tell whether the learner is to be frozen now."""
-        if self.args.pool_schedule == "staged":
-            passed = len(self.recent) == self.recent.maxlen
-            passed = passed and np.mean(self.recent) >= self.args.staged_threshold
-            interval = self.args.staged_interval
-        else:
-            passed, interval = False, self.args.pool_interval
-        return passed or global_step - self.members[-1].frozen_at >= interval
-
-    def weights(self) -> np.ndarray:
-        """Return the probabilities (members,) with which a seat gets each frozen copy.
-
-        latest: the newest copy has `latest_prob`, the older ones share the rest equally.
-        recency: each copy weighs `recency_decay` times the next newer one.
-        pfsp: weight (1 - the learner's score against it) squared (Vinyals et al. 2019, f_hard).
-        """
-        count = len(self.members)
-        if self.args.pool_sampling == "latest" and count > 1:
-            latest = self.args.latest_prob
-            return np.append(np.full(count - 1, (1 - latest) / (count - 1)), latest)
-        weights = np.ones(count)
-        if self.args.pool_sampling == "recency":
-            weights = self.args.recency_decay ** np.arange(count)[::-1]
-        elif self.args.pool_sampling == "pfsp":
-            scores = [(member.score + 1.0) / (member.games + 2.0) for member in self.members]
-            weights = (1 - np.array(scores)) ** 2 + 1e-3
-        return weights / weights.sum()
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        """Return member numbers of the given shape."""
-        numbers = np.array([member.number for member in self.members])
-        drawn = rng.choice(numbers, shape, p=self.weights())
-        if self.bots:
-            bots = rng.choice([bot.number for bot in self.bots], shape)
-            drawn = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, drawn)
-        return drawn
-
-    def record(self, seats: np.ndarray, scores: np.ndarray) -> None:
-        """Count finished games: `seats` (games, P) member numbers or LEARNER, `scores` (games,)."""
-        for number in np.unique(seats[seats != LEARNER]):
-            games = (seats == number).any(1)
-            self.all[number].games += float(games.sum())
-            self.all[number].score += float(scores[games].sum())
-        if self.args.pool_schedule == "staged":
-            newest = (seats == self.members[-1].number).any(1)
-            self.recent.extend(scores[newest].tolist())
-
-    def state_dict(self) -> dict:
-        """Return all of it for a checkpoint."""
-        copies = [
-            {
-                "number": member.number,
-                "frozen_at": member.frozen_at,
-                "games": member.games,
-                "score": member.score,
-                "model": member.player.state_dict() if isinstance(member.player, Agent) else None,
-            }
-            for member in self.all.values()
-        ]
-        return {
-            "all": copies,
-            "members": [member.number for member in self.members],
-            "next_number": self.next_number,
-            "recent": list(self.recent),
-        }
-
-    def load_state_dict(self, saved: dict, agent: Agent) -> None:
-        """Go on from a `state_dict()`; `agent` is any agent of the same shape."""
-        bots = {bot.number: bot for bot in self.bots}
-        self.all = {}
-        for entry in saved["all"]:
-            fields, model = dict(entry), entry["model"]
-            del fields["model"]
-            if model is None:
-                bot = bots[fields["number"]]
-                bot.games, bot.score = fields["games"], fields["score"]
-                self.all[bot.number] = bot
-            else:
-                player = copy.deepcopy(agent).requires_grad_(False).eval()
-                player.load_state_dict(model)
-                self.all[fields["number"]] = Member(player=player, **fields)
-        self.members = [self.all[number] for number in saved["members"]]
-        self.next_number = saved["next_number"]
-        self.recent.clear()
-        self.recent.extend(saved["recent"])
-
-    def forget_unused(self, seats: np.ndarray) -> None:
-        """Drop copies that are neither in the pool nor in a game; `seats` holds all in use."""
-        used = set(np.unique(seats).tolist()) | {m.number for m in self.members + self.bots}
-        self.all = {number: member for number, member in self.all.items() if number in used}
+def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
+    """Return a copy of the agent that never learns, with the weights `model` if given."""
+    frozen = copy.deepcopy(agent).requires_grad_(False).eval()
+    if model is not None:
+        frozen.load_state_dict(model)
+    return frozen
 
 
 class SelfPlay:
-    """The running games and who sits where.
+    """The running games: asks everybody for orders, and gives the learner's buffer what it learns.
 
-    `seats` (E, P) holds LEARNER or a pool member's number, fixed until the game ends;
-    `learner_power` (E, learner seats) the powers of the learner's streams; `warm_up` (E, P) the
-    phases in which a power still gives random orders. Random beginnings, of a length of its own for
-    each power, set the learner before positions that its own play never reaches: behind as well as
-    ahead, and against opponents that lost time.
+    Who sits where, and until when a power gives random orders, is `seating`'s business.
     """
 
     def __init__(self, args: Args, game_map: Map, pool: OpponentPool, rng: np.random.Generator):
-        self.args, self.pool, self.rng = args, pool, rng
+        self.args, self.pool = args, pool
         self.games = VectorGame(
             game_map,
             args.num_envs,
@@ -846,33 +694,8 @@ class SelfPlay:
             auto_reset=False,
         )
         self.reward = make_reward_mix(args.reward_mix or args.reward)
-        powers = self.games.num_powers
-        self.seats = np.full((args.num_envs, powers), LEARNER)
-        self.learner_power = np.zeros((args.num_envs, args.learner_seats), np.int64)
-        self.stream = np.full((args.num_envs, powers), NONE)
-        self.warm_up = np.zeros((args.num_envs, powers), np.int64)
         self.random_bot = make_bot("random")
-        self.statistics: list[dict] = []
-        self.assign_seats(np.arange(args.num_envs))
-
-    def assign_seats(self, rows: np.ndarray) -> None:
-        """Seat learner and opponents in new games: uniformly random powers for the learner."""
-        shape = (len(rows), self.games.num_powers)
-        learners = self.rng.random(shape).argsort(1)[:, : self.args.learner_seats]
-        game = np.arange(len(rows))[:, None]
-        seats = self.pool.draw(self.rng, shape)
-        seats[game, learners] = LEARNER
-        self.seats[rows] = seats
-        self.learner_power[rows] = learners
-        stream = np.full(shape, NONE)
-        stream[game, learners] = rows[:, None] * self.args.learner_seats + np.arange(
-            self.args.learner_seats
-        )
-        self.stream[rows] = stream
-        if self.args.warm_up_share > 0:
-            phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
-            self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
-        self.pool.forget_unused(self.seats)
+        self.seating = Seating(args, self.games, pool, rng)
 
     def step(
         self, agent: Agent, buffer: RolloutBuffer, progress: float, clock: Clock
@@ -884,8 +707,7 @@ class SelfPlay:
         games = self.games
         with clock("games"):
             decisions = games.decisions()
-            warm = self.warm_up > 0
-            player = np.where(warm, WARM_UP, self.seats)[decisions.game, decisions.power]
+            player = self.seating.players()[decisions.game, decisions.power]
             orders = games.new_orders()
             self.random_bot.act(games, decisions.take(player == WARM_UP), orders)
         counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
@@ -901,7 +723,7 @@ class SelfPlay:
                 chosen, logprobs, values = policy.act(obs, asked)
             if number == LEARNER:
                 with clock("batching"):
-                    streams = self.stream[asked.game, asked.power]
+                    streams = self.seating.stream[asked.game, asked.power]
                     buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
                 counts |= {"global_step": len(asked), "order_steps": len(asked.slot_province)}
             with clock("games"):
@@ -911,22 +733,21 @@ class SelfPlay:
         with clock("batching"):
             self._credit(agent, buffer, result, progress)
         with clock("games"):
-            self.warm_up -= warm
-            return counts | {"games": self._restart(result, warm)}
+            return counts | {"games": self.seating.end_phase(result)}
 
     def _credit(
         self, agent: Agent, buffer: RolloutBuffer, result: StepResult, progress: float
     ) -> None:
         """Give the learner's streams their rewards and close those whose power's game is over."""
-        row = np.arange(self.games.num_games)[:, None]
         truncates = self.args.year_limit == "truncate"
         victory = self.games.board.victory_centers
         try:
             rewards = self.reward(reward_input(result, victory, not truncates), progress)
         except ValueError as error:  # a reward of the user's own
             raise TrainingError(str(error)) from error
-        buffer.reward(rewards[row, self.learner_power].ravel())
-        eliminated = result.eliminated[row, self.learner_power]
+        learners = self.seating.learner_power
+        buffer.reward(np.take_along_axis(rewards, learners, 1).ravel())
+        eliminated = np.take_along_axis(result.eliminated, learners, 1)
         buffer.finish(np.flatnonzero(eliminated))
         over = (result.ended != RUNNING)[:, None] & ~eliminated
         if truncates:
@@ -939,7 +760,7 @@ class SelfPlay:
         """Return the value (n,) of the current positions for the learner's seats given."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        obs = self.games.observe_powers(rows, self.learner_power[rows, seats])
+        obs = self.games.observe_powers(rows, self.seating.learner_power[rows, seats])
         with torch.no_grad():
             return agent.get_value(obs).float().cpu().numpy()
 
@@ -948,85 +769,6 @@ class SelfPlay:
         streams = np.flatnonzero(buffer.open)
         values = self._values(agent, *np.divmod(streams, self.args.learner_seats))
         buffer.finish(streams, values)
-
-    def _restart(self, result: StepResult, warm: np.ndarray) -> int:
-        """Start new games where they are over for the learner; return how many those are.
-
-        `warm` (E, P) says which powers have just given random orders: a game that ends before the
-        learner has taken part is not counted.
-        """
-        row = np.arange(self.games.num_games)[:, None]
-        alive = result.alive[row, self.learner_power]
-        over = result.ended != RUNNING
-        if not self.args.finish_games:
-            over |= ~alive.any(1)
-        rows = np.flatnonzero(over)
-        played = rows[~warm[row, self.learner_power].all(1)[rows]]
-        if len(played):
-            self._count(result, played, alive[played])
-        self.games.reset(rows)
-        self.assign_seats(rows)
-        return len(played)
-
-    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> None:
-        """Count the finished games `rows`; `alive` (games, learner seats)."""
-        centers, learners = result.centers[rows], self.learner_power[rows]
-        own = np.take_along_axis(centers, learners, 1).max(1)
-        others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
-        solo = np.take_along_axis(self.seats[rows], result.winner[rows, None].clip(0), 1)[:, 0]
-        won_solo = (result.winner[rows] != NONE) & (solo == LEARNER)
-        at_limit = result.ended[rows] == YEAR_LIMIT
-        win = won_solo | (at_limit & (own > others))
-        draw = at_limit & alive.any(1)
-        age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
-        self.statistics.append(
-            {
-                "games": len(rows),
-                "win": int(win.sum()),
-                "solo": int(won_solo.sum()),
-                "draw": int(draw.sum()),
-                "loss": int(len(rows) - won_solo.sum() - draw.sum()),
-                "centers": float(own.sum()),
-                "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
-                "frozen_at": float(np.sum(age)),
-                "opponents": len(age),
-            }
-        )
-        self.pool.record(self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0)))
-
-    def state_dict(self) -> dict:
-        """Return all of it for a checkpoint."""
-        return {
-            "games": self.games.snapshot(),
-            "seats": self.seats,
-            "learner_power": self.learner_power,
-            "stream": self.stream,
-            "warm_up": self.warm_up,
-            "statistics": self.statistics,
-        }
-
-    def load_state_dict(self, saved: dict) -> None:
-        """Go on from a `state_dict()`."""
-        self.games.restore(saved["games"])
-        self.seats, self.learner_power = saved["seats"], saved["learner_power"]
-        self.stream, self.warm_up = saved["stream"], saved["warm_up"]
-        self.statistics = saved["statistics"]
-
-    def take_statistics(self, global_step: int) -> dict[str, float]:
-        """Return `selfplay/*` means over the games finished since the last call."""
-        if not self.statistics:
-            return {}
-        sums = {name: sum(s[name] for s in self.statistics) for name in self.statistics[0]}
-        self.statistics = []
-        games = sums.pop("games")
-        ages = global_step - sums.pop("frozen_at") / max(1, sums["opponents"])
-        means = {name: sums[name] / games for name in sums if name != "opponents"}
-        return {"games": games, "opponent_age": ages} | means
-
-
-def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
-    """Return the order numbers (S,) of the positions `chosen` in the slots' lists."""
-    return decisions.order[decisions.order_start[:-1] + chosen]
 
 
 class PolicyPlayer:
@@ -1065,26 +807,27 @@ def load_policy_player(
 
 def evaluate(
     args: Args, agent: Agent, game_map: Map, global_step: int
-) -> tuple[dict[str, dict], list[dict]]:
+) -> tuple[dict[str, dict], dict[str, list[dict]]]:
     """Play the current policy against each bot, all seats equally often; never trained on.
 
-    Returns the evaluation of each bot (see arena.evaluate), and sample games.
+    Returns the evaluation of each bot (see arena.evaluate), and sample games against it.
     """
-    results, samples = {}, []
+    results, samples = {}, {}
     for number, bot in enumerate(args.eval_bots):
         seed = int(np.random.SeedSequence([args.seed, global_step, number]).generate_state(1)[0])
-        results[bot], games = evaluate_player(
+        player = PolicyPlayer(agent, "learner", seed)
+        results[bot], samples[bot] = evaluate_player(
             game_map,
-            PolicyPlayer(agent, "learner", seed),
+            player,
             make_bot(bot),
             num_games=args.eval_games,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
             year_limit=args.year_limit,
             threads=args.threads,
-            samples=args.save_games,
+            samples=max(args.save_games, args.capture_games),
+            think=partial(thoughts, player) if args.capture_thoughts else None,
         )
-        samples += games
     return results, samples
 
 
@@ -1099,17 +842,12 @@ class TrainingError(RuntimeError):
     """Training cannot go on; the message is one sentence."""
 
 
-def script_sha256() -> str:
-    """Return the sha256 of this file, by which a checkpoint knows the script that made it."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-
-
 def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
     """Return what is needed to play the policy."""
     return {
         "format": CHECKPOINT_FORMAT,
         "script_name": Path(__file__).name,
-        "script_sha256": script_sha256(),
+        "script_sha256": file_sha256(__file__),
         "map_name": game_map.name,
         "map_facts": game_map.facts,
         "vocabulary_hash": agent.vocabulary_hash,
@@ -1178,105 +916,47 @@ def plain(value: Any) -> Any:
     """Return `value` with arrays as tensors and numpy numbers as Python ones, for torch.save."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return (
-            type(value)(plain(item) for item in value)
-            if type(value) in (list, tuple)
-            else (tuple(plain(item) for item in value))
-        )
-    return value
+    return value.item() if isinstance(value, np.generic) else _each(plain, value)
 
 
 def arrays(value: Any) -> Any:
     """Undo `plain`: tensors become arrays."""
-    if isinstance(value, torch.Tensor):
-        return value.numpy()
+    return value.numpy() if isinstance(value, torch.Tensor) else _each(arrays, value)
+
+
+def _each(function: Callable, value: Any) -> Any:
+    """Return `value`, with `function` applied to all that a dictionary, list or tuple holds."""
     if isinstance(value, dict):
-        return {key: arrays(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(arrays(item) for item in value)
-    return value
+        return {key: function(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [function(item) for item in value]
+    return tuple(function(item) for item in value) if isinstance(value, tuple) else value
 
 
-class Records:
-    """The run folder, TensorBoard, W&B and the status line: everything that only watches."""
+class EventWriter(SummaryWriter):
+    """TensorBoard's writer, which also takes pictures that are PNGs already."""
 
-    def __init__(self, args: Args, folder: RunFolder, start: int = 0, wandb_id: str | None = None):
-        self.args, self.folder, self.wandb_id = args, folder, wandb_id
-        self.wandb = None
-        if args.track:
-            self.wandb = _start_wandb(args, folder, wandb_id)
-            self.wandb.define_metric("*", step_metric="global_step")
-            self.wandb_id = self.wandb.id
-        self.writer = SummaryWriter(str(folder.path))
-        self.progress = Progress(args.total_timesteps, start)
+    def add_png(self, name: str, png: bytes, global_step: int) -> None:
+        """Log a picture."""
+        width, height = struct.unpack(">II", png[16:24])
+        image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+        summary = Summary(value=[Summary.Value(tag=name, image=image)])
+        self._get_file_writer().add_summary(summary, global_step)
 
-    def scalars(self, figures: dict[str, float], global_step: int) -> None:
-        """Log figures to TensorBoard, metrics.jsonl and, if tracked, W&B."""
-        self.folder.log(global_step, figures)  # first: it says at once if the disk is full
-        with self._writing_events():
-            for name, value in figures.items():
-                self.writer.add_scalar(name, value, global_step)
-        if self.wandb is not None:
-            # Not by wandb's sync_tensorboard: it logs a resumed run's events again and again.
-            self.wandb.log({"global_step": global_step} | figures)
 
-    @contextmanager
-    def _writing_events(self) -> Iterator[None]:
-        """TensorBoard's writer fails with a bare OSError, and often a call later."""
-        try:
-            yield
-        except OSError as error:
-            raise RunFolderError(
-                f"TensorBoard events in {self.folder.path} cannot be written: {error.strerror}"
-            ) from error
+def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None) -> Records:
+    """Open the records of a run that goes on from `start` decisions."""
+    wandb = _start_wandb(args, folder, wandb_id) if args.track else None
+    progress = Progress(args.total_timesteps, start)
+    writer = EventWriter(str(folder.path))
+    return Records(folder, writer, progress, wandb, wandb_id, _wandb_html)
 
-    def save(self, run: "Run") -> None:
-        """Write a checkpoint, atomically."""
-        with self._writing_events():
-            self.writer.flush()
-        saved = run.state_dict() | {"wandb_id": self.wandb_id, "files": self.folder.sizes()}
-        content = io.BytesIO()
-        torch.save(saved, content)
-        self.folder.save_checkpoint(run.global_step, content.getvalue())
 
-    def show(self, run: "Run", entropy: float, played: dict[str, float]) -> None:
-        """Bring the status line up to date."""
-        figures = {
-            f"win_{bot}": result["overall"]["win"]["value"]
-            for bot, result in run.evaluations.items()
-        }
-        if played:
-            figures |= {"win_pool": played["win"], "draw_share": played["draw"]}
-        self.progress.update(
-            run.global_step, **figures, entropy=entropy, pool=len(run.pool.members)
-        )
+def _wandb_html(page: str) -> Any:
+    """Return a page as W&B logs it."""
+    import wandb  # only with --track, as below
 
-    def close(self, run: "Run") -> None:
-        """End all records; print the summary."""
-        with suppress(OSError):  # of a full disk, which has been reported
-            self.writer.close()
-        summary: dict[str, object] = {
-            "run folder": str(self.folder.path),
-            "decisions": run.global_step,
-            "env steps": run.counters["env_steps"],
-            "games": run.counters["games"],
-            "updates": run.counters["updates"],
-            "minutes": run.seconds / 60,
-        }
-        for bot, result in run.evaluations.items():
-            for name in ("win", "solo", "draw", "loss"):
-                figure = result["overall"][name]
-                summary[f"{name} against {bot}"] = (
-                    f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"
-                )
-        self.progress.close(summary, title=self.folder.path.name)
-        if self.wandb is not None:
-            self.wandb.finish()
+    return wandb.Html(page, inject=False)
 
 
 def _start_wandb(args: Args, folder: RunFolder, wandb_id: str | None):
@@ -1315,7 +995,7 @@ class Run:
         self.rng = np.random.default_rng(args.seed)
         self.agent = make_agent(args, game_map).to(device)
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
-        self.pool = OpponentPool(args, self.agent)
+        self.pool = OpponentPool(args, frozen_copy(self.agent))
         self.self_play = SelfPlay(args, game_map, self.pool, self.rng)
         self.buffer = RolloutBuffer(args.num_steps, args.num_envs * args.learner_seats)
         self.counters = dict.fromkeys(
@@ -1341,7 +1021,7 @@ class Run:
         return policy | {
             "optimizer": self.optimizer.state_dict(),
             "pool": self.pool.state_dict(),
-            "self_play": plain(self.self_play.state_dict()),
+            "self_play": plain(self.self_play.seating.state_dict()),
             "buffer": plain(self.buffer.state_dict()),
             "numpy_generator": self.rng.bit_generator.state,
             "torch_generator": torch.get_rng_state(),
@@ -1355,8 +1035,8 @@ class Run:
         """Continue exactly from a `state_dict()`."""
         self.agent.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
-        self.pool.load_state_dict(saved["pool"], self.agent)
-        self.self_play.load_state_dict(arrays(saved["self_play"]))
+        self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(self.agent, model))
+        self.self_play.seating.load_state_dict(arrays(saved["self_play"]))
         self.buffer.load_state_dict(arrays(saved["buffer"]))
         self.rng.bit_generator.state = saved["numpy_generator"]
         torch.set_rng_state(saved["torch_generator"])
@@ -1381,45 +1061,39 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
         return
     losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, run.workers)
     run.counters["updates"] += 1
-    played = run.self_play.take_statistics(run.global_step)
+    played = run.self_play.seating.take_statistics(run.global_step)
     seconds = run.seconds + clock.since_lap
-    figures = {f"losses/{name}": value for name, value in losses.items()}
-    figures |= {f"selfplay/{name}": value for name, value in played.items()}
-    figures |= {f"charts/{name}": run.counters[name] for name in run.counters}
-    figures |= {
-        "charts/SPS": run.global_step / seconds,
-        "charts/learning_rate": run.optimizer.param_groups[0]["lr"],
-        "charts/batch_size": len(batch.values),
-        "league/pool_size": len(run.pool.members),
+    charts = run.counters | {
+        "SPS": run.global_step / seconds,
+        "learning_rate": run.optimizer.param_groups[0]["lr"],
+        "batch_size": len(batch.values),
     }
-    figures |= {f"timing/{name}": value for name, value in clock.figures().items()}
-    records.scalars(figures, run.global_step)
-    records.show(run, losses["entropy"], played)
+    groups = {"losses": losses, "selfplay": played, "charts": charts}
+    groups |= {"league": {"pool_size": len(run.pool.members)}, "timing": clock.figures()}
+    records.update(run.global_step, groups, run.evaluations)
 
 
 def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
-    figures = {
-        f"eval/{bot}/{name}": figure["value"]
-        for bot, result in run.evaluations.items()
-        for name, figure in result["overall"].items()
-    }
-    figures |= {
-        f"eval/{bot}/win_{power}": figure["win"]["value"]
-        for bot, result in run.evaluations.items()
-        for power, figure in result["by_power"].items()
-    }
-    records.scalars(figures, run.global_step)
-    records.folder.save_games(f"{run.global_step:012d}", samples)
+    games = [game for games in samples.values() for game in games]
+    records.evaluations(run.evaluations, games, run.global_step)
+    with clock("capture"):
+        count = run.args.capture_games
+        captured = {bot: games[:count] for bot, games in samples.items()}
+        records.captures(captured, run.global_step)
 
 
 def save(run: Run, records: Records, clock: Clock) -> None:
     """Write a checkpoint from which the run can go on exactly."""
     with clock("saving"):
         run.seconds += clock.lap()
-        records.save(run)
+        files = records.flush()
+        saved = run.state_dict() | {"wandb_id": records.wandb_id, "files": files}
+        content = io.BytesIO()
+        torch.save(saved, content)
+        records.folder.save_checkpoint(run.global_step, content.getvalue())
 
 
 def train(run: Run, records: Records, clock: Clock) -> bool:
@@ -1431,7 +1105,7 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
             for name, count in played.items():
                 run.counters[name] += count
             if run.pool.is_due(run.global_step):
-                run.pool.freeze(run.agent, run.global_step)
+                run.pool.freeze(frozen_copy(run.agent), run.global_step)
             if run.buffer.is_full:
                 learn(run, records, clock)
             if run.global_step >= run.next_eval:
@@ -1450,48 +1124,6 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
     return True
 
 
-def check_args(args: Args, given: frozenset[str], game_map: Map) -> None:
-    """Raise SettingsError for values out of range and flags that contradict each other."""
-    positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
-    positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
-    positive += " warm_up_phases save_interval"
-    shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
-    shares += " warm_up_share"
-    others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
-    check_ranges(args, positive, 1)
-    check_ranges(args, shares, 0.0, 1.0)
-    check_ranges(args, others + " num_layers save_games", 0)
-    check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
-    check_ranges(args, "learner_seats", 1, len(game_map.powers))
-    needs = {  # flag -> (whether it has any effect, what it needs)
-        "reward": (not args.reward_mix, "no --reward-mix beside it"),
-        "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
-        "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
-        "warm_up_phases": (args.warm_up_share > 0, "--warm-up-share"),
-        "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
-        "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
-        "pool_size": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
-        "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
-        "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
-        "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
-        "wandb_mode": (args.track, "--track"),
-        "wandb_entity": (args.track, "--track"),
-        "wandb_project_name": (args.track, "--track"),
-    }
-    for name in sorted(given & needs.keys()):
-        works, needed = needs[name]
-        if not works:
-            raise SettingsError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
-    if args.year_limit == "truncate" and args.max_years == 0:
-        raise SettingsError("--year-limit truncate needs a year limit, but --max-years is 0")
-    try:
-        make_reward_mix(args.reward_mix or args.reward)
-        for bot in (*args.pool_bots, *args.eval_bots):
-            make_bot(bot)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
-
-
 def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
     """Start a run in a new folder."""
     args = settings.args
@@ -1503,7 +1135,7 @@ def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
         args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
     )
     try:
-        records = Records(args, folder)
+        records = make_records(args, folder, 0, None)
     except TrainingError:  # W&B refused; the folder is still empty
         folder.remove()
         raise
@@ -1512,19 +1144,13 @@ def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
 
 def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
     """Go on with the run in the folder --resume."""
-    other = settings.given - {"resume", "total_timesteps", "track", "cuda"}
-    if other:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
-        raise SettingsError(
-            f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
-        )
+    check_resumed(settings.given)
     folder = RunFolder.open(settings.args.resume)
     saved = load_checkpoint(folder.checkpoint)
     load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
     # From args.json, not the checkpoint: --reward module:function names code to run.
     kept = args_from_dictionary(Args, folder.load_args(), str(folder.path / "args.json"))
-    args = kept
-    args = replace(args, **{name: getattr(settings.args, name) for name in settings.given})
+    args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
     if saved["args"]["map"] != args.map:
         raise CheckpointError(
             f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
@@ -1541,9 +1167,9 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
         ) from None
     if args.total_timesteps != kept.total_timesteps:  # the next resume is to know it too
         folder.save_args(asdict(replace(kept, total_timesteps=args.total_timesteps)))
-    if saved["script_sha256"] != script_sha256():
+    if saved["script_sha256"] != file_sha256(__file__):
         print(f"note: {Path(__file__).name} has changed since this run began")
-    return run, Records(args, folder, run.global_step, saved["wandb_id"])
+    return run, make_records(args, folder, run.global_step, saved["wandb_id"])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -1565,7 +1191,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             finished = train(run, records, clock)
         finally:
-            records.close(run)
+            records.close(run.counters, run.seconds, run.evaluations)
         if not finished:
             print(f"stopped; go on with --resume {records.folder.path}")
         return 0

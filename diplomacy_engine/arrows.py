@@ -36,6 +36,7 @@ _KINDS = {
     DISBAND: "disband",
     BUILD: "build",
 }
+LEAST_SHARE = 0.03  # of an order that is shown as considered
 _FAILURES = {"bounce", "void", "cut", "no convoy", "disrupted"}
 
 
@@ -217,6 +218,28 @@ def _help(
     return lower, _cross(_along(points, 0.5)) if failed else ""
 
 
+def considered(
+    game_map: Map, layout: Layout, power: str, text: str, place: Point, share: float
+) -> str:
+    """Return a move that a player considered, as wide as it is likely; nothing for other orders."""
+    try:
+        order = read_order(game_map, text)
+    except ValueError:
+        return ""
+    if order.kind not in (MOVE, RETREAT):
+        return ""
+    points = _path(game_map, layout, (), _Drawn(power, text, order, place, ()))
+    points = _shortened(points, _CLEAR, 6.0)
+    x, y = _along(points, 0.7)
+    path = _curve(points)
+    return (
+        f'<g class="thought" data-thought={quoteattr(text)} data-power="{power}">'
+        f"<title>{escape(text)} ({power}): {share:.0%}</title>"
+        f'<path class="line" d="{path}" stroke-width="{1.5 + 9 * share:.1f}"/>'
+        f'<text x="{x:.1f}" y="{y + 3:.1f}">{100 * share:.0f}</text></g>'
+    )
+
+
 def _towards(start: Point, end: Point, length: float) -> Point:
     """Return the point `length` from `start` on the way to `end`, at most almost there."""
     gap = math.dist(start, end)
@@ -287,11 +310,15 @@ def _smooth(points: list[Point]) -> list[Point]:
 
 def _line(points: list[Point]) -> str:
     """Return a smooth line with a pale edge that sets it off from the ground."""
-    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
+    path = _curve(points)
+    return f'<path class="edge" d="{path}"/><path class="line" d="{path}"/>'
+
+
+def _curve(points: list[Point]) -> str:
+    return f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
         f"C{b[0]:.1f} {b[1]:.1f} {c[0]:.1f} {c[1]:.1f} {d[0]:.1f} {d[1]:.1f}"
         for _, b, c, d in _legs(points)
     )
-    return f'<path class="edge" d="{path}"/><path class="line" d="{path}"/>'
 
 
 def _arrow_head(points: list[Point]) -> str:

@@ -23,7 +23,8 @@ from .map import MAP_NAMES, MapError, load_map
 from .play_command import add_play
 from .players import load_player
 from .progress import label
-from .run_folder import atomic_write, check_writable
+from .replay_command import add_replay
+from .run_folder import atomic_write, check_target
 from .vector_game import VectorGame
 
 _DESCRIPTION = f"""\
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     add_play(commands)
     add_bench(commands)
     add_check_map(commands)
+    add_replay(commands)
     return parser
 
 
@@ -155,7 +157,7 @@ def add_evaluate(commands) -> None:
 def run_evaluate(arguments: argparse.Namespace) -> int:
     """Evaluate a player, print the table and write the files asked for."""
     for file in filter(None, (arguments.json, arguments.save_games)):
-        _check_target(Path(file))
+        check_target(Path(file))
     game_map = load_map(arguments.map)
     player, against = (
         load_player(
@@ -187,17 +189,6 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
         lines = "".join(json.dumps(game) + "\n" for game in saved_games)
         atomic_write(arguments.save_games, lines.encode())
     return 0
-
-
-def _check_target(file: Path) -> None:
-    """Raise ValueError before the work begins if a result could not be written afterwards."""
-    if file.is_dir():
-        raise ValueError(f"{file} is a folder, not a file to write to")
-    if file.exists() and not file.is_file():
-        return  # a device or pipe
-    if not file.parent.is_dir():
-        raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
-    check_writable(file.parent)
 
 
 def _print_evaluation(result: dict) -> None:
@@ -310,7 +301,7 @@ def _seconds(text: str) -> float:
 def run_bench(arguments: argparse.Namespace) -> int:
     """Measure, print the tables and write the file asked for."""
     if arguments.json:
-        _check_target(Path(arguments.json))
+        check_target(Path(arguments.json))
     game_map = load_map(arguments.map)
     until_year = last_year(game_map, arguments.until_year)
     announce_compilation()

@@ -100,6 +100,18 @@ _RULES = """
 .dip-board .plus{fill:none;stroke:var(--text);stroke-width:2.6;stroke-linecap:round}
 .dip-board .badge{fill:var(--halo);stroke:var(--text);stroke-width:1.2}
 .dip-board .dislodged-ring{fill:none;stroke:var(--fail);stroke-width:2.2;stroke-dasharray:3 3}
+.dip-board .thought{fill:none}
+.dip-board .thought .line{opacity:.5;stroke-linecap:round}
+.dip-board .thought text{font-size:9px}
+.dip-board .grid{stroke:var(--sea-line);stroke-width:.6;opacity:.6}
+.dip-board .victory{stroke:var(--text);stroke-width:1;stroke-dasharray:5 4}
+.dip-board .tick{fill:var(--text);font-size:10.5px;text-anchor:middle}
+.dip-board .tick.side{text-anchor:end}
+.dip-board .series{fill:none;stroke-linejoin:round}
+.dip-board .series .line{stroke-width:2.4}
+.dip-board .series .edge{stroke-width:3.6;opacity:.7}
+.dip-board .chip.small{font-size:9px}
+.dip-board .count.small{font-size:10.5px}
 .dip-board .paper{fill:var(--paper)}
 .dip-board .phase{fill:var(--text);font-size:15px;font-weight:bold}
 .dip-board .count{fill:var(--text);font-size:12px}
@@ -160,7 +172,11 @@ def style_sheet(game_map: Map, *themes: str) -> str:
             f".dip-board {mine} .token,.dip-board {mine} .head{{stroke:var(--e-{power})}}"
             f".dip-board {mine} text,.dip-board {mine} .chip{{fill:var(--i-{power})}}"
         )
-    return sheet + ".dip-board .legend .count{fill:var(--text)}"
+    return sheet + (
+        ".dip-board [data-power] .count{fill:var(--text)}"
+        ".dip-board .thought[data-power] text{fill:var(--text);text-anchor:middle;"
+        "paint-order:stroke;stroke:var(--land);stroke-width:3}"
+    )
 
 
 def _block(selector: str, colors: dict[str, str]) -> str:

@@ -36,7 +36,7 @@ class Decisions(NamedTuple):
     order_start: np.ndarray  # (S + 1,) int32, legal orders of slot s: order_start[s]..
     order: np.ndarray  # (N,) int32, order numbers
 
-    def __len__(self) -> int:
+    def __len__(self) -> int:  # hence no `_make` and `_replace`: they check it against the fields
         return len(self.game)
 
     def take(self, rows: np.ndarray) -> "Decisions":
@@ -61,12 +61,9 @@ class Decisions(NamedTuple):
         )
 
 
-def join_decisions(parts: Sequence[Decisions]) -> Decisions:
-    """Return all decisions of `parts`, one part after the other."""
-    sizes = [(len(part.game), len(part.slot_province), len(part.order)) for part in parts]
-    starts = np.cumsum([(0, 0, 0), *sizes], axis=0)
-    decisions, slots, orders = starts[-1]
-    joined = Decisions(
+def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
+    """Return Decisions of that size to be filled in; its arrays hold anything."""
+    return Decisions(
         np.empty(decisions, np.int32),
         np.empty(decisions, np.int8),
         np.empty(decisions + 1, np.int32),
@@ -74,6 +71,14 @@ def join_decisions(parts: Sequence[Decisions]) -> Decisions:
         np.empty(slots + 1, np.int32),
         np.empty(orders, np.int32),
     )
+
+
+def join_decisions(parts: Sequence[Decisions]) -> Decisions:
+    """Return all decisions of `parts`, one part after the other."""
+    sizes = [(len(part.game), len(part.slot_province), len(part.order)) for part in parts]
+    starts = np.cumsum([(0, 0, 0), *sizes], axis=0)
+    _, slots, orders = starts[-1]
+    joined = empty_decisions(*starts[-1])
     joined.slot_start[-1], joined.order_start[-1] = slots, orders
 
     for part, (d, s, n), (d_end, s_end, n_end) in zip(parts, starts[:-1], starts[1:]):
@@ -84,3 +89,8 @@ def join_decisions(parts: Sequence[Decisions]) -> Decisions:
         np.add(part.order_start[:-1], np.int32(n), out=joined.order_start[s:s_end])
         joined.order[n:n_end] = part.order
     return joined
+
+
+def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
+    """Return the order numbers (S,) of the positions `chosen` in the slots' lists."""
+    return decisions.order[decisions.order_start[:-1] + chosen]

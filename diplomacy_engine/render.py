@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
-from .arrows import order_marks
+from .arrows import LEAST_SHARE, considered, order_marks
 from .colors import THEMES, style_sheet
 from .constants import LAND, SEA
 from .layout import Layout, layout_of
@@ -87,7 +87,7 @@ def trail(states: Sequence[Mapping]) -> dict[str, str]:
     found = {}
     for state in states:
         for power, units in state["units"].items():
-            for unit in units:
+            for unit in units or ():
                 if not unit.startswith("*"):
                     found[unit[2:5]] = power
     return found
@@ -117,8 +117,8 @@ def scene_svg(
             f' data-map={quoteattr(game_map.name)} viewBox="0 0 {layout.width:g} {height:g}"'
             f'{size} role="img" aria-label={quoteattr(label)}>',
             f"<title>{escape(label)}</title><style>{style_sheet(game_map, theme)}</style>",
-            _ground(game_map, province_owners(game_map, scene)),
-            overlay(game_map, scene, orders or {}, outcome or {}),
+            ground(game_map, province_owners(game_map, scene)),
+            f'<g class="overlay">{overlay(game_map, scene, orders or {}, outcome or {})}</g>',
             _legend(game_map, scene, layout) if legend else "",
             "</svg>",
         ]
@@ -131,7 +131,7 @@ def province_owners(game_map: Map, scene: Scene) -> dict[str, tuple[str, str]]:
     owners = {
         code: (power, "passed")
         for code, power in scene.passed.items()
-        if code in game_map.province_index and code not in seas
+        if code in game_map.province_index and code not in seas and power in game_map.power_index
     }
     for v in game_map.board.center_province.tolist():
         owners.pop(game_map.provinces[v], None)  # painted for its owner, or not at all
@@ -146,7 +146,7 @@ def _seas(game_map: Map) -> frozenset[str]:
     return frozenset(code for v, code in enumerate(game_map.provinces) if terrain[v] == SEA)
 
 
-def _ground(game_map: Map, owners: Mapping[str, tuple[str, str]]) -> str:
+def ground(game_map: Map, owners: Mapping[str, tuple[str, str]]) -> str:
     """Return the board without units: provinces in their owners' colors, names, center marks."""
     parts = []
     for text, code, is_mark in _ground_parts(game_map):
@@ -317,3 +317,20 @@ def _legend(game_map: Map, scene: Scene, layout: Layout) -> str:
             f'<text class="count" x="{x + wide + 5:g}" y="{y + 4.5:g}">{owned}{name}</text></g>'
         )
     return "".join([*parts, "</g>"])
+
+
+def thoughts_svg(game_map: Map, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
+    """Return the moves that players considered: the likelier, the thicker, with their shares."""
+    layout, parts = layout_of(game_map), []
+    star = "*" if scene.phase.endswith("R") else ""
+    for power, thought in thoughts.items():
+        for unit, choices in thought["orders"].items():
+            if unit[2:] not in layout.units or (power not in game_map.power_index):
+                continue
+            place = unit_place(layout, unit, bool(star))
+            parts += [
+                considered(game_map, layout, power, text, place, share)
+                for text, share in choices
+                if share >= LEAST_SHARE
+            ]
+    return "".join(parts)

@@ -97,6 +97,17 @@ def check_writable(folder: str | Path) -> None:
             probe.unlink(missing_ok=True)
 
 
+def check_target(file: Path) -> None:
+    """Raise ValueError before the work begins if a result could not be written afterwards."""
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder, not a file to write to")
+    if file.exists() and not file.is_file():
+        return  # a device or pipe
+    if not file.parent.is_dir():
+        raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+    check_writable(file.parent)
+
+
 def file_sha256(path: str | Path) -> str:
     """Return the sha256 of a file, in hexadecimal."""
     try:
@@ -227,6 +238,12 @@ class RunFolder:
         """Append saved games to games/{name}.jsonl, a line each; return the file."""
         path = self.path / "games" / f"{name}.jsonl"
         self._append(path, games)
+        return path
+
+    def save_page(self, name: str, page: str) -> Path:
+        """Write games/{name}.html, which replays games; return the file."""
+        path = self.path / "games" / f"{name}.html"
+        atomic_write(path, page.encode())
         return path
 
     def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:

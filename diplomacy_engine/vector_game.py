@@ -27,7 +27,7 @@ from .constants import (
     WINTER_ADJUSTMENTS,
     YEAR_LIMIT,
 )
-from .decisions import Decisions, join_decisions
+from .decisions import Decisions, empty_decisions, join_decisions
 from .legal_orders import legal_scratch, list_game
 from .map import Map, load_map
 from .observation import NUM_BOARD_FEATURES, POWER_SCALARS, SCALARS, Observation, observe
@@ -337,19 +337,12 @@ class VectorGame:
         is_part = last - first < self.num_games
         buffers = self._part_buffers[thread] if is_part else None
         while True:
-            if buffers is None or len(buffers[-1]) < orders:
-                buffers = (
-                    np.empty(decisions, np.int32),
-                    np.empty(decisions, np.int8),
-                    np.empty(decisions + 1, np.int32),
-                    np.empty(slots, np.int16),
-                    np.empty(slots + 1, np.int32),
-                    np.empty(orders, np.int32),
-                )
+            if buffers is None or len(buffers.order) < orders:
+                buffers = empty_decisions(decisions, slots, orders)
             counts = np.zeros(3, np.int64)
-            scratch, rows = self._legal[thread], self._orders_per_slot
+            scratch, rows, arrays = self._legal[thread], self._orders_per_slot, tuple(buffers)
             end = _list_games(
-                self.board, self.table, self.state, scratch, rows, first, last, counts, buffers
+                self.board, self.table, self.state, scratch, rows, first, last, counts, arrays
             )
             if end == last:
                 break

@@ -18,6 +18,7 @@ def browser():
     with sync_api.sync_playwright() as playwright:
         # Chromium's sandbox refuses to run as root, as in a container.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        arguments.append("--disable-dev-shm-usage")  # which is small in a container
         running = playwright.chromium.launch(executable_path=found, args=arguments)
         yield running
         running.close()

@@ -15,8 +15,8 @@ LAYERS = (
     ("map", "decisions"),
     ("orders",),
     ("state",),
-    ("legal_orders", "adjudicator", "notation", "scoring"),
-    ("observation", "vector_game", "layout", "colors", "arrows", "render"),
+    ("legal_orders", "adjudicator", "notation", "scoring", "order_features"),
+    ("observation", "vector_game", "layout", "colors", "arrows", "render", "chart", "pictures"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
         "players",
@@ -28,6 +28,12 @@ LAYERS = (
         "clock",
         "signals",
         "rollout_buffer",
+        "replay",
+        "capture",
+        "opponent_pool",
+        "records",
+        "seating",
+        "trainer_settings",
     ),
     ("_arguments", "consult"),
     ("play_file",),
@@ -35,12 +41,18 @@ LAYERS = (
     ("play_view",),
     ("play_server", "play_text"),
     ("play_command",),
+    ("replay_command",),
     ("cli",),
     ("__main__", "__init__"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "rich", "tyro"}
-FOREIGN_BY = {"rich": ("progress", "cli"), "tyro": ("settings",), "numba": ("_jit",)}
+FOREIGN = {"numpy", "numba", "resvg_py", "rich", "tyro"}
+FOREIGN_BY = {
+    "numba": ("_jit",),
+    "resvg_py": ("pictures",),
+    "rich": ("progress", "cli"),
+    "tyro": ("settings",),
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

@@ -36,6 +36,7 @@ from ppo_selfplay_diplomacy import (
     TrainingError,
     Workers,
     compute_gae,
+    frozen_copy,
     ppo_loss,
     update,
 )
@@ -819,9 +820,9 @@ def test_a_loss_that_is_not_finite_is_refused():
 def make_pool(copies: int = 1, **changes) -> tuple[OpponentPool, Agent]:
     """Return a pool with copies frozen at 0, 100, 200, ... learner decisions."""
     agent = make_agent(hidden=8, num_layers=1)
-    pool = OpponentPool(make_args(**changes), agent)
+    pool = OpponentPool(make_args(**changes), frozen_copy(agent))
     for number in range(1, copies):
-        pool.freeze(agent, 100 * number)
+        pool.freeze(frozen_copy(agent), 100 * number)
     return pool, agent
 
 
@@ -840,7 +841,7 @@ def test_a_member_does_not_change_when_the_learner_learns():
     again = member.act(obs, decisions, torch.Generator().manual_seed(1))
     assert all((one == two).all() for one, two in zip(chosen, again))
     assert not any(parameter.requires_grad for parameter in member.parameters())
-    pool.freeze(agent, 50)
+    pool.freeze(frozen_copy(agent), 50)
     newest = pool.members[-1].player.state_dict()
     assert all((newest[name] == tensor).all() for name, tensor in agent.state_dict().items())
 
@@ -850,7 +851,7 @@ def test_the_pool_keeps_the_newest():
     assert [member.frozen_at for member in pool.members] == [0]
     for step in (100, 200, 300, 400):
         assert not pool.is_due(step - 1) and pool.is_due(step)
-        pool.freeze(agent, step)
+        pool.freeze(frozen_copy(agent), step)
     assert [member.frozen_at for member in pool.members] == [200, 300, 400]
     assert len({member.number for member in pool.members}) == 3
 
@@ -914,7 +915,7 @@ def test_a_stage_is_replaced_after_its_interval():
         pool_schedule="staged", staged_interval=100, staged_threshold=0.7, staged_games=4
     )
     assert not pool.is_due(99) and pool.is_due(100)
-    pool.freeze(agent, 100)
+    pool.freeze(frozen_copy(agent), 100)
     assert [member.frozen_at for member in pool.members] == [100]
     assert not pool.is_due(199) and pool.is_due(200)
 
@@ -930,7 +931,7 @@ def test_a_stage_is_replaced_once_it_is_beaten():
         assert not pool.is_due(10)
     pool.record(game, np.array([0.5]))  # the last four: 0.75
     assert pool.is_due(10)
-    pool.freeze(agent, 10)
+    pool.freeze(frozen_copy(agent), 10)
     assert not pool.is_due(11), "a new stage starts its own count"
     for _ in range(9):  # games still running against the stage before do not count
         pool.record(game, np.array([1.0]))
@@ -945,7 +946,7 @@ def test_pool_state_round_trip():
     pool, agent = make_pool(4, **changes)
     with torch.no_grad():
         agent.score.weight.add_(1.0)
-    pool.freeze(agent, 400)
+    pool.freeze(frozen_copy(agent), 400)
     bot = pool.bots[0].number
     pool.forget_unused(np.array([[LEARNER, 1], [bot, 3]]))
     pool.record(np.array([[LEARNER, 1], [LEARNER, bot], [4, LEARNER]]), np.array([1.0, 0.5, 0.0]))
@@ -953,7 +954,7 @@ def test_pool_state_round_trip():
     with torch.no_grad():
         agent.score.weight.add_(1.0)  # what was saved is not what is live
     other, _ = make_pool(1, **changes)
-    other.load_state_dict(saved, agent)
+    other.load_state_dict(saved, functools.partial(frozen_copy, agent))
     assert [m.number for m in other.members] == [m.number for m in pool.members] == [3, 4]
     assert set(other.all) == set(pool.all) == {1, 3, 4, bot}
     assert other.next_number == pool.next_number == 5
@@ -1008,8 +1009,8 @@ class Spy:
         self_play = self.run.self_play
         self.asked.clear()
         self.added = None
-        self.seats = self_play.seats.copy()
-        self.learner_power = self_play.learner_power.copy()
+        self.seats = self_play.seating.seats.copy()
+        self.learner_power = self_play.seating.learner_power.copy()
         self.members = dict(self_play.pool.all)
         self.decisions = self_play.games.decisions()
         self.players = self.seats[self.decisions.game, self.decisions.power]
@@ -1077,12 +1078,14 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
         # Nobody changes seats within a game, and exactly those over begin anew
         new = self_play.games.state.turn == 0
         assert new.sum() == counts["games"]
-        np.testing.assert_array_equal(self_play.seats[~new], spy.seats[~new])
-        np.testing.assert_array_equal(self_play.learner_power[~new], spy.learner_power[~new])
-        in_games = set(np.unique(self_play.seats).tolist()) - {LEARNER}
+        np.testing.assert_array_equal(self_play.seating.seats[~new], spy.seats[~new])
+        np.testing.assert_array_equal(
+            self_play.seating.learner_power[~new], spy.learner_power[~new]
+        )
+        in_games = set(np.unique(self_play.seating.seats).tolist()) - {LEARNER}
         assert in_games <= set(pool.all) and len(pool.members) <= 2
         if step % 3 == 2:
-            pool.freeze(run.agent, 10 * step)
+            pool.freeze(frozen_copy(run.agent), 10 * step)
     assert departed > 10 and finished > 12
     assert set(pool.all) - {bot} <= in_games | {member.number for member in pool.members}
 
@@ -1168,26 +1171,26 @@ def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_lim
 def test_seats_are_uniform():
     for name, learner_seats in (("small", 1), ("three", 1), ("three", 2), ("three", 3)):
         run = make_run(map=name, num_envs=3000, num_steps=2, learner_seats=learner_seats)
-        self_play = run.self_play
+        seating = run.self_play.seating
         for _ in range(2):
-            mine = self_play.seats == LEARNER
+            mine = seating.seats == LEARNER
             assert (mine.sum(1) == learner_seats).all()
             rows = np.arange(3000)[:, None]
-            assert mine[rows, self_play.learner_power].all()
+            assert mine[rows, seating.learner_power].all()
             share = learner_seats / mine.shape[1]
             deviation = (share * (1 - share) / 3000) ** 0.5
             assert np.abs(mine.mean(0) - share).max() < 4 * deviation + 1e-9
             expected = rows * learner_seats + np.arange(learner_seats)
-            assert (self_play.stream[rows, self_play.learner_power] == expected).all()
-            assert (self_play.stream[~mine] == NONE).all()
-            before = self_play.seats.copy()
-            self_play.assign_seats(np.arange(0, 3000, 2))
-            assert (self_play.seats[1::2] == before[1::2]).all()
+            assert (seating.stream[rows, seating.learner_power] == expected).all()
+            assert (seating.stream[~mine] == NONE).all()
+            before = seating.seats.copy()
+            seating.assign_seats(np.arange(0, 3000, 2))
+            assert (seating.seats[1::2] == before[1::2]).all()
             if learner_seats < mine.shape[1]:
-                assert (self_play.seats[::2] != before[::2]).any()
+                assert (seating.seats[::2] != before[::2]).any()
     # Which of two learner seats sits where is even too
     run = make_run(map="three", num_envs=3000, num_steps=2, learner_seats=2)
-    first = run.self_play.learner_power[:, 0]
+    first = run.self_play.seating.learner_power[:, 0]
     assert np.bincount(first).min() > 900
 
 
@@ -1196,17 +1199,17 @@ def test_the_seed_decides_weights_games_and_seats():
     for find in (
         lambda run: run.agent.critic[0].weight.detach().numpy(),
         lambda run: run.self_play.games.row_seed,
-        lambda run: run.self_play.seats,
+        lambda run: run.self_play.seating.seats,
     ):
         assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
 
 
 def test_each_seat_draws_its_own_opponent():
     run = make_run(map="three", num_envs=3000, num_steps=2)
-    run.pool.freeze(run.agent, 10)
-    run.pool.freeze(run.agent, 20)
-    run.self_play.assign_seats(np.arange(3000))
-    others = run.self_play.seats[run.self_play.seats != LEARNER].reshape(3000, 2)
+    run.pool.freeze(frozen_copy(run.agent), 10)
+    run.pool.freeze(frozen_copy(run.agent), 20)
+    run.self_play.seating.assign_seats(np.arange(3000))
+    others = run.self_play.seating.seats[run.self_play.seating.seats != LEARNER].reshape(3000, 2)
     newest = run.pool.members[-1].number
     share = run.args.latest_prob
     assert abs((others == newest).mean() - share) < 0.03
@@ -1248,7 +1251,7 @@ def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[R
         changes = {"num_envs": 1, "pool_bots": ("hold",), "pool_bot_prob": 1.0} | changes
         run = make_run(seed=seed, **changes)
         powers = run.self_play.games.map.powers
-        if powers[run.self_play.learner_power[0, 0]] == power:
+        if powers[run.self_play.seating.learner_power[0, 0]] == power:
             break
     script = Script(run.self_play.games, orders)
     run.agent.act, run.agent.get_value = script.act, script.get_value
@@ -1288,7 +1291,7 @@ def test_rewards_of_a_solo_by_hand():
     assert buffer.values[:8, 0].tolist() == [10, 20, 30, 40, 50, 60, 70, 80]
     assert buffer.next_values[:8, 0].tolist() == [20, 30, 40, 50, 60, 70, 80, 0]
     assert buffer.ends[:8, 0].tolist() == [False] * 7 + [True]
-    figures = run.self_play.take_statistics(8)
+    figures = run.self_play.seating.take_statistics(8)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
     assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)
     batch = take_batch(buffer, 1.0, 1.0)
@@ -1322,7 +1325,7 @@ def test_the_year_limit_by_hand(year_limit):
     np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
     assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
     assert run.self_play.games.state.turn[0] == 0
-    figures = run.self_play.take_statistics(2)
+    figures = run.self_play.seating.take_statistics(2)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 0, 1, 0)
 
 
@@ -1391,17 +1394,17 @@ def test_elimination(finish_games, year_limit):
     assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
     if not finish_games:
         assert over == 1 and games.state.turn[0] == 0 and games.state.year[0] == 1901
-        figures = run.self_play.take_statistics(2)
+        figures = run.self_play.seating.take_statistics(2)
         assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
         return
     assert over == 0 and games.state.year[0] == 1902
-    seats = run.self_play.seats.copy()
+    seats = run.self_play.seating.seats.copy()
     assert play(run, 3) == 0, "England has nothing left to decide"
-    np.testing.assert_array_equal(run.self_play.seats, seats)
+    np.testing.assert_array_equal(run.self_play.seating.seats, seats)
     assert buffer.count.tolist() == [2] and not buffer.open.any()
     assert play(run, 1) == 1 and games.state.turn[0] == 0
     assert buffer.rewards[:, 0].sum() == -1, "the end of the game pays the eliminated nothing"
-    figures = run.self_play.take_statistics(2)
+    figures = run.self_play.seating.take_statistics(2)
     assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
 
 
@@ -1410,7 +1413,7 @@ def test_a_game_goes_on_while_a_learner_seat_is_alive():
     run = make_run(map="three", num_envs=1, learner_seats=2, pool_bots=("hold",), pool_bot_prob=1.0)
     games, self_play = run.self_play.games, run.self_play
     powers = games.map.powers
-    lost, kept = (powers[p] for p in self_play.learner_power[0])
+    lost, kept = (powers[p] for p in self_play.seating.learner_power[0])
     (third,) = set(powers) - {lost, kept}
     home = {"ENGLAND": "LON", "ITALY": "ROM", "RUSSIA": "MOS"}
     load_state(
@@ -1458,7 +1461,7 @@ def test_scores_of_games_reach_the_pool():
 
 def test_each_power_warms_up_for_its_own_random_number_of_phases():
     run = make_run(num_envs=2000, warm_up_share=0.5, warm_up_phases=4, hidden=8)
-    warm_up = run.self_play.warm_up
+    warm_up = run.self_play.seating.warm_up
     share = (warm_up > 0).mean(0)
     np.testing.assert_allclose(share, 0.5, atol=0.05)
     both = (warm_up > 0).all(1).mean()
@@ -1466,7 +1469,7 @@ def test_each_power_warms_up_for_its_own_random_number_of_phases():
     counts = np.bincount(warm_up[warm_up > 0], minlength=5)[1:]
     assert len(counts) == 4
     np.testing.assert_allclose(counts / counts.sum(), 0.25, atol=0.04)
-    assert not make_run(num_envs=50, hidden=8).self_play.warm_up.any()
+    assert not make_run(num_envs=50, hidden=8).self_play.seating.warm_up.any()
 
 
 def test_no_policy_decides_while_a_power_warms_up():
@@ -1488,7 +1491,7 @@ def test_no_policy_decides_while_a_power_warms_up():
         asked.clear()
         decisions = self_play.games.decisions()
         pending = set(zip(decisions.game.tolist(), decisions.power.tolist()))
-        warm = self_play.warm_up.copy()
+        warm = self_play.seating.warm_up.copy()
         self_play.step(run.agent, run.buffer, 0.0, clock)
         assert sorted(asked) == sorted((e, p) for e, p in pending if not warm[e, p])
         silenced += len(pending) - len(asked)
@@ -1497,10 +1500,10 @@ def test_no_policy_decides_while_a_power_warms_up():
 
 def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     run = make_run(num_envs=30, warm_up_share=1.0, warm_up_phases=40, max_years=1, hidden=8)
-    run.self_play.warm_up[:] = 40
-    run.self_play.warm_up[:10] = 0
+    run.self_play.seating.warm_up[:] = 40
+    run.self_play.seating.warm_up[:10] = 0
     counts = [run.self_play.step(run.agent, run.buffer, 0.0, Clock()) for _ in range(3)]
     # The year ends with the second phase, or the third where something was dislodged.
     assert sum(count["games"] for count in counts) == 10
-    assert run.self_play.take_statistics(0)["games"] == 10
+    assert run.self_play.seating.take_statistics(0)["games"] == 10
     assert (run.self_play.games.state.end == RUNNING).all()

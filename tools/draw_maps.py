@@ -254,9 +254,8 @@ def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
         [*pair, *crossing(*(units[code] for code in pair), *(land[code] for code in pair))]
         for pair in sorted(sorted(pair) for pair in borders - touching.keys())
     ]
-    print(
-        f"{name}: links {[link[:2] for link in links]}, walls {sorted(map(sorted, touching.keys() - borders))}"
-    )
+    walled = sorted(map(sorted, touching.keys() - borders))
+    print(f"{name}: links {[link[:2] for link in links]}, walls {walled}")
     return {
         "width": WIDTH,
         "height": HEIGHT,

@@ -190,8 +190,8 @@ STP/SC 29.9,59.3
 
 # Where a unit stands if not in the widest part of its province.
 UNITS = {code: line(spot)[0] for code, spot in (pair.split() for pair in """
-STP 36,61.5|MOS 38,55.5|SEV 42,49|NAO -15,56.5|MAO -13.5,45|NWG 1,65.5|ENG -3.3,49.65|SYR 40,35|CON 27.6,41.5
-TYR 12.5,47.2|LVN 25.7,56.5|NAP 15.6,40.55
+STP 36,61.5|MOS 38,55.5|SEV 42,49|NAO -15,56.5|MAO -13.5,45|NWG 1,65.5|ENG -3.3,49.65|SYR 40,35
+CON 27.6,41.5|TYR 12.5,47.2|LVN 25.7,56.5|NAP 15.6,40.55
 """.replace("|", "\n").strip().splitlines())}  # fmt: skip
 
 UNITS_ARMIES = {"UKR": (33.0, 49.7), "FIN": (27.0, 63.3), "MOS": (38.0, 55.5)}

@@ -1,0 +1,142 @@
+"""Who sits where in the games of self-play, until when, and how the finished ones went."""
+
+from typing import Protocol
+
+import numpy as np
+
+from .constants import NONE, RUNNING, YEAR_LIMIT
+from .opponent_pool import LEARNER, OpponentPool
+from .vector_game import StepResult, VectorGame
+
+WARM_UP = -1000  # in place of a pool member's number while a power's random orders last
+
+
+class SeatSettings(Protocol):
+    """The settings that seating reads, explained in the trainer's Args."""
+
+    learner_seats: int
+    warm_up_share: float
+    warm_up_phases: int
+    finish_games: bool
+
+
+class Seating:
+    """Who sits where in the running games.
+
+    `seats` (E, P) holds LEARNER or a pool member's number, fixed until the game ends;
+    `learner_power` (E, learner seats) the powers of the learner's streams; `stream` (E, P) the
+    streams of the learner's powers, else NONE; `warm_up` (E, P) the phases in which a power still
+    gives random orders. Random beginnings, of a length of its own for each power, set the learner
+    before positions that its own play never reaches: behind as well as ahead, and against opponents
+    that lost time.
+    """
+
+    def __init__(
+        self, args: SeatSettings, games: VectorGame, pool: OpponentPool, rng: np.random.Generator
+    ):
+        self.args, self.games, self.pool, self.rng = args, games, pool, rng
+        shape = (games.num_games, games.num_powers)
+        self.seats = np.full(shape, LEARNER)
+        self.learner_power = np.zeros((games.num_games, args.learner_seats), np.int64)
+        self.stream = np.full(shape, NONE)
+        self.warm_up = np.zeros(shape, np.int64)
+        self.statistics: list[dict] = []
+        self.assign_seats(np.arange(games.num_games))
+
+    def assign_seats(self, rows: np.ndarray) -> None:
+        """Seat learner and opponents in new games: uniformly random powers for the learner."""
+        shape = (len(rows), self.games.num_powers)
+        learners = self.rng.random(shape).argsort(1)[:, : self.args.learner_seats]
+        game = np.arange(len(rows))[:, None]
+        seats = self.pool.draw(self.rng, shape)
+        seats[game, learners] = LEARNER
+        self.seats[rows] = seats
+        self.learner_power[rows] = learners
+        stream = np.full(shape, NONE)
+        stream[game, learners] = rows[:, None] * self.args.learner_seats + np.arange(
+            self.args.learner_seats
+        )
+        self.stream[rows] = stream
+        if self.args.warm_up_share > 0:
+            phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
+            self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
+        self.pool.forget_unused(self.seats)
+
+    def players(self) -> np.ndarray:
+        """Return who gives each power's orders, (E, P): as `seats`, or WARM_UP."""
+        return np.where(self.warm_up > 0, WARM_UP, self.seats)
+
+    def end_phase(self, result: StepResult) -> int:
+        """Start new games where they are over for the learner; return how many those are.
+
+        A game that ends before the learner has taken part is not counted.
+        """
+        warm = self.warm_up > 0  # these have just given random orders
+        self.warm_up -= warm
+        row = np.arange(self.games.num_games)[:, None]
+        alive = result.alive[row, self.learner_power]
+        over = result.ended != RUNNING
+        if not self.args.finish_games:
+            over |= ~alive.any(1)
+        rows = np.flatnonzero(over)
+        played = rows[~warm[row, self.learner_power].all(1)[rows]]
+        if len(played):
+            self._count(result, played, alive[played])
+        self.games.reset(rows)
+        self.assign_seats(rows)
+        return len(played)
+
+    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> None:
+        """Count the finished games `rows`; `alive` (games, learner seats)."""
+        centers, learners = result.centers[rows], self.learner_power[rows]
+        own = np.take_along_axis(centers, learners, 1).max(1)
+        others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
+        solo = np.take_along_axis(self.seats[rows], result.winner[rows, None].clip(0), 1)[:, 0]
+        won_solo = (result.winner[rows] != NONE) & (solo == LEARNER)
+        at_limit = result.ended[rows] == YEAR_LIMIT
+        win = won_solo | (at_limit & (own > others))
+        draw = at_limit & alive.any(1)
+        age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
+        self.statistics.append(
+            {
+                "games": len(rows),
+                "win": int(win.sum()),
+                "solo": int(won_solo.sum()),
+                "draw": int(draw.sum()),
+                "loss": int(len(rows) - won_solo.sum() - draw.sum()),
+                "centers": float(own.sum()),
+                "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
+                "frozen_at": float(np.sum(age)),
+                "opponents": len(age),
+            }
+        )
+        self.pool.record(self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0)))
+
+    def state_dict(self) -> dict:
+        """Return all of it for a checkpoint, the games too."""
+        return {
+            "games": self.games.snapshot(),
+            "seats": self.seats,
+            "learner_power": self.learner_power,
+            "stream": self.stream,
+            "warm_up": self.warm_up,
+            "statistics": self.statistics,
+        }
+
+    def load_state_dict(self, saved: dict) -> None:
+        """Go on from a `state_dict()`."""
+        self.games.restore(saved["games"])
+        self.seats, self.learner_power = saved["seats"], saved["learner_power"]
+        self.stream, self.warm_up = saved["stream"], saved["warm_up"]
+        self.statistics = saved["statistics"]
+
+    def take_statistics(self, global_step: int) -> dict[str, float]:
+        """Return `selfplay/*` means over the games finished since the last call."""
+        if not self.statistics:
+            return {}
+        sums = {name: sum(s[name] for s in self.statistics) for name in self.statistics[0]}
+        self.statistics = []
+        games = sums.pop("games")
+        ages = global_step - sums.pop("frozen_at") / max(1, sums["opponents"])
+        means = {name: sums[name] / games for name in sums if name != "opponents"}
+        return {"games": games, "opponent_age": ages} | means

@@ -1,0 +1,70 @@
+"""What the trainer's settings may be: their ranges, and which flags need or exclude others."""
+
+from typing import Any
+
+from .bots import make_bot
+from .map import Map
+from .pictures import PictureError, renderer
+from .scoring import make_reward_mix
+from .settings import SettingsError, check_ranges
+
+
+def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
+    """Raise SettingsError for values out of range and flags that contradict each other."""
+    positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
+    positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
+    positive += " warm_up_phases save_interval"
+    shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
+    shares += " warm_up_share"
+    others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
+    check_ranges(args, positive, 1)
+    check_ranges(args, shares, 0.0, 1.0)
+    check_ranges(args, others + " num_layers save_games capture_games", 0)
+    check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
+    check_ranges(args, "learner_seats", 1, len(game_map.powers))
+    if args.capture_games:
+        try:
+            renderer()
+        except PictureError as error:
+            raise SettingsError(f"{error}; or train with --capture-games 0") from None
+    needs = {  # flag -> (whether it has any effect, what it needs)
+        "reward": (not args.reward_mix, "no --reward-mix beside it"),
+        "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
+        "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
+        "warm_up_phases": (args.warm_up_share > 0, "--warm-up-share"),
+        "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
+        "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
+        "pool_size": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
+        "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "capture_thoughts": (
+            args.capture_games + args.save_games > 0,
+            "--capture-games or --save-games",
+        ),
+        "wandb_mode": (args.track, "--track"),
+        "wandb_entity": (args.track, "--track"),
+        "wandb_project_name": (args.track, "--track"),
+    }
+    for name in sorted(given & needs.keys()):
+        works, needed = needs[name]
+        if not works:
+            raise SettingsError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
+    if args.year_limit == "truncate" and args.max_years == 0:
+        raise SettingsError("--year-limit truncate needs a year limit, but --max-years is 0")
+    try:
+        make_reward_mix(args.reward_mix or args.reward)
+        for bot in (*args.pool_bots, *args.eval_bots):
+            make_bot(bot)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+
+
+def check_resumed(given: frozenset[str]) -> None:
+    """Raise SettingsError if flags were given that a resumed run cannot change."""
+    other = given - {"resume", "total_timesteps", "track", "cuda"}
+    if other:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
+        raise SettingsError(
+            f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
+        )
