@@ -15,6 +15,7 @@ from .play_session import PlaySession
 from .play_text import TextGame
 from .players import Player, load_player
 from .position import power_number
+from .run_folder import check_target
 
 FOLDER = Path("runs") / "play"
 
@@ -229,10 +230,9 @@ def _file(arguments: argparse.Namespace, game_map: Map, play: dict | None) -> Pa
     if arguments.save:
         file = Path(arguments.save)
         own = play is not None and arguments.resume and file == Path(arguments.resume)
+        check_target(file)
         if file.exists() and not own:
             raise ValueError(f"{file} exists; to go on with the game in it, say --resume {file}")
-        if not file.parent.is_dir():
-            raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
         return file
     FOLDER.mkdir(parents=True, exist_ok=True)
     stem = f"{re.sub(r'[^A-Za-z0-9_-]', '_', game_map.name)}-{time.strftime('%Y%m%d-%H%M%S')}"

@@ -9,6 +9,7 @@ from .consult import has_decision
 from .play_file import HOST
 from .play_session import PlayError, PlaySession, Viewer
 from .play_view import phase_title
+from .replay import make_replay, order_lines
 from .run_folder import RunFolderError, atomic_write
 
 with contextlib.suppress(ImportError):  # Windows has no readline
@@ -218,11 +219,12 @@ class TextGame:
     def _show_phases(self) -> None:
         """Show the phases played since the last time, with results."""
         game = self.session.game
-        for phase in game.history[self.seen :]:
-            self.write(f"\n--- {phase_title(phase['name'])} ---")
-            for power, orders in phase["orders"].items():
-                for text in orders or []:
-                    words = phase["results"].get(_unit(text), [])
+        replay = make_replay(game.to_saved_game(), game.map)
+        for number in range(self.seen, len(game.history)):
+            frame = replay.frames[number]
+            self.write(f"\n--- {phase_title(frame.scene.phase)} ---")
+            for power in game.powers:
+                for text, words in order_lines(replay, frame, power):
                     result = f"   ({', '.join(words)})" if words else ""
                     self.write(f"  {power:10} {text}{result}")
         self.seen = len(game.history)

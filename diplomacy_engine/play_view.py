@@ -25,6 +25,7 @@ from .play_file import GUEST, HOST, PLAYER, WATCH
 from .play_session import PlaySession, Viewer
 from .position import COMPLETED
 from .render import board_svg
+from .replay import frame_svg, make_replay, order_lines
 
 _SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
 _KINDS = ("movement", "retreats", "movement", "retreats", "adjustments")
@@ -201,37 +202,30 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
     with session.lock:
         game = session.game
         if number is None or number == len(game.history):
-            given = {viewer.power: game.orders.get(viewer.power, [])} if viewer.power else {}
-            return _picture(game, given, None)
+            return draft_view(session, viewer, game.orders.get(viewer.power, []))
         if not 0 <= number < len(game.history):
             raise ValueError(f"there is no phase {number} in a game of {len(game.history)}")
-        phase = game.history[number]
-        then = Game.from_state(game.map, phase["state"])
-        then.history = game.history[:number]
-        given = {power: orders or [] for power, orders in phase["orders"].items()}
-        return _picture(then, given, phase["results"])
+        replay = make_replay(game.to_saved_game(), game.map)
+        lines = [
+            {"power": power, "text": text, "result": words}
+            for power in game.powers
+            for text, words in order_lines(replay, replay.frames[number], power)
+        ]
+        return _picture(
+            game.history[number]["name"], frame_svg(replay, number, legend=False), lines
+        )
 
 
 def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> dict:
     """Return the position now with orders that the viewer thinks about."""
     with session.lock:
-        return _picture(session.game, {viewer.power: list(orders)} if viewer.power else {}, None)
+        game = session.game
+        given = {viewer.power: list(orders)} if viewer.power else {}
+        return _picture(game.phase, board_svg(game, orders=given, legend=False), [])
 
 
-def _picture(game: Game, orders: dict[str, list[str]], results: dict | None) -> dict:
-    listed = [
-        {"power": power, "text": text, "result": (results or {}).get(" ".join(text.split()[:2]))}
-        for power, texts in orders.items()
-        for text in texts
-    ]
-    return {
-        "phase": game.phase,
-        "title": phase_title(game.phase),
-        "svg": board_svg(game, orders=orders, outcome=results, legend=False),
-        "orders": listed,
-        "played": results is not None,
-        "centers": {power: len(codes) for power, codes in game.centers.items()},
-    }
+def _picture(phase: str, svg: str, orders: list[dict]) -> dict:
+    return {"phase": phase, "title": phase_title(phase), "svg": svg, "orders": orders}
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:

@@ -93,7 +93,7 @@ def test_a_phase_over_http(server):
     status, view = request(server, "POST", "/api/orders", second, who="RUSSIA")
     assert status == 200 and view["phase"] == "F1901M" and view["phases"] == ["S1901M", "F1901M"]
     status, board = request(server, "GET", "/api/board?phase=0")
-    assert status == 200 and board["played"] and board["svg"].startswith("<svg")
+    assert status == 200 and board["phase"] == "S1901M" and board["svg"].startswith("<svg")
     status, saved = request(server, "GET", "/api/saved", who="watch")
     assert Game.from_saved_game(saved).phase == "F1901M" and "play" not in saved
     status, view = request(server, "POST", "/api/back", {"step": 1})

@@ -118,7 +118,7 @@ function take(view) {
     say("");
     if (before && played > was) state.shown = was; // first see what came of the orders
     else state.shown = null;
-    if (state.playing) state.shown = played - 1;
+    if (state.playing && played > 0) state.shown = played - 1;
   } else {
     panel.update(view);
   }
