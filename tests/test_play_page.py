@@ -341,6 +341,10 @@ def test_light_dark_and_phone(start, open_page, scheme, size):
     board = page.locator("#board svg").bounding_box()
     assert board["width"] >= 0.9 * min(inner, 800)
     if size:
+        page.tap("#large")
+        assert page.locator("#board svg").bounding_box()["width"] > 2 * board["width"]
+        inner, scroll = page.evaluate("[innerWidth, document.documentElement.scrollWidth]")
+        assert scroll <= inner
         page.tap('#choices [data-order="A PAR - BUR"]')
         page.wait_for_selector('#board [data-order="A PAR - BUR"]', state="attached")
 

@@ -1,8 +1,11 @@
 """Games in the terminal, and the command `play`."""
 
+import contextlib
+import io
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -11,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine.bots import make_bot
-from diplomacy_engine.cli import main
+from diplomacy_engine.cli import _parser, main
 from diplomacy_engine.game import Game
 from diplomacy_engine.play_file import HOST, PLAYER, Seat
 from diplomacy_engine.play_session import PlaySession
@@ -213,3 +216,19 @@ def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypa
         assert main(["play", "--port", str(port), "--against", "hold", "--power", "RUSSIA"]) == 2
     assert f"port {port} of 127.0.0.1 cannot be had" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_the_commands_of_the_manual_are_commands():
+    text = (ROOT / "docs" / "playing.md").read_text()
+    lines = re.findall(r"^python -m diplomacy_engine (play.*)$", text, re.MULTILINE)
+    assert len(lines) >= 6
+    found = [_parser().parse_args(shlex.split(line)) for line in lines]
+    assert {given.run.__name__ for given in found} == {"run_play"}
+    for flag in re.findall(r"`(--[a-z-]+)", text):
+        assert flag in _play_help(), flag
+
+
+def _play_help() -> str:
+    with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
+        main(["play", "--help"])
+    return shown.getvalue()

@@ -299,6 +299,8 @@ function drawTools(view) {
     tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || state.busy, onclick: () => send("/api/back", {}),
       title: "Go back to your last orders" }, "Take back"));
   if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "The game as a file to replay or share" }, "Download game"));
+  const large = $("board").classList.contains("large");
+  tools.push(h("button", { id: "large", "aria-pressed": String(large), onclick: () => { $("board").classList.toggle("large"); drawTools(state.view); } }, "Large board"));
   if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Skip to now"));
   $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
   if (deciding && state.hinting && !state.hint) fetchHint();
