@@ -17,6 +17,7 @@ from diplomacy_engine.play_file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play_server import ACTIONS, MAX_BODY, PAGES, READS, TOKEN_HEADER, PlayServer
 from diplomacy_engine.play_session import PlaySession
 
+pytestmark = pytest.mark.usefixtures("compiled")
 SEATS = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(GUEST)}
 
 

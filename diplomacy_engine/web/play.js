@@ -40,13 +40,13 @@ async function ask(path, body) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }
-  let answer;
+  let answer, found;
   try {
     answer = await fetch(path, options);
+    found = await answer.json();
   } catch {
     throw Object.assign(new Error("The connection to the game is lost. Trying again…"), { lost: true });
   }
-  const found = await answer.json();
   if (!answer.ok) throw Object.assign(new Error(found.error), { status: answer.status });
   return found;
 }
