@@ -31,7 +31,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -45,17 +45,31 @@ from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.capture import thoughts
 from diplomacy_engine.clock import Clock
-from diplomacy_engine.constants import NONE, RESULT_WORDS, RUNNING, YEAR_LIMIT, OrderKind, Phase
+from diplomacy_engine.constants import RUNNING, YEAR_LIMIT, Phase
 from diplomacy_engine.decisions import Decisions, order_numbers
 from diplomacy_engine.map import Map, MapError, load_map
-from diplomacy_engine.observation import (
-    OBSERVATION_VERSION,
-    POWER_SCALARS,
-    Observation,
-    feature_sizes,
+from diplomacy_engine.network_inputs import (
+    FIRST_CLASS,
+    FIRST_RELATION,
+    NUM_BOARD,
+    NUM_KINDS,
+    RELATION,
+    feature_offsets,
+    feature_rows,
+    order_columns,
+    order_rows,
+    province_borders,
+    province_reach,
 )
+from diplomacy_engine.observation import OBSERVATION_VERSION, POWER_SCALARS, BoardViews
 from diplomacy_engine.opponent_pool import LEARNER, OpponentPool
-from diplomacy_engine.order_features import order_columns, province_borders
+from diplomacy_engine.order_scoring import (
+    draw_orders,
+    score_gradients,
+    score_orders,
+    spread_rows,
+    sum_rows,
+)
 from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.players import Explanation
 from diplomacy_engine.progress import Progress
@@ -117,6 +131,10 @@ class Args:
     """several rewards with weights that may change over the run, instead of --reward"""
     learner_seats: int = 1
     """seats of each game that the learner plays and learns from"""
+    weak_seats: float = 0.0
+    """how much more often the learner plays powers with which it wins less, 0 (not at all) to 1"""
+    opponent_temperature: float = 1.0
+    """highest temperature of opponents' draws of orders; each seat's is drawn between 1 and it"""
     warm_up_share: float = 0.0
     """probability that a power begins a game with some phases of random orders"""
     warm_up_phases: int = 8
@@ -225,39 +243,6 @@ class Workers:
         return list((self._pool.map if self.count > 1 else map)(function, items))
 
 
-class Slots(NamedTuple):
-    """Order slots and legal orders of D decisions, as tensors (see vector_game.Decisions)."""
-
-    decision: torch.Tensor  # (S,) int64, decision of each slot
-    rank: torch.Tensor  # (S,) int64, position of the slot in its decision
-    slot: torch.Tensor  # (N,) int64, slot of each legal order
-    column: torch.Tensor  # (N,) int64, position of the order in its slot's list
-    first: torch.Tensor  # (S,) int64, where each slot's list begins
-    order: torch.Tensor  # (N,) int64, order numbers
-    num_decisions: int
-    most_slots: int
-    most_orders: int
-
-
-def make_slots(decisions: Decisions, device: torch.device | str) -> Slots:
-    """Return the tensors of `decisions` on `device`."""
-    slots = np.diff(decisions.slot_start)
-    orders = np.diff(decisions.order_start)
-    assert orders.min(initial=1) > 0, "a slot without a legal order would become a uniform policy"
-    decision = np.repeat(np.arange(len(slots)), slots)
-    slot = np.repeat(np.arange(len(orders)), orders)
-    arrays = (
-        decision,
-        np.arange(len(orders)) - decisions.slot_start[decision],
-        slot,
-        np.arange(len(decisions.order)) - decisions.order_start[slot],
-        decisions.order_start[:-1],
-        decisions.order,
-    )
-    tensors = (torch.from_numpy(a.astype(np.int64)).to(device) for a in arrays)
-    return Slots(*tensors, len(slots), int(slots.max(initial=0)), int(orders.max(initial=0)))
-
-
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
     """Initialise a layer orthogonally with zero bias, as PPO implementations do."""
     nn.init.orthogonal_(layer.weight, std)
@@ -269,33 +254,25 @@ def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
 class Agent(nn.Module):
     """Policy and value network; its size does not depend on the number of orders of the map.
 
-    The board is encoded per province, with the map's borders as the wiring of a small graph
-    network. An order is scored from what it is (kind, unit's province, target, supported or
-    convoyed unit) and from those provinces' codes. With `autoregressive`, a unit's scores also see
-    the orders already given to earlier units of the same decision.
+    Each board is encoded once for all its powers, per province, with the map's borders as the
+    wiring of a small graph network. An order is scored from what it is (kind, unit's province,
+    place, supported or convoyed unit), from those provinces' codes and from how they stand to the
+    deciding power. With `autoregressive`, a unit's scores also see the orders already given to
+    earlier units of the same decision.
     """
 
     def __init__(
         self, game_map: Map, hidden: int = 64, num_layers: int = 3, autoregressive: bool = True
     ):
         super().__init__()
-        board = game_map.board
+        board, table = game_map.board, vocabulary(game_map).table
         self.vocabulary_hash = vocabulary(game_map).hash
         self.autoregressive = autoregressive
         self.num_provinces, self.num_powers = len(board.terrain), board.num_powers
-        nowhere = self.num_provinces
-        columns = order_columns(game_map)
-        self.register_buffer("orders", torch.from_numpy(columns), False)
+        self.columns, self.reach = order_columns(board, table), province_reach(board)
         self.register_buffer("borders", torch.from_numpy(province_borders(board)), False)
-
-        # A province's features, one-hot in blocks: the observation's columns (its last one, result
-        # bits, as they are), the last order's kind, place and other province, and which province.
-        sizes = feature_sizes(self.num_powers)[:-1] + [len(OrderKind) + 1, nowhere + 1, nowhere + 1]
-        offsets = np.concatenate([[0], np.cumsum([*sizes, nowhere])])
-        self.register_buffer("offsets", torch.from_numpy(offsets[:-1].astype(np.int64)), False)
-        self.num_features = int(offsets[-1])
-        self.province_features = nn.Linear(self.num_features + len(RESULT_WORDS), hidden)
-        nn.init.normal_(self.province_features.weight, std=0.3)
+        self.offsets = feature_offsets(board)
+        self.province_features = nn.Embedding(int(self.offsets[-1]), hidden)
         self.global_features = layer_init(nn.Linear(self._num_globals(), hidden))
         self.own = nn.ModuleList(layer_init(nn.Linear(hidden, hidden)) for _ in range(num_layers))
         self.near = nn.ModuleList(
@@ -306,53 +283,50 @@ class Agent(nn.Module):
         )
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
 
+        self.power = nn.Embedding(self.num_powers, hidden)
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
-        self.order_class = nn.Embedding(int(columns[-1].max()) + 1, hidden)
-        self.order_context = layer_init(nn.Linear(2 * hidden, hidden))
+        self.order_kinds = nn.Embedding(NUM_KINDS, hidden)
+        self.order_context = layer_init(nn.Linear(3 * hidden, hidden))
         self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
-        self.relation = nn.Embedding(len(OrderKind) * 36, hidden)
-        nn.init.normal_(self.order_class.weight, std=0.3)
-        nn.init.zeros_(self.relation.weight)
-        self.score = layer_init(nn.Linear(hidden, 1), 0.1)
+        for table in (self.province_features, self.power):
+            nn.init.normal_(table.weight, std=0.3)
+        kinds = self.order_kinds.weight.data
+        nn.init.normal_(kinds[:FIRST_CLASS], std=0.1)
+        nn.init.normal_(kinds[FIRST_CLASS:FIRST_RELATION], std=0.3)
+        nn.init.zeros_(kinds[FIRST_RELATION:])
+        self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
         self.critic = nn.Sequential(
-            layer_init(nn.Linear(2 * hidden, hidden)),
+            layer_init(nn.Linear(3 * hidden, hidden)),
             nn.ReLU(),
             layer_init(nn.Linear(hidden, 1), 1.0),
         )
 
     def _num_globals(self) -> int:
-        return len(Phase) + 3 + self.num_powers * (1 + len(POWER_SCALARS))
+        return len(Phase) + 2 + self.num_powers * len(POWER_SCALARS) + 1
 
-    def encode(self, obs: Observation) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return province codes (V, D, H) and decision codes (D, 2 H)."""
-        device = self.offsets.device
-        board = torch.from_numpy(obs.board).to(device).transpose(0, 1).long()  # (V, D, F)
-        last = torch.from_numpy(obs.last_order).to(device).T.long()  # (V, D)
-        given = (last != NONE).long()
-        last = last.clamp(min=0)
-        nowhere = self.num_provinces
-        index = [
-            board[..., :-1],
-            ((self.orders[0, last] + 1) * given).unsqueeze(-1),
-            torch.where(given > 0, self.orders[2, last], nowhere).unsqueeze(-1),
-            torch.where(given > 0, self.orders[3, last], nowhere).unsqueeze(-1),
-            torch.arange(nowhere, device=device)[:, None, None].expand(*last.shape, 1),
-        ]
-        features = torch.zeros(*last.shape, self.province_features.in_features, device=device)
-        features.scatter_(-1, torch.cat(index, -1).add_(self.offsets), 1.0)
-        bits = torch.arange(len(RESULT_WORDS), device=device)
-        features[..., self.num_features :] = (board[..., -1:] >> bits) & 1
-        x = self.province_features(features) + self.global_features(self._globals(obs, device))
+    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the boards' province codes (V, G, H) and the viewing powers' codes (D, 3 H)."""
+        device = self.borders.device
+        rows = feature_rows(self.columns, self.offsets, obs)
+        x = SumRows.apply(self.province_features.weight.cpu(), rows).to(device)
+        x = x.view(self.num_provinces, len(obs.board), -1)
+        x = x + self.global_features(self._globals(obs, device))
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
             mixed = torch.addmm(own(y).flatten(1), self.borders, near(y).flatten(1)).view_as(x)
             x = x + out(F.relu(mixed))
         x = self.norms[-1](x)
-        own = (board[..., 1] == 1).unsqueeze(-1)
-        mine = (x * own).sum(0) / own.sum(0).clamp(min=1)
-        return x, torch.cat([x.mean(0), mine], -1)
+        powers = torch.arange(1, self.num_powers + 1, device=device)
+        owner = torch.from_numpy(obs.board[..., 1]).to(device).unsqueeze(1)
+        mine = (owner == powers[:, None]).to(x.dtype)  # (G, P, V)
+        mine = mine / mine.sum(-1, keepdim=True).clamp(min=1)
+        mine = torch.bmm(mine, x.transpose(0, 1))
+        whole = x.mean(0).unsqueeze(1).expand_as(mine)
+        codes = torch.cat([whole, mine, self.power.weight.expand_as(mine)], -1)
+        view = torch.from_numpy(obs.row * self.num_powers + obs.power).to(device)
+        return x, codes.flatten(0, 1).index_select(0, view)
 
-    def _globals(self, obs: Observation, device: torch.device) -> torch.Tensor:
+    def _globals(self, obs: BoardViews, device: torch.device) -> torch.Tensor:
         scalars = torch.from_numpy(obs.scalars).to(device).long()
         left = scalars[:, 2]
         return torch.cat(
@@ -361,146 +335,84 @@ class Agent(nn.Module):
                 (scalars[:, 1:2] / 10).clamp(max=3),
                 (left < 0).unsqueeze(1),
                 torch.where(left < 0, 1.0, (left / 10).clamp(max=1)).unsqueeze(1),
-                F.one_hot(scalars[:, 3], self.num_powers),
                 scalars[:, 4:] / 4,
             ],
             1,
         ).float()
 
-    def get_value(self, obs: Observation) -> torch.Tensor:
-        """Return the value (D,) of the positions for their observers."""
+    def get_value(self, obs: BoardViews) -> torch.Tensor:
+        """Return the value (D,) of the boards for the powers that view them."""
         return self.critic(self.encode(obs)[1]).squeeze(-1)
 
-    def _order_codes(self, x: torch.Tensor, context: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Return the part of the orders' codes (N, H) that no earlier order changes."""
-        _, count, hidden = x.shape
-        nothing = x.new_zeros(1, count, 3 * hidden)
-        projected = torch.cat([self.order_provinces(x), nothing]).view(-1, hidden)
-        decision = slots.decision[slots.slot]
-        _, source, place, other, _, order_class = self.orders[:, slots.order]
-        rows = torch.stack([source, place, other], -1) * count + decision.unsqueeze(-1)
-        rows = rows * 3 + torch.arange(3, device=rows.device)
-        codes = F.embedding_bag(rows, projected, mode="sum")
-        return codes + self.order_class(order_class) + self.order_context(context)[decision]
-
-    def _relations(
-        self, orders: torch.Tensor, earlier: torch.Tensor, given: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Say how legal orders relate to the orders already given in their decision.
-
-        Args:
-            orders: (N,) order numbers; earlier: (N, U) order numbers; given: (N, U) bool, which of
-                `earlier` are real.
-
-        Returns:
-            (N,) index into `relation`: own moves into the same province (0, 1, 2+), what the unit
-            concerned does (nothing yet, stays, goes to that province, goes elsewhere), supports of
-            the same deed (0, 1, 2+), by kind; and (N,) bool, its province was adjusted already.
-        """
-        kind, source, place, other, helped, _ = self.orders[:, orders].unsqueeze(-1)
-        past_kind, past_source, past_place, _, past_helped, _ = self.orders[:, earlier]
-        moved = (past_kind == OrderKind.MOVE) | (past_kind == OrderKind.MOVE_VIA)
-        supports = (past_kind == OrderKind.SUPPORT_HOLD) | (past_kind == OrderKind.SUPPORT_MOVE)
-        into = (given & moved & (past_place == place)).sum(-1).clamp(max=2)
-        concerned = torch.where(other == self.num_provinces, place, other)
-        ordered = given & (past_source == concerned)
-        status = (ordered * (1 + moved * (1 + (past_place != place)))).sum(-1).clamp(max=3)
-        same = given & supports & (past_helped == helped) & (past_place == place)
-        index = ((kind.squeeze(-1) * 3 + into) * 4 + status) * 3 + same.sum(-1).clamp(max=2)
-        adjusts = (kind == OrderKind.BUILD) | (kind == OrderKind.DISBAND)
-        return index, (given & adjusts & (past_source == source)).any(-1)
-
-    def _log_probs(self, codes: torch.Tensor, blocked: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Return log-probabilities (slots, most_orders), -inf where there is no legal order."""
-        scores = self.score(F.relu(codes)).squeeze(-1).float().masked_fill(blocked, -torch.inf)
-        padded = scores.new_full((len(slots.first), slots.most_orders), -torch.inf)
-        padded = padded.index_put((slots.slot, slots.column), scores)
-        return F.log_softmax(padded, -1)
+    def _tables(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the tables that orders' codes are summed up from (see order_scoring)."""
+        return self.order_provinces(x).view(-1, x.shape[-1]).cpu(), self.order_kinds.weight.cpu()
 
     @torch.no_grad()
     def act(
         self,
-        obs: Observation,
+        obs: BoardViews,
         decisions: Decisions,
         generator: torch.Generator | None = None,
         greedy: bool = False,
+        temperature: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Choose orders, unit by unit.
 
+        Args:
+            obs: (D,) of the deciding powers.
+            decisions: D of them.
+            generator: of the draws; None for torch's own.
+            greedy: choose the likeliest orders instead of drawing.
+            temperature: (D,), divides the scores of the orders that are drawn from; None for 1.
+
         Returns:
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
-            a decision together; (D,) value.
+            a decision together, at temperature 1; (D,) value.
         """
-        slots = make_slots(decisions, self.offsets.device)
-        x, context = self.encode(obs)
-        codes = self._order_codes(x, context, slots)
-        if not greedy:  # argmax of log-probability + Gumbel noise is a sample
-            noise = torch.rand(len(slots.order), generator=generator).to(codes.device)
-            noise = -torch.log(-torch.log(noise.clamp(1e-20, 1 - 1e-7)))
-        chosen = slots.first.new_zeros(len(slots.first))
-        logprob = codes.new_zeros(slots.num_decisions, dtype=torch.float32)
-        most = slots.most_slots
-        earlier = slots.order.new_zeros(slots.num_decisions, most)
-        memory = codes.new_zeros(slots.num_decisions, codes.shape[1])
-        order_rank = slots.rank[slots.slot]
-        for rank in range(most):
-            in_turn = torch.nonzero(order_rank == rank).squeeze(1) if most > 1 else ...
-            here = torch.nonzero(slots.rank == rank).squeeze(1)
-            local = slots.slot.new_zeros(len(slots.first)).index_put(
-                (here,), torch.arange(len(here), device=here.device)
-            )
-            turn = slots._replace(
-                slot=local[slots.slot[in_turn]], column=slots.column[in_turn], first=here
-            )
-            decision = slots.decision[here]
-            code, orders = codes[in_turn], slots.order[in_turn]
-            past = earlier[decision][turn.slot]
-            given = (torch.arange(most, device=past.device) < rank).expand_as(past)
-            relation, blocked = self._relations(orders, past, given)
-            if self.autoregressive:
-                code = code + self.relation(relation) + memory[decision][turn.slot]
-            log_probs = self._log_probs(code, blocked, turn)
-            ranking = log_probs
-            if not greedy:
-                gumbel = log_probs.new_zeros(log_probs.shape)
-                ranking = log_probs + gumbel.index_put((turn.slot, turn.column), noise[in_turn])
-            pick = ranking.argmax(-1)
-            chosen[here] = pick
-            logprob[decision] += log_probs.gather(1, pick.unsqueeze(1)).squeeze(1)
-            picked = slots.first[here] + pick
-            earlier[decision, rank] = slots.order[picked]
-            if self.autoregressive:
-                memory[decision] += self.earlier_orders(F.relu(codes[picked]))
-        value = self.critic(context).squeeze(-1)
-        return chosen.cpu().numpy(), logprob.cpu().numpy(), value.float().cpu().numpy()
+        x, view = self.encode(obs)
+        chosen, logprob, _ = self._draw(x, view, obs, decisions, generator, greedy, temperature)
+        return chosen, logprob, self.critic(view).squeeze(-1).float().cpu().numpy()
 
-    def _along(
-        self, obs: Observation, decisions: Decisions, chosen: np.ndarray
-    ) -> tuple[Slots, torch.Tensor, torch.Tensor]:
-        """Return the slots, their log-probabilities (S, most_orders), each after the orders
-        `chosen` for earlier slots, and the decisions' codes (D, 2 H)."""
-        slots = make_slots(decisions, self.offsets.device)
-        x, context = self.encode(obs)
-        codes = self._order_codes(x, context, slots)
-        picked = slots.first + torch.from_numpy(chosen).to(codes.device)
-        decision = slots.decision[slots.slot]
-        earlier = slots.order.new_zeros(slots.num_decisions, slots.most_slots)
-        earlier[slots.decision, slots.rank] = slots.order[picked]
-        past = earlier[decision]
-        ranks = torch.arange(slots.most_slots, device=past.device)
-        relation, blocked = self._relations(
-            slots.order, past, ranks < slots.rank[slots.slot].unsqueeze(1)
+    @torch.no_grad()
+    def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order, and the values."""
+        x, view = self.encode(obs)
+        _, _, probability = self._draw(x, view, obs, decisions, greedy=True)
+        return Explanation(probability, self.critic(view).squeeze(-1).float().cpu().numpy())
+
+    def _draw(
+        self,
+        x: torch.Tensor,
+        view: torch.Tensor,
+        obs: BoardViews,
+        decisions: Decisions,
+        generator: torch.Generator | None = None,
+        greedy: bool = False,
+        temperature: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return order_scoring's `draw_orders` for encoded boards."""
+        noise = torch.empty(0)
+        if not greedy:
+            noise = torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7)
+        if temperature is None:
+            temperature = np.ones(len(decisions), np.float32)
+        layer = self.earlier_orders
+        return draw_orders(
+            self.columns,
+            decisions,
+            order_rows(self.columns, self.reach, obs, decisions),
+            *(table.numpy() for table in self._tables(x)),
+            self.order_context(view).cpu().numpy(),
+            self.score.weight[0].cpu().numpy(),
+            (layer.weight.cpu().numpy(), layer.bias.cpu().numpy()),
+            self.autoregressive,
+            noise.numpy(),
+            temperature,
         )
-        if self.autoregressive:
-            memory = codes.new_zeros(slots.num_decisions, slots.most_slots, codes.shape[1])
-            given = self.earlier_orders(F.relu(codes[picked]))
-            memory = memory.index_put((slots.decision, slots.rank), given)
-            memory = memory.cumsum(1) - memory  # of the units before
-            codes = codes + self.relation(relation) + memory[slots.decision, slots.rank][slots.slot]
-        return slots, self._log_probs(codes, blocked, slots), context
 
     def get_logprob_entropy_value(
-        self, obs: Observation, decisions: Decisions, chosen: np.ndarray
+        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Score orders already chosen.
 
@@ -508,25 +420,69 @@ class Agent(nn.Module):
             (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
             a share (0..1) of the greatest possible one; (D,) value.
         """
-        slots, log_probs, context = self._along(obs, decisions, chosen)
-        pick = torch.from_numpy(chosen).to(log_probs.device)
-        possible = log_probs > -torch.inf
-        slot_entropy = -(log_probs.exp() * log_probs.masked_fill(~possible, 0.0)).sum(-1)
-        greatest = possible.sum(-1).float().log()
-        zeros = log_probs.new_zeros(slots.num_decisions)
-        logprob = zeros.index_add(
-            0, slots.decision, log_probs.gather(1, pick.unsqueeze(1)).squeeze(1)
+        x, view = self.encode(obs)
+        boards, kinds = self._tables(x)
+        picked = decisions.order_start[:-1] + chosen
+        rows = order_rows(self.columns, self.reach, obs, decisions, picked, self.autoregressive)
+        decision = np.repeat(np.arange(len(decisions)), np.diff(decisions.slot_start))
+        of_decision = torch.from_numpy(decision)
+        bases = self.order_context(view).cpu().index_select(0, of_decision)
+        if self.autoregressive:
+            own = rows.rows[picked]
+            codes = bases + SumRows.apply(boards, own[:, :NUM_BOARD])
+            codes = codes + SumRows.apply(kinds, own[:, NUM_BOARD:RELATION])
+            codes = self.earlier_orders(F.relu(codes).to(x.device)).cpu()
+            most = int(np.diff(decisions.slot_start).max(initial=0))
+            rank = np.arange(len(picked)) - decisions.slot_start[:-1][decision]
+            place = torch.from_numpy(decision * most + rank)
+            memory = codes.new_zeros(len(decisions) * most, codes.shape[1])
+            memory = memory.index_copy(0, place, codes).view(-1, most, codes.shape[1])
+            memory = (memory.cumsum(1) - memory).flatten(0, 1)  # of the slots before
+            bases = bases + memory.index_select(0, place)
+        weight = self.score.weight[0].cpu()
+        of_slots = OrderScores.apply(boards, kinds, bases, weight, decisions, rows, picked)
+        zeros = bases.new_zeros(len(decisions))
+        logprob, entropy, greatest = (
+            zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
         )
-        entropy = zeros.index_add(0, slots.decision, slot_entropy)
-        greatest = zeros.index_add(0, slots.decision, greatest)
-        return logprob, entropy / greatest.clamp(min=1e-6), self.critic(context).squeeze(-1)
+        return logprob, entropy / greatest.clamp(min=1e-6), self.critic(view).squeeze(-1)
 
-    @torch.no_grad()
-    def explain(self, obs: Observation, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order, and the values."""
-        chosen, _, value = self.act(obs, decisions, greedy=True)
-        slots, log_probs, _ = self._along(obs, decisions, chosen)
-        return Explanation(log_probs[slots.slot, slots.column].exp().cpu().numpy(), value)
+
+class SumRows(torch.autograd.Function):
+    """order_scoring's `sum_rows` as an operation of PyTorch."""
+
+    @staticmethod
+    def forward(ctx, table, rows):
+        """Return the sums (B, H) of the rows (B, K) of a table."""
+        ctx.saved = rows, len(table)
+        return torch.from_numpy(sum_rows(rows, table.detach().contiguous().numpy()))
+
+    @staticmethod
+    def backward(ctx, slopes):
+        """Return the gradient of the table."""
+        rows, count = ctx.saved
+        return torch.from_numpy(spread_rows(rows, slopes.contiguous().numpy(), count)), None
+
+
+class OrderScores(torch.autograd.Function):
+    """order_scoring's `score_orders` as an operation of PyTorch."""
+
+    @staticmethod
+    def forward(ctx, boards, kinds, bases, weight, decisions, rows, picked):
+        """Return log-probabilities, entropies and greatest entropies (S,)."""
+        inputs = [tensor.detach().contiguous().numpy() for tensor in (boards, kinds, bases, weight)]
+        probability, logprob, entropy, greatest = score_orders(decisions, rows, *inputs, picked)
+        ctx.saved = (decisions, rows, *inputs, picked, probability, entropy)
+        greatest = torch.from_numpy(greatest)
+        ctx.mark_non_differentiable(greatest)
+        return torch.from_numpy(logprob), torch.from_numpy(entropy), greatest
+
+    @staticmethod
+    def backward(ctx, d_logprob, d_entropy, _):
+        """Return the gradients of the four tensors."""
+        slopes = (slope.contiguous().numpy() for slope in (d_logprob, d_entropy))
+        gradients = score_gradients(*ctx.saved, *slopes)
+        return *map(torch.from_numpy, gradients), None, None, None
 
 
 def compute_gae(
@@ -620,7 +576,7 @@ def update(
     Each worker takes a part of every minibatch; the step is that of the whole, to rounding.
     """
     workers = workers or Workers(1)
-    device = agent.offsets.device
+    device = agent.borders.device
     parameters = list(agent.parameters())
 
     def gradients(part: Batch) -> tuple[tuple, dict[str, torch.Tensor]]:
@@ -632,17 +588,14 @@ def update(
     collected = []
     for _ in range(args.update_epochs):
         epoch = []
-        for rows in np.array_split(rng.permutation(len(batch.values)), args.num_minibatches):
-            if not len(rows):
-                continue
+        for rows in batch.split(args.num_minibatches, rng):
             with clock("batching"):
                 minibatch = batch.take(rows)
                 if args.norm_adv:
                     advantages = normalized(minibatch.advantages)
                     minibatch = minibatch._replace(advantages=advantages)
-                split = np.array_split(np.arange(len(rows)), min(workers.count, len(rows)))
-                parts = [minibatch.take(part) for part in split]
-                shares = [len(part) / len(rows) for part in split]
+                parts = [minibatch.take(part) for part in minibatch.split(workers.count)]
+                shares = [len(part.values) / len(rows) for part in parts]
             with clock("learning"):
                 results = workers.map(gradients, parts)
                 for parameter, *grads in zip(parameters, *(grads for grads, _ in results)):
@@ -718,9 +671,10 @@ class SelfPlay:
                 if not isinstance(policy, Agent):
                     policy.act(games, asked, orders)
                     continue
-                obs = games.observe(asked)
+                obs = games.view_boards(asked.game, asked.power)
             with clock("inference"):
-                chosen, logprobs, values = policy.act(obs, asked)
+                temperature = self.seating.temperature[asked.game, asked.power]
+                chosen, logprobs, values = policy.act(obs, asked, temperature=temperature)
             if number == LEARNER:
                 with clock("batching"):
                     streams = self.seating.stream[asked.game, asked.power]
@@ -760,7 +714,7 @@ class SelfPlay:
         """Return the value (n,) of the current positions for the learner's seats given."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        obs = self.games.observe_powers(rows, self.seating.learner_power[rows, seats])
+        obs = self.games.view_boards(rows, self.seating.learner_power[rows, seats])
         with torch.no_grad():
             return agent.get_value(obs).float().cpu().numpy()
 
@@ -788,12 +742,12 @@ class PolicyPlayer:
         """Return the probability of every legal order of `decisions`, and the values."""
         return self.agent.explain(self._observe(games, decisions), decisions)
 
-    def _observe(self, games: VectorGame, decisions: Decisions) -> Observation:
+    def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             raise CheckpointError(
                 f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
             )
-        return games.observe(decisions)
+        return games.view_boards(decisions.game, decisions.power)
 
 
 def load_policy_player(

@@ -77,3 +77,6 @@ jit_allocating = numba.njit(cache=True, nogil=True, error_model="numpy")
 # Without numba's reference counting, which touches some hundred arrays at every call of a kernel
 # that is not inlined (measured: DumbBot 12.2 -> 4.7 us a decision). Such a kernel makes no array.
 jit = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+# For sums of floats, which the compiler may then reorder to use vector instructions.
+_SUMS = {"reassoc", "contract", "nsz"}
+jit_float = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, fastmath=_SUMS)

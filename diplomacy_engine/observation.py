@@ -5,6 +5,7 @@ Everything here is open to a human player too, and the observer's own index is g
 not symmetric.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,29 @@ class Observation(NamedTuple):
     board: np.ndarray  # (D, V, F) int8, columns of BOARD_FEATURES
     last_order: np.ndarray  # (D, V) int32, order given here in the last movement phase, or NONE
     scalars: np.ndarray  # (D, 4 + 3 P) int16; years_left is -1 without a year limit
+
+
+class BoardViews(NamedTuple):
+    """What D powers see of G boards; each board is there once, as the first power sees it."""
+
+    board: np.ndarray  # (G, V, F) int8, these three as in Observation
+    last_order: np.ndarray  # (G, V) int32
+    scalars: np.ndarray  # (G, 4 + 3 P) int16
+    row: np.ndarray  # (D,) int64, which of the boards it is
+    power: np.ndarray  # (D,) int8, who looks at it
+
+    def take(self, rows: np.ndarray) -> "BoardViews":
+        """Return the views of the given rows, in that order, and only the boards they need."""
+        kept, row = np.unique(self.row[rows], return_inverse=True)
+        return BoardViews(*(array[kept] for array in self[:3]), row, self.power[rows])
+
+    @staticmethod
+    def join(parts: "Sequence[BoardViews]") -> "BoardViews":
+        """Return all views of `parts`, one part after the other."""
+        first = np.cumsum([0, *(len(part.board) for part in parts)])
+        *boards, row, power = zip(*parts)
+        row = [rows + start for rows, start in zip(row, first)]
+        return BoardViews(*map(np.concatenate, (*boards, row, power)))
 
 
 def feature_sizes(num_powers: int) -> list[int]:

@@ -85,12 +85,12 @@ class Progress:
     def line(self) -> str:
         """Return the status line."""
         done = min(self._step / self.total, 1.0)
-        rate = self.rate()
+        rate, left = self.rate(), max(0, self.total - self._step)  # the last update may go past it
         parts = [
             f"{done:6.1%}",
             f"{self._step:,} of {self.total:,} {self.unit}",
             f"{rate:,.0f}/s",
-            f"{_duration((self.total - self._step) / rate) if rate > 0 else '?'} left",
+            f"{_duration(left / rate) if rate > 0 else '?'} left",
             *(f"{label(name)} {show(name, value)}" for name, value in self._figures.items()),
         ]
         return " | ".join(parts)

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .decisions import Decisions, join_decisions, ragged_rows
-from .observation import Observation
+from .observation import BoardViews
 
 
 class Experience(NamedTuple):
     """Decisions of the learner, as the network saw and took them; first axis D throughout."""
 
-    obs: Observation
+    obs: BoardViews
     decisions: Decisions
     chosen: np.ndarray  # (S,) int64, position of the chosen order in each slot's list
 
@@ -19,15 +19,13 @@ class Experience(NamedTuple):
         """Return the decisions of the given rows, in that order."""
         decisions = self.decisions.take(rows)
         slots = ragged_rows(self.decisions.slot_start[rows], decisions.slot_start)
-        obs = Observation(*(array[rows] for array in self.obs))
-        return Experience(obs, decisions, self.chosen[slots])
+        return Experience(self.obs.take(rows), decisions, self.chosen[slots])
 
     @staticmethod
     def join(parts: "list[Experience]") -> "Experience":
         """Return all rows of `parts`, one part after the other."""
         obs, decisions, chosen = zip(*parts)
-        obs = Observation(*map(np.concatenate, zip(*obs)))
-        return Experience(obs, join_decisions(decisions), np.concatenate(chosen))
+        return Experience(BoardViews.join(obs), join_decisions(decisions), np.concatenate(chosen))
 
 
 class Batch(NamedTuple):
@@ -42,6 +40,18 @@ class Batch(NamedTuple):
     def take(self, rows: np.ndarray) -> "Batch":
         """Return the transitions of the given rows, in that order."""
         return Batch(self.experience.take(rows), *(array[rows] for array in self[1:]))
+
+    def split(self, count: int, rng: np.random.Generator | None = None) -> list[np.ndarray]:
+        """Return the rows of up to `count` parts; all decisions on one board are in one part.
+
+        The boards are dealt out at random, or in their order without `rng`.
+        """
+        row, boards = self.experience.obs.row, len(self.experience.obs.board)
+        place = (np.arange(boards) if rng is None else rng.permutation(boards))[row]
+        rows = np.argsort(place, kind="stable")
+        edges = np.arange(1, count) * boards // count
+        parts = np.split(rows, np.searchsorted(place[rows], edges))
+        return [part for part in parts if len(part)]
 
 
 class RolloutBuffer:
@@ -146,6 +156,6 @@ class RolloutBuffer:
         """Go on from a `state_dict()`."""
         vars(self).update(saved)
         self.collected = [
-            Experience(Observation(*obs), Decisions(*decisions), chosen)
+            Experience(BoardViews(*obs), Decisions(*decisions), chosen)
             for obs, decisions, chosen in saved["collected"]
         ]

@@ -191,7 +191,7 @@ class RunFolder:
         """
         run = cls(path)
         for name in ("args.json", CHECKPOINT):
-            if not (run.path / name).is_file():
+            if not os.path.isfile(run.path / name):  # also if it may not be looked at
                 raise RunFolderError(f"{run.path} is no run to go on with: it has no {name}")
         check_writable(run.path)
         try:

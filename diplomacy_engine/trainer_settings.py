@@ -13,9 +13,9 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
     """Raise SettingsError for values out of range and flags that contradict each other."""
     positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
     positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
-    positive += " warm_up_phases save_interval"
+    positive += " warm_up_phases save_interval opponent_temperature"
     shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
-    shares += " warm_up_share"
+    shares += " warm_up_share weak_seats"
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
     check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)

@@ -30,7 +30,14 @@ from .constants import (
 from .decisions import Decisions, empty_decisions, join_decisions
 from .legal_orders import legal_scratch, list_game
 from .map import Map, load_map
-from .observation import NUM_BOARD_FEATURES, POWER_SCALARS, SCALARS, Observation, observe
+from .observation import (
+    NUM_BOARD_FEATURES,
+    POWER_SCALARS,
+    SCALARS,
+    BoardViews,
+    Observation,
+    observe,
+)
 from .orders import vocabulary
 from .state import (
     adjustments_owed,
@@ -381,6 +388,12 @@ class VectorGame:
             count,
         )
         return out
+
+    def view_boards(self, games: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return what `powers` (D,) see of `games` (D,), each game's board only once."""
+        kept, row = np.unique(games, return_inverse=True)
+        boards = self.observe_powers(kept, np.zeros(len(kept), np.int8))
+        return BoardViews(*boards, row, np.asarray(powers, np.int8))
 
     def new_orders(self) -> np.ndarray:
         """Return an orders array, (E, V) int32, with no order for anyone."""

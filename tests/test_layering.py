@@ -17,6 +17,7 @@ LAYERS = (
     ("state",),
     ("legal_orders", "adjudicator", "notation", "scoring", "order_features"),
     ("observation", "vector_game", "layout", "colors", "arrows", "render", "chart", "pictures"),
+    ("network_inputs", "order_scoring"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
         "players",

@@ -21,7 +21,7 @@ from diplomacy_engine.constants import (
     phase_name,
 )
 from diplomacy_engine.map import load_map
-from diplomacy_engine.observation import Observation
+from diplomacy_engine.observation import BoardViews
 from diplomacy_engine.players import ExplainingPlayer
 from diplomacy_engine.position import load_state
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
@@ -79,7 +79,7 @@ def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes
     agent = Agent(load_map(name), **{"hidden": 16, "num_layers": 2} | changes)
     with torch.no_grad():
         agent.score.weight.normal_(0.0, scale)
-        agent.relation.weight.normal_(0.0, 1.0)
+        agent.order_kinds.weight.normal_(0.0, 1.0)
     return agent
 
 
@@ -156,16 +156,23 @@ def make_experience(ids) -> Experience:
         np.append(0, np.cumsum(orders)).astype(np.int32),
         (ids[decision][slot] * 10 + column).astype(np.int32),
     )
-    obs = Observation(
-        (ids[:, None, None] % 100 + np.arange(6).reshape(2, 3)).astype(np.int8),
-        (ids[:, None] * 2 + np.arange(2)).astype(np.int32),
-        (ids[:, None] + np.arange(5)).astype(np.int16),
+    boards, row = np.unique(ids // 2, return_inverse=True)  # two ids look at one board
+    obs = BoardViews(
+        (boards[:, None, None] % 100 + np.arange(6).reshape(2, 3)).astype(np.int8),
+        (boards[:, None] * 2 + np.arange(2)).astype(np.int32),
+        (boards[:, None] + np.arange(5)).astype(np.int16),
+        row,
+        (ids % 7).astype(np.int8),
     )
     return Experience(obs, decisions, (ids[decision] + 2 * rank) % orders)
 
 
 def assert_same_experience(found: Experience, expected: Experience) -> None:
-    for array, other in zip((*found.obs, *found.decisions), (*expected.obs, *expected.decisions)):
+    def arrays(experience: Experience):
+        obs = experience.obs
+        return *(array[obs.row] for array in obs[:3]), obs.power, *experience.decisions
+
+    for array, other in zip(arrays(found), arrays(expected)):
         assert array.dtype == other.dtype
         np.testing.assert_array_equal(array, other)
     np.testing.assert_array_equal(found.chosen, expected.chosen)
@@ -177,6 +184,23 @@ def test_experience_take_and_join():
     assert_same_experience(Experience.join(parts), whole)
     rows = np.array([13, 2, 2, 19, 0])
     assert_same_experience(whole.take(rows), make_experience(rows))
+    assert len(whole.take(rows).obs.board) == 4  # of the boards 6, 1, 9 and 0, each once
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 30])
+def test_parts_of_a_batch_share_no_board(parts):
+    experience = make_experience(np.random.default_rng(parts).permutation(21))
+    batch = Batch(experience, *np.zeros((4, 21), np.float32))
+    for rng in (None, np.random.default_rng(1), np.random.default_rng(2)):
+        rows = batch.split(parts, rng)
+        assert sorted(np.concatenate(rows)) == list(range(21))
+        boards = [set(experience.obs.row[part]) for part in rows]
+        assert sum(map(len, boards)) == 11 and len(boards) == min(parts, 11)
+        sizes = list(map(len, boards))
+        assert max(sizes) - min(sizes) <= 1
+    assert np.concatenate(batch.split(parts, np.random.default_rng(1))).tolist() != (
+        np.concatenate(rows).tolist()
+    )
 
 
 class SlowStream:
@@ -298,7 +322,7 @@ def play_bots(games: VectorGame, rng: np.random.Generator) -> None:
 
 
 @functools.cache
-def positions(name: str) -> tuple[Decisions, Observation, np.ndarray]:
+def positions(name: str) -> tuple[Decisions, BoardViews, np.ndarray]:
     """Return decisions of games in all five phase kinds, their observations and phases."""
     rng = np.random.default_rng(0)
     games = VectorGame(name, 24, seed=5, max_years=12, threads=1)
@@ -324,19 +348,15 @@ def positions(name: str) -> tuple[Decisions, Observation, np.ndarray]:
                 rows.extend(new)
         if rows:
             some = decisions.take(np.array(rows))
-            parts.append((some, games.observe(some), phase[rows]))
+            obs = games.view_boards(some.game, some.power)
+            parts.append((some, obs, phase[rows]))
         if kept.min() >= 20 and all(map(int.__ge__, several.values(), enough)):
             break
         play_bots(games, rng)
     assert kept.min() >= 20, f"games of {name} reached the phases {kept} times"
     assert all(map(int.__ge__, several.values(), enough)), several
     decisions, obs, phases = zip(*parts)
-    obs = Observation(*map(np.concatenate, zip(*obs)))
-    return join_decisions(decisions), obs, np.concatenate(phases)
-
-
-def rows_of(obs: Observation, rows: np.ndarray) -> Observation:
-    return Observation(*(array[rows] for array in obs))
+    return join_decisions(decisions), BoardViews.join(obs), np.concatenate(phases)
 
 
 @pytest.mark.parametrize("autoregressive", [True, False])
@@ -404,7 +424,7 @@ def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
             count = np.diff(decisions.order_start)[s]
             paths = [np.append(chosen[a:s], column) for column in range(count)]
             scored = agent.get_logprob_entropy_value(
-                rows_of(obs, np.repeat(d, count)),
+                obs.take(np.repeat(d, count)),
                 join_decisions([alone] * count),
                 np.concatenate(paths),
             )[0].detach()
@@ -439,7 +459,7 @@ def test_one_decision_does_not_change_another(name):
     for d in np.random.default_rng(0).choice(len(decisions), 12, replace=False):
         a, b = decisions.slot_start[d : d + 2]
         alone = agent.get_logprob_entropy_value(
-            rows_of(obs, [d]), decisions.take(np.array([d])), chosen[a:b]
+            obs.take(np.array([d])), decisions.take(np.array([d])), chosen[a:b]
         )
         np.testing.assert_allclose(alone[0].item(), logprob[d], rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(alone[2].item(), value[d], rtol=1e-4, atol=1e-4)
@@ -449,7 +469,7 @@ def test_only_autoregressive_units_see_earlier_orders():
     decisions, obs, phases = positions("three")
     units = np.diff(decisions.slot_start)
     rows = np.flatnonzero((units >= 2) & (phases == Phase.SPRING_MOVEMENT))[:8]
-    decisions, obs = decisions.take(rows), rows_of(obs, rows)
+    decisions, obs = decisions.take(rows), obs.take(rows)
     first = np.zeros(len(decisions.slot_province), np.int64)
     other = first.copy()
     other[decisions.slot_start[:-1]] = 1  # the first unit of each decision moves instead of holding
@@ -493,7 +513,9 @@ def test_only_legal_orders_are_chosen(name):
     texts, table = games.vocabulary.texts, games.table
     for _ in range(30):
         decisions = games.decisions()
-        chosen, _, _ = agent.act(games.observe(decisions), decisions, generator)
+        chosen, _, _ = agent.act(
+            games.view_boards(decisions.game, decisions.power), decisions, generator
+        )
         numbers = ppo.order_numbers(decisions, chosen)
         phase = games.state.phase[decisions.game]
         for d, (a, b) in enumerate(slot_ranges(decisions)):
@@ -517,7 +539,7 @@ def test_no_province_is_adjusted_twice():
     )
     assert len(rows) >= 12
     rows = np.repeat(rows, 10)
-    decisions, obs = decisions.take(rows), rows_of(obs, rows)
+    decisions, obs = decisions.take(rows), obs.take(rows)
     games = VectorGame("standard", 1, threads=1)
     kinds = set()
     for autoregressive, greedy in itertools.product((True, False), (True, False)):
@@ -537,13 +559,13 @@ def test_no_province_is_adjusted_twice():
     assert len(kinds) == 2, "both builds and removals should have occurred"
 
 
-def enumerate_decision(agent: Agent, decisions: Decisions, obs: Observation, d: int) -> np.ndarray:
+def enumerate_decision(agent: Agent, decisions: Decisions, obs: BoardViews, d: int) -> np.ndarray:
     """Return the probability of every combination of orders of a decision of two slots."""
     counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d + 1]]
     combinations = np.array(list(itertools.product(*map(range, counts))))
     rows = np.full(len(combinations), d)
     logprob, _, _ = agent.get_logprob_entropy_value(
-        rows_of(obs, rows), decisions.take(rows), combinations.ravel()
+        obs.take(rows), decisions.take(rows), combinations.ravel()
     )
     return logprob.detach().double().exp().numpy().reshape(counts)
 
@@ -575,7 +597,7 @@ def test_sampling_follows_the_probabilities(name, phase, autoregressive):
     observed = np.zeros(probability.shape)
     rows = np.full(1000, d)
     for _ in range(6):
-        chosen, _, _ = agent.act(rows_of(obs, rows), decisions.take(rows), generator)
+        chosen, _, _ = agent.act(obs.take(rows), decisions.take(rows), generator)
         np.add.at(observed, tuple(chosen.reshape(-1, 2).T), 1)
         draws += len(rows)
     assert (observed[probability == 0] == 0).all()
@@ -605,7 +627,9 @@ def test_greedy_picks_the_likeliest(name, phase):
     for seed in range(6):
         agent = make_agent(name, seed=seed)
         probability = enumerate_decision(agent, decisions, obs, d)
-        chosen, _, _ = agent.act(rows_of(obs, [d]), decisions.take(np.array([d])), greedy=True)
+        chosen, _, _ = agent.act(
+            obs.take(np.array([d])), decisions.take(np.array([d])), greedy=True
+        )
         first = probability.sum(1).argmax()
         assert chosen.tolist() == [first, probability[first].argmax()]
         firsts.add(int(first))
@@ -635,10 +659,10 @@ def test_a_slot_without_legal_orders_is_refused():
     empty = Decisions(*row[:4], np.zeros_like(row.order_start), row.order[:0])
     agent = make_agent()
     with pytest.raises(AssertionError, match="without a legal order"):
-        agent.act(rows_of(obs, [0]), empty)
+        agent.act(obs.take(np.array([0])), empty)
     chosen = np.zeros(len(row.slot_province), np.int64)
     with pytest.raises(AssertionError, match="without a legal order"):
-        agent.get_logprob_entropy_value(rows_of(obs, [0]), empty, chosen)
+        agent.get_logprob_entropy_value(obs.take(np.array([0])), empty, chosen)
 
 
 @pytest.mark.parametrize("name", ["three", "standard"])
@@ -720,7 +744,7 @@ def some_batch(agent: Agent, count: int = 30, name: str = "small") -> Batch:
     """Return a batch whose `values` tell the transitions apart."""
     decisions, obs, _ = positions(name)
     rows = np.arange(count)
-    experience = Experience(rows_of(obs, rows), decisions.take(rows), None)
+    experience = Experience(obs.take(rows), decisions.take(rows), None)
     chosen, logprobs, _ = agent.act(
         experience.obs, experience.decisions, torch.Generator().manual_seed(0)
     )
@@ -745,7 +769,6 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     args = make_args(update_epochs=3, num_minibatches=4, target_kl=None)
     rng = np.random.default_rng(0)
     figures = update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
-    assert [len(part) for part in seen] == [8, 8, 7, 7] * 3
     epochs = [list(itertools.chain(*seen[i : i + 4])) for i in (0, 4, 8)]
     assert all(sorted(epoch) == list(range(30)) for epoch in epochs) and epochs[0] != epochs[1]
     assert all(np.isfinite(value) for value in figures.values())
@@ -1015,7 +1038,7 @@ class Spy:
         self.decisions = self_play.games.decisions()
         self.players = self.seats[self.decisions.game, self.decisions.power]
         self.mine = self.decisions.take(self.players == LEARNER)
-        self.obs = self_play.games.observe(self.mine)
+        self.obs = self_play.games.view_boards(self.mine.game, self.mine.power)
         self.phase = self_play.games.state.phase.copy()
         return self_play.step(self.run.agent, self.run.buffer, progress, Clock())
 
@@ -1142,7 +1165,7 @@ def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_lim
                     stream.close(0.0, True)
                 elif over == YEAR_LIMIT and year_limit == "truncate":
                     events["limit"] += 1
-                    obs = final.observe_powers(np.array([row]), np.array([power]))
+                    obs = final.view_boards(np.array([row]), np.array([power]))
                     stream.close(run.agent.get_value(obs).item(), True)
                 elif over != RUNNING:
                     events["limit" if over == YEAR_LIMIT else "solo"] += 1
@@ -1507,3 +1530,85 @@ def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     assert sum(count["games"] for count in counts) == 10
     assert run.self_play.seating.take_statistics(0)["games"] == 10
     assert (run.self_play.games.state.end == RUNNING).all()
+
+
+# --- Weak seats and hot opponents -----------------------------------------------------------------
+
+
+def test_the_learner_sits_more_often_where_it_wins_less():
+    for weak_seats, expected in ((0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)):
+        seating = make_run(num_envs=4000, weak_seats=weak_seats, hidden=8).self_play.seating
+        seating.win_share[:] = 0.0, 1.0
+        seating.assign_seats(np.arange(4000))
+        found = (seating.seats[:, 0] == LEARNER).mean()
+        assert found == pytest.approx(expected, abs=0.03)
+        assert ((seating.seats == LEARNER).sum(1) == 1).all()
+
+
+def test_win_shares_are_running_means_of_each_power():
+    run = make_run(map="three", num_envs=40, max_years=4, learner_seats=2, hidden=8, num_steps=400)
+    seating, expected = run.self_play.seating, np.zeros(3)
+    finished, end_phase = 0, seating.end_phase
+
+    def watching(result):
+        nonlocal finished
+        for row in np.flatnonzero(result.ended != RUNNING):
+            centers = result.centers[row]
+            for power in seating.learner_power[row]:
+                others = np.delete(centers, power).max()
+                limit = result.ended[row] == YEAR_LIMIT
+                won[power].append(
+                    result.winner[row] == power or (limit and centers[power] > others)
+                )
+        found = end_phase(result)
+        for power, wins in enumerate(won):  # those that ended together count as one
+            if wins:
+                expected[power] += (1 - 0.995 ** len(wins)) * (np.mean(wins) - expected[power])
+                finished += len(wins)
+                wins.clear()
+        return found
+
+    won = [[], [], []]
+    seating.end_phase = watching
+    for _ in range(120):
+        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+    assert finished > 60 and (seating.win_share > 0).all()
+    np.testing.assert_allclose(seating.win_share, expected, rtol=1e-6)
+    figures = seating.take_statistics(0)
+    assert [figures[f"win_{p}"] for p in ("ENGLAND", "ITALY", "RUSSIA")] == expected.tolist()
+
+
+def test_opponents_have_temperatures_and_the_learner_has_none():
+    seating = make_run(num_envs=3000, opponent_temperature=4.0, hidden=8).self_play.seating
+    learner = seating.seats == LEARNER
+    assert (seating.temperature[learner] == 1).all()
+    hot = np.log(seating.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
+    assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
+    assert hot.mean() == pytest.approx(0.5, abs=0.03)
+    plain = make_run(num_envs=50, hidden=8).self_play.seating
+    assert (plain.temperature == 1).all()
+
+
+def test_temperature_divides_the_scores_of_draws_only():
+    decisions, obs, _ = positions("three")
+    d = two_slot_decision("three", Phase.FALL_MOVEMENT)
+    agent = make_agent("three", scale=1.0)
+    rows = np.full(4000, d)
+    many, lists = obs.take(rows), decisions.take(rows)
+    counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d] + 2]
+    entropy = []
+    for temperature in (0.05, 1.0, 1e6):
+        hot = np.full(len(rows), temperature, np.float32)
+        generator = torch.Generator().manual_seed(3)
+        chosen, logprob, _ = agent.act(many, lists, generator, temperature=hot)
+        with torch.no_grad():
+            plain, _, _ = agent.get_logprob_entropy_value(many, lists, chosen)
+        np.testing.assert_allclose(logprob, plain, rtol=1e-3, atol=1e-4)
+        share = np.bincount(chosen[::2], minlength=counts[0]) / len(rows)
+        entropy.append(-(share[share > 0] * np.log(share[share > 0])).sum())
+    assert entropy[0] < entropy[1] < entropy[2]
+    assert entropy[2] == pytest.approx(np.log(counts[0]), abs=0.01)  # each order alike
+    greedy, _, _ = agent.act(many, lists, greedy=True)
+    cold = np.full(len(rows), 1e-4, np.float32)
+    chosen, _, _ = agent.act(many, lists, torch.Generator().manual_seed(3), temperature=cold)
+    assert (chosen == greedy).mean() > 0.99

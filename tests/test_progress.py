@@ -44,6 +44,14 @@ def test_plain_lines():
     assert "\x1b" not in file.getvalue() and "\r" not in file.getvalue()
 
 
+def test_no_time_is_left_past_the_end():
+    clock = Clock()
+    line = Progress(1_000, file=io.StringIO(), clock=clock)
+    clock.now += 10
+    line.update(1_020)
+    assert line.line().startswith("100.0% | 1,020 of 1,000 decisions | 102/s | 0:00:00 left")
+
+
 def test_the_rate_is_a_recent_one():
     clock = Clock()
     line = Progress(1_000_000, start=5_000, file=io.StringIO(), clock=clock)

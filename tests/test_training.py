@@ -63,6 +63,8 @@ RICH = {
     "learner_seats": 2,
     "warm_up_share": 0.4,
     "warm_up_phases": 3,
+    "weak_seats": 0.8,
+    "opponent_temperature": 2.5,
     "max_years": 3,
     "year_limit": "truncate",
     "finish_games": True,
@@ -85,7 +87,7 @@ STAGED = {
     "pool_schedule": "staged",
     "staged_interval": 10**6,
     "staged_threshold": 0.1,
-    "staged_games": 20,
+    "staged_games": 24,
 }
 SETTINGS = {"plain": {}, "rich": RICH, "staged": STAGED}
 
