@@ -734,13 +734,20 @@ class PolicyPlayer:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders of `decisions` into `orders` (E, V)."""
+        obs = self._observe(games, decisions)
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order of `decisions`, and the values."""
+        return self.agent.explain(self._observe(games, decisions), decisions)
+
+    def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             raise CheckpointError(
                 f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
             )
-        obs = games.view_boards(decisions.game, decisions.power)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+        return games.view_boards(decisions.game, decisions.power)
 
 
 def load_policy_player(

@@ -15,11 +15,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ._jit import kernels_are_cached
+from ._arguments import announce_compilation, whole_number
 from .arena import FIGURES, RATES, YEAR_LIMITS, evaluate_player
 from .bench import BOT_UNIT, NUM_GAMES, STAGES, last_year, measure
 from .bots import BOTS
 from .map import MAP_NAMES, MapError, load_map
+from .play_command import add_play
 from .players import load_player
 from .progress import label
 from .replay_command import add_replay
@@ -66,27 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_evaluate(commands)
+    add_play(commands)
     add_bench(commands)
     add_check_map(commands)
     add_replay(commands)
     return parser
-
-
-def whole_number(least: int, most: int):
-    """Return a type for argparse: a whole number, also written 1e6, from `least` to `most`."""
-
-    def convert(text: str) -> int:
-        try:
-            number = float(text)
-            if number.is_integer() and least <= number <= most:
-                return int(text) if text.lstrip("+-").isdigit() else int(number)
-        except ValueError:
-            pass
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number from {least} to {most}, not {text!r:.40}"
-        )
-
-    return convert
 
 
 def add_evaluate(commands) -> None:
@@ -249,12 +234,6 @@ def _figure_text(figure: str, found: dict[str, float], interval: bool) -> str:
     )
     unit = " %" if percent else ""
     return f"{value}{unit} ({low} - {high})" if interval else value + unit
-
-
-def announce_compilation() -> None:
-    """Say that the first start after an installation takes longer."""
-    if not kernels_are_cached():
-        print("compiling the game kernels, once: this takes about a minute", file=sys.stderr)
 
 
 def add_bench(commands) -> None:

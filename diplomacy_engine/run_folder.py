@@ -35,12 +35,15 @@ class RunFolderError(ValueError):
     """A file of a run cannot be read or written; one sentence that says which and why."""
 
 
-def atomic_write(path: str | Path, content: bytes | Callable[[BinaryIO], None]) -> None:
+def atomic_write(
+    path: str | Path, content: bytes | Callable[[BinaryIO], None], mode: int = 0o666
+) -> None:
     """Write a file whole or not at all: what was there stays until the new content is on the disk.
 
     Args:
         path: the file.
         content: its bytes, or a function that writes them into an open binary file.
+        mode: permissions of the new file, before the umask takes some away.
 
     Raises:
         RunFolderError: it cannot be written. As with any other exception of `content`, the file
@@ -55,7 +58,7 @@ def atomic_write(path: str | Path, content: bytes | Callable[[BinaryIO], None]) 
             with open(path, "wb") as file:
                 write(file)
             return
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())

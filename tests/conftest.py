@@ -5,7 +5,19 @@ import shutil
 
 import pytest
 
+from diplomacy_engine import Game, evaluate_player, make_bot
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """Compile the kernels that games need, so that no request or page waits for them."""
+    for bot in ("hold", "random", "dumbbot"):
+        evaluate_player("small", make_bot(bot), make_bot("hold"), 2, max_years=2)
+    game = Game("small")
+    game.submit("ENGLAND", game.legal_orders("A LON")[:1])
+    game.adjudicate()
 
 
 @pytest.fixture(scope="session")
