@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from .constants import NONE
+from .consult import advice, has_decision
 from .game import Game
 from .pictures import png
 from .players import ExplainingPlayer
@@ -82,20 +80,14 @@ def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict
 
     Returns:
         The power, unless it has nothing to order, with `value`, the reward it expects, and
-        `orders`: by unit (in winter by the number of the build or removal) the likeliest ones,
+        `orders`: by unit (in winter by `build 1` and so on) the likeliest ones,
         each with its probability.
     """
-    games = game._games  # the one row that a Game is
-    decisions = games.decisions()
-    decisions = decisions.take(np.flatnonzero(decisions.power == game.map.power_index[power]))
-    if not len(decisions):
+    if not has_decision(game.to_state(), power):
         return {}
-    explanation, texts, units = player.explain(games, decisions), games.vocabulary.texts, {}
-    for s in range(decisions.slot_start[1]):
-        here = slice(decisions.order_start[s], decisions.order_start[s + 1])
-        numbers, shares = decisions.order[here], explanation.probability[here]
-        best = np.argsort(-shares, kind="stable")[:CHOICES]
-        adjusting = decisions.slot_province[s] == NONE
-        unit = f"{s + 1}" if adjusting else " ".join(texts[numbers[0]].split()[:2])
-        units[unit] = [[texts[numbers[i]], round(float(shares[i]), 3)] for i in best]
-    return {power: {"value": round(float(explanation.value[0]), 3), "orders": units}}
+    found = advice(game, player, power)
+    units = {
+        unit: [[text, round(share, 3)] for text, share in ranked[:CHOICES]]
+        for unit, ranked in found.slots
+    }
+    return {power: {"value": round(found.value, 3), "orders": units}}

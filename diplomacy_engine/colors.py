@@ -13,12 +13,12 @@ from .map import Map
 THEMES = ("light", "dark", "auto")
 
 _POWERS = {  # name -> (light, dark)
-    "AUSTRIA": ("#d55e00", "#e8722a"),
-    "ENGLAND": ("#0064a4", "#3a8fd6"),
-    "FRANCE": ("#56b4e9", "#7cc8f2"),
-    "GERMANY": ("#4a4a4a", "#a9adb3"),
-    "ITALY": ("#009e73", "#1fae84"),
-    "RUSSIA": ("#c05f96", "#d684b3"),
+    "AUSTRIA": ("#cf4a00", "#e8651a"),
+    "ENGLAND": ("#005a9c", "#2478c8"),
+    "FRANCE": ("#56b4e9", "#78c8f4"),
+    "GERMANY": ("#4a4a4a", "#e9edf2"),
+    "ITALY": ("#009e73", "#0f9f76"),
+    "RUSSIA": ("#c37fb4", "#d48ac6"),
     "TURKEY": ("#f0d93c", "#ecd750"),
 }
 _OTHERS = (

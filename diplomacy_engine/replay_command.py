@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from ._arguments import whole_number
 from .pictures import png
 from .replay import Frame, Replay, ReplayError, frame_svg, load_replays, order_lines, page
 from .run_folder import atomic_write, check_target
@@ -25,7 +26,13 @@ def add_replay(commands) -> None:
     add("file", metavar="FILE", help="saved games, one a line (.jsonl), or one as .json")
     add("--output", metavar="FILE", help="file to write: a page (.html) or a picture (.svg, .png)")
     add("--text", action="store_true", help="show the game in the terminal instead")
-    add("--game", type=int, default=1, metavar="N", help="game of a picture or text (default: 1)")
+    add(
+        "--game",
+        type=whole_number(1, 10**9),
+        default=1,
+        metavar="N",
+        help="game of a picture or text (default: 1)",
+    )
     add("--phase", metavar="PHASE", help="phase of a picture or text, such as F1901M")
     add(
         "--theme",
@@ -142,11 +149,11 @@ def read_key() -> str:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setcbreak(descriptor)
+        tty.setcbreak(descriptor, termios.TCSANOW)  # keys pressed early are not lost
         sign = os.read(descriptor, 1).decode(errors="replace")
         if sign == "\x1b" and select.select([descriptor], [], [], 0.05)[0]:
             rest = os.read(descriptor, 8).decode(errors="replace")
             return _KEYS.get(rest[:2], "?")
         return sign.lower()
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)

@@ -132,7 +132,7 @@ def broken(**changes) -> dict:
         (b"[1, 2]", "is no saved game"),
         (b'{"map": "small"', "line 1 is not JSON"),
         (b"[" * 100_000, "line 1 is not JSON"),
-        (b'{"map": "atlantis", "phases": [{}]}', "atlantis"),
+        (json.dumps(Game("small").to_saved_game() | {"map": "atlantis"}), "atlantis"),
         (json.dumps(broken(units={"ENGLAND": ["A PAQ"]})), "S1901M: .*PAQ"),
         (json.dumps(broken(units={"ENGLAND": "A LON"})), "S1901M: .*units"),
         (json.dumps(broken(units={"<x>": ["A LON"]})), "<x>"),
@@ -267,6 +267,43 @@ def test_the_dashboard_groups_the_figures():
         for kind, names in charts.values():
             assert kind == "Multiline"
             assert all(re.compile(name) for name in names)
+
+
+def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_game):
+    """The real writer writes; TensorBoard's own reader finds the images and the layout."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    import ppo_selfplay_diplomacy as script
+    from diplomacy_engine.progress import Progress
+    from diplomacy_engine.records import Records
+    from diplomacy_engine.run_folder import RunFolder
+
+    class Wandb:
+        id, logged = "x", []
+
+        def define_metric(self, *names, **options): ...
+
+        def log(self, figures):
+            self.logged.append(figures)
+
+    folder = RunFolder(tmp_path)
+    (tmp_path / "games").mkdir()
+    writer = script.EventWriter(str(tmp_path))
+    records = Records(folder, writer, Progress(100, 0), Wandb(), None, lambda text: f"html {text}")
+    records.captures({"dumbbot": [small_game], "random": []}, 7)
+    records.captures({"dumbbot": []}, 8)
+    records.flush()
+    writer.close()
+    (file,) = (tmp_path / "games").iterdir()
+    assert file.name == "000000000007.html" and "7 decisions" in file.read_text()
+    assert Wandb.logged == [{"global_step": 7, "games/replay": f"html {file.read_text()}"}]
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    tags = events.Tags()
+    assert sorted(tags["images"]) == ["games/dumbbot/board", "games/dumbbot/centers"]
+    (image,) = events.Images("games/dumbbot/board")
+    assert image.step == 7 and image.encoded_image_string.startswith(b"\x89PNG")
+    assert "custom_scalars__config__" in str(tags["tensors"])
 
 
 def test_a_training_without_the_png_library_is_refused(monkeypatch):
