@@ -7,10 +7,13 @@ from .map import MAP_NAMES, Map, MapError, load_map
 from .observation import Observation
 from .orders import OrderVocabulary, vocabulary
 from .players import ExplainingPlayer, Explanation, Player, PlayerError, load_player
+from .registration import register_environments
 from .scoring import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
 from .vector_game import Decisions, StepResult, VectorGame
 
 __version__ = "0.1.0"
+
+register_environments()
 
 __all__ = [
     "BOTS",

@@ -16,7 +16,19 @@ LAYERS = (
     ("orders",),
     ("state",),
     ("legal_orders", "adjudicator", "notation", "scoring", "order_features"),
-    ("observation", "vector_game", "layout", "colors", "arrows", "render", "chart", "pictures"),
+    ("phases",),
+    (
+        "observation",
+        "vector_game",
+        "seat_kernels",
+        "deepdip_kernels",
+        "layout",
+        "colors",
+        "arrows",
+        "render",
+        "chart",
+        "pictures",
+    ),
     ("network_inputs", "order_scoring"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
@@ -32,6 +44,13 @@ LAYERS = (
         "replay",
         "capture",
         "consult",
+        "rollouts",
+        "agent_games",
+        "env_forms",
+        "env_deepdip",
+        "env_gymnasium",
+        "env_pettingzoo",
+        "registration",
         "opponent_pool",
         "records",
         "seating",
@@ -48,12 +67,14 @@ LAYERS = (
     ("__main__", "__init__"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "resvg_py", "rich", "tyro"}
+FOREIGN = {"numpy", "numba", "resvg_py", "rich", "tyro", "gymnasium", "pettingzoo"}
 FOREIGN_BY = {
     "numba": ("_jit",),
     "resvg_py": ("pictures",),
     "rich": ("progress", "cli"),
     "tyro": ("settings",),
+    "gymnasium": ("env_forms", "env_deepdip", "env_gymnasium", "env_pettingzoo", "registration"),
+    "pettingzoo": ("env_pettingzoo",),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 
