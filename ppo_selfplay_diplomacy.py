@@ -779,7 +779,7 @@ def evaluate(
             max_years=args.max_years or None,  # an evaluation needs some limit
             year_limit=args.year_limit,
             threads=args.threads,
-            samples=max(args.save_games, args.capture_games),
+            samples=args.save_games,
             think=partial(thoughts, player) if args.capture_thoughts else None,
         )
     return results, samples
@@ -903,7 +903,10 @@ def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None
     wandb = _start_wandb(args, folder, wandb_id) if args.track else None
     progress = Progress(args.total_timesteps, start)
     writer = EventWriter(str(folder.path))
-    return Records(folder, writer, progress, wandb, wandb_id, _wandb_html)
+    records = Records(folder, writer, progress, wandb, wandb_id, _wandb_html)
+    if not start:
+        records.lay_out()
+    return records
 
 
 def _wandb_html(page: str) -> Any:

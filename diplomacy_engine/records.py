@@ -42,8 +42,6 @@ class Records:
     ):
         self.folder, self.writer, self.progress, self.wandb = folder, writer, progress, wandb
         self.wandb_id, self.wandb_html = wandb_id, wandb_html
-        with self._writing_events():
-            writer.add_custom_scalars(dashboard())
         if wandb is not None:
             wandb.define_metric("*", step_metric="global_step")
             self.wandb_id = wandb.id
@@ -85,11 +83,16 @@ class Records:
         self.scalars(figures, global_step)
         self.folder.save_games(f"{global_step:012d}", samples)
 
+    def lay_out(self) -> None:
+        """Say how TensorBoard's custom scalars show the figures; once in a run is enough."""
+        with self._writing_events():
+            self.writer.add_custom_scalars(dashboard())
+
     def captures(self, games: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
         """Keep a replay page of sample games by opponent; log it, final boards and charts."""
         if not any(games.values()):
             return
-        captured = capture(games, f"{self.folder.path.name}, {global_step:,} decisions")
+        captured = capture(games, f"games at {global_step:,} decisions")
         self.folder.save_page(f"{global_step:012d}", captured.page)
         with self._writing_events():
             for name, image in captured.images.items():

@@ -22,7 +22,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
     check_ranges(args, others + " num_layers save_games capture_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
     check_ranges(args, "learner_seats", 1, len(game_map.powers))
-    if args.capture_games:
+    if args.capture_games and args.save_games:
         try:
             renderer()
         except PictureError as error:
@@ -38,10 +38,8 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
         "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
-        "capture_thoughts": (
-            args.capture_games + args.save_games > 0,
-            "--capture-games or --save-games",
-        ),
+        "capture_games": (args.capture_games <= args.save_games, "as many --save-games"),
+        "capture_thoughts": (args.save_games > 0, "--save-games"),
         "wandb_mode": (args.track, "--track"),
         "wandb_entity": (args.track, "--track"),
         "wandb_project_name": (args.track, "--track"),

@@ -290,6 +290,7 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
     (tmp_path / "games").mkdir()
     writer = script.EventWriter(str(tmp_path))
     records = Records(folder, writer, Progress(100, 0), Wandb(), None, lambda text: f"html {text}")
+    records.lay_out()
     records.captures({"dumbbot": [small_game], "random": []}, 7)
     records.captures({"dumbbot": []}, 8)
     records.flush()
@@ -304,6 +305,20 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
     (image,) = events.Images("games/dumbbot/board")
     assert image.step == 7 and image.encoded_image_string.startswith(b"\x89PNG")
     assert "custom_scalars__config__" in str(tags["tensors"])
+
+
+def test_capture_flags_that_have_no_effect_are_refused():
+    import ppo_selfplay_diplomacy as script
+    from diplomacy_engine.settings import SettingsError, parse_args
+
+    for words, needed in (
+        ("--capture-games 3 --save-games 2", "as many --save-games"),
+        ("--capture-thoughts --save-games 0", "--save-games"),
+    ):
+        settings = parse_args(script.Args, ["--map", "small", *words.split()], script.CONFIGS)
+        given = frozenset(word[2:].replace("-", "_") for word in words.split() if "--" in word)
+        with pytest.raises(SettingsError, match=needed):
+            script.check_args(settings.args, given, script.load_map("small"))
 
 
 def test_a_training_without_the_png_library_is_refused(monkeypatch):
