@@ -220,9 +220,7 @@ class PlaySession:
         """
         with self.lock:
             power = self._only_seat(viewer)
-            if self.now.answered.get(power) == (step, orders) and (
-                step < self.now.step or power in self.game.orders
-            ):
+            if self.now.answered.get(power) == (step, orders):
                 return
             self._only_now(step)
             if self.game.is_over:

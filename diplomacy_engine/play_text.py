@@ -232,15 +232,14 @@ class TextGame:
     def _show_board(self) -> None:
         session, game = self.session, self.session.game
         self.write(f"\n=== {phase_title(game.phase)} ({game.phase}), map {game.map.name} ===")
-        victory = game.map.board.victory_centers
-        self.write(f"  {'':12} {'centers':9} units   ({victory} centers win)")
+        self.write(f"  {game.map.board.victory_centers} centers win; * marks you")
         for power in game.powers:
             mark = "*" if power == self.viewer.power else " "
             seat = (session.now.seats or {}).get(power)
             player = f"   [{seat.player}]" if seat and seat.player else ""
             units = [*game.units[power], *(f"*{u}" for u in game.dislodged.get(power, {}))]
             centers = f"{len(game.centers[power])}: {' '.join(game.centers[power])}"
-            self.write(f" {mark}{power:12} {', '.join(units) or 'no units'}{player}")
+            self.write(f" {mark}{power:12} units {', '.join(units) or 'none'}{player}")
             self.write(f"  {'':12} centers {centers}")
         for unit, places in game.dislodged.get(self.viewer.power, {}).items():
             self.write(f"  {unit} is dislodged; it may retreat to {' '.join(places) or 'nowhere'}")

@@ -28,9 +28,9 @@ from diplomacy_engine.vector_game import VectorGame
 from ppo_selfplay_diplomacy import CONFIGS, Args
 
 ROOT = Path(__file__).parent.parent
-RULES, OWN_MAP, ENVIRONMENTS, VIEWING = (
-    (ROOT / "docs" / f"{name}.md").read_text()
-    for name in ("rules", "own_map", "environments", "viewing")
+NAMES = ("rules", "own_map", "environments", "viewing", "playing", "network")
+PAGES = RULES, OWN_MAP, ENVIRONMENTS, VIEWING, PLAYING, _ = tuple(
+    (ROOT / "docs" / f"{name}.md").read_text() for name in NAMES
 )
 
 
@@ -55,11 +55,7 @@ def strait(tmp_path, monkeypatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "page",
-    [RULES, OWN_MAP, ENVIRONMENTS, VIEWING],
-    ids=["rules", "own_map", "environments", "viewing"],
-)
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page):
         assert (ROOT / "docs" / target).exists(), target

@@ -21,6 +21,7 @@ from diplomacy_engine.players import Explanation
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).parent.parent
+LONG_NAME = "runs/small__ppo_selfplay_diplomacy__1__1795273270"
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
 
@@ -39,6 +40,8 @@ class Thinker:
 
 
 def load(name):
+    if name == LONG_NAME:
+        return make_bot("hold")
     return Thinker() if name == "thinker" else make_bot(name)
 
 
@@ -321,7 +324,7 @@ def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page)
 @pytest.mark.parametrize("size", [{}, PHONE], ids=["desk", "phone"])
 def test_light_dark_and_phone(start, open_page, scheme, size):
     game = Game("standard", max_years=3)
-    server = start(game, seats=seats(game, "FRANCE"))
+    server = start(game, seats=seats(game, "FRANCE", player=LONG_NAME))
     page = open_page(server.link("host"), color_scheme=scheme, **size)
     page.click("#unit-A-PAR")
     page.wait_for_selector(".play-mark .reach", state="attached")
@@ -341,6 +344,8 @@ def test_light_dark_and_phone(start, open_page, scheme, size):
     )  # to be hit with a thumb
     board = page.locator("#board svg").bounding_box()
     assert board["width"] >= 0.9 * min(inner, 800)
+    table, frame = (page.locator(f"#powers{part}").bounding_box() for part in (" table", ""))
+    assert table["x"] + table["width"] <= frame["x"] + frame["width"]
     if size:
         page.tap("#large")
         assert page.locator("#board svg").bounding_box()["width"] > 2 * board["width"]
