@@ -82,15 +82,18 @@ class StopAfter(BaseCallback):
         return time.monotonic() < self._end
 
 
-def evaluate(model, environment: str, games: int, seed: int = 10_000) -> dict:
+def evaluate(
+    model, environment: str, games: int, opponents: str | None = None, seed: int = 10_000
+) -> dict:
     """Play `games` games, every power equally often, orders sampled; return win and solo rates."""
+    against = {} if opponents is None else {"opponents": opponents}
     powers = diplomacy_engine.load_map(environment.split("-")[1]).powers
     results = []
     for seat, power in enumerate(powers):
         share = games * (seat + 1) // len(powers) - games * seat // len(powers)
         # As many games as needed in as many rows: each row's first counts, so that short games
         # are not counted more often than long ones.
-        envs = gymnasium.make_vec(environment, num_envs=share, power=power, threads=2)
+        envs = gymnasium.make_vec(environment, num_envs=share, power=power, threads=2, **against)
         seen, infos = envs.reset(seed=seed + games * seat)
         left = np.ones(share, bool)
         while left.any():
@@ -123,6 +126,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000_000, help="steps in all, at most")
     parser.add_argument("--minutes", type=float, default=600.0, help="of this call, at most")
     parser.add_argument("--games", type=int, default=1000, help="of the evaluation")
+    parser.add_argument("--opponents", help="a bot's name, if not the experiment's own")
     parser.add_argument("--threads", type=int, default=1, help="of torch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path)
@@ -133,7 +137,8 @@ def main() -> None:
     folder = arguments.folder or Path("runs") / f"sb3-{arguments.experiment}-{arguments.map}"
     folder.mkdir(parents=True, exist_ok=True)
     kind, settings = (PPO, THESIS) if deepdip else (MaskablePPO, MASKED)
-    envs = NativeVecEnv(environment, NUM_ENVS, seed=arguments.seed, threads=1)
+    against = {} if arguments.opponents is None else {"opponents": arguments.opponents}
+    envs = NativeVecEnv(environment, NUM_ENVS, seed=arguments.seed, threads=1, **against)
     saved = folder / "model.zip"
     if saved.exists():
         model = kind.load(saved, env=envs, device="cpu")
@@ -154,7 +159,8 @@ def main() -> None:
             flush=True,
         )
     result = {"environment": environment, "steps": model.num_timesteps}
-    result |= evaluate(model, environment, arguments.games)
+    result |= {"opponents": arguments.opponents} if arguments.opponents else {}
+    result |= evaluate(model, environment, arguments.games, arguments.opponents)
     (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
 
