@@ -28,8 +28,9 @@ from diplomacy_engine.vector_game import VectorGame
 from ppo_selfplay_diplomacy import CONFIGS, Args
 
 ROOT = Path(__file__).parent.parent
-RULES, OWN_MAP, ENVIRONMENTS = (
-    (ROOT / "docs" / name).read_text() for name in ("rules.md", "own_map.md", "environments.md")
+NAMES = ("rules", "own_map", "environments", "viewing", "playing", "network")
+PAGES = RULES, OWN_MAP, ENVIRONMENTS, VIEWING, PLAYING, _ = tuple(
+    (ROOT / "docs" / f"{name}.md").read_text() for name in NAMES
 )
 
 
@@ -54,9 +55,7 @@ def strait(tmp_path, monkeypatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "page", [RULES, OWN_MAP, ENVIRONMENTS], ids=["rules", "own_map", "environments"]
-)
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page):
         assert (ROOT / "docs" / target).exists(), target
@@ -111,6 +110,19 @@ def test_the_commands_for_a_map(strait):
             assert parse_args(Args, shlex.split(words), CONFIGS).args.map == "strait.toml"
     words = "evaluate --map strait.toml --player dumbbot --against random --games 2"
     assert main(words.split()) == 0
+
+
+def test_the_commands_and_example_of_viewing(capsys):
+    lines = [line for block in blocks(VIEWING, "sh") for line in block.splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        program, words = line.split(" replay ")
+        assert program == "python -m diplomacy_engine"
+        assert _parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
+    (code,) = blocks(VIEWING, "python")
+    exec(compile(code, "viewing.md", "exec"), {})
+    shown = re.findall(r"^print\(.*\)  # (.+)$", code, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == shown != []
 
 
 def test_what_may_be_left_out_of_a_map(strait):
