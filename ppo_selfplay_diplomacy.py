@@ -43,6 +43,7 @@ from diplomacy_engine.bots import make_bot
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import RUNNING, YEAR_LIMIT, Phase
 from diplomacy_engine.decisions import Decisions, order_numbers
+from diplomacy_engine.league import League
 from diplomacy_engine.map import Map, MapError, load_map
 from diplomacy_engine.network_inputs import (
     FIRST_CLASS,
@@ -211,6 +212,8 @@ class Args:
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
     """bots to evaluate against; never used for training"""
+    league_games: int = 28
+    """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     save_interval: int = 250_000
     """learner decisions between checkpoints"""
     save_games: int = 2
@@ -916,6 +919,10 @@ class Run:
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
         self.pool = OpponentPool(args, frozen_copy(self.agent))
         self.self_play = SelfPlay(args, game_map, self.pool, self.rng)
+        years = args.max_years or None  # as in `evaluate`
+        self.league = League(
+            game_map, args.eval_bots, args.league_games, args.seed, years, args.threads
+        )
         self.buffer = RolloutBuffer(args.num_steps, args.num_envs * args.learner_seats)
         self.counters = dict.fromkeys(
             ("global_step", "order_steps", "env_steps", "games", "updates"), 0
@@ -948,6 +955,7 @@ class Run:
             "next": (self.next_eval, self.next_save),
             "seconds": self.seconds,
             "evaluations": self.evaluations,
+            "league": self.league.state_dict(),
         }
 
     def load_state_dict(self, saved: dict) -> None:
@@ -962,6 +970,7 @@ class Run:
         self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
         self.next_eval, self.next_save = saved["next"]
         self.evaluations = saved["evaluations"]
+        self.league.load_state_dict(saved.get("league", {}))  # a run begun before there was one
 
 
 def learn(run: Run, records: Records, clock: Clock) -> None:
@@ -996,7 +1005,9 @@ def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
-    records.evaluations(run.evaluations, samples, run.global_step)
+        members, step = run.pool.members, run.global_step
+        ratings = run.league.play(run.agent, members, step, PolicyPlayer)
+    records.evaluations(run.evaluations, samples, run.global_step, ratings)
 
 
 def save(run: Run, records: Records, clock: Clock) -> None:

@@ -18,7 +18,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
     check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)
-    check_ranges(args, others + " num_layers save_games", 0)
+    check_ranges(args, others + " num_layers save_games league_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
     check_ranges(args, "learner_seats", 1, len(game_map.powers))
     needs = {  # flag -> (whether it has any effect, what it needs)
@@ -32,6 +32,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
         "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "league_games": (bool(args.eval_bots) or not args.league_games, "--eval-bots"),
         "wandb_mode": (args.track, "--track"),
         "wandb_entity": (args.track, "--track"),
         "wandb_project_name": (args.track, "--track"),

@@ -34,12 +34,21 @@ LAYERS = (
         "seating",
         "trainer_settings",
     ),
+    ("ratings",),
+    ("tournament", "league"),
+    ("_arguments", "_results"),
+    ("tournament_command",),
     ("cli",),
     ("__main__", "__init__"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "rich", "tyro"}
-FOREIGN_BY = {"rich": ("progress", "cli"), "tyro": ("settings",), "numba": ("_jit",)}
+FOREIGN = {"numpy", "numba", "openskill", "rich", "tyro"}
+FOREIGN_BY = {
+    "numba": ("_jit",),
+    "openskill": ("ratings",),
+    "rich": ("progress", "cli", "_results", "tournament_command"),
+    "tyro": ("settings",),
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
