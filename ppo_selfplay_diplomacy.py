@@ -23,16 +23,19 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve t
 
 import copy
 import io
+import struct
 import sys
 import zipfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from tensorboard.compat.proto.summary_pb2 import Summary
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
@@ -40,6 +43,7 @@ from torch.utils.tensorboard import SummaryWriter
 from diplomacy_engine._jit import kernels_are_cached
 from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
+from diplomacy_engine.capture import thoughts
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import RUNNING, YEAR_LIMIT, Phase
 from diplomacy_engine.decisions import Decisions, order_numbers
@@ -217,7 +221,11 @@ class Args:
     save_interval: int = 250_000
     """learner decisions between checkpoints"""
     save_games: int = 2
-    """sample games of each evaluation kept in the run folder"""
+    """sample games of each evaluation against one bot, kept in the run folder"""
+    capture_games: int = 1
+    """of these, so many can also be looked at: a replay page, and TensorBoard images"""
+    capture_thoughts: bool = False
+    """whether sample games keep the policy's order probabilities and values, for the page"""
 
 
 class Workers:
@@ -729,13 +737,20 @@ class PolicyPlayer:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders of `decisions` into `orders` (E, V)."""
+        obs = self._observe(games, decisions)
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order of `decisions`, and the values."""
+        return self.agent.explain(self._observe(games, decisions), decisions)
+
+    def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             raise CheckpointError(
                 f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
             )
-        obs = games.view_boards(decisions.game, decisions.power)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+        return games.view_boards(decisions.game, decisions.power)
 
 
 def load_policy_player(
@@ -749,17 +764,18 @@ def load_policy_player(
 
 def evaluate(
     args: Args, agent: Agent, game_map: Map, global_step: int
-) -> tuple[dict[str, dict], list[dict]]:
+) -> tuple[dict[str, dict], dict[str, list[dict]]]:
     """Play the current policy against each bot, all seats equally often; never trained on.
 
-    Returns the evaluation of each bot (see arena.evaluate), and sample games.
+    Returns the evaluation of each bot (see arena.evaluate), and sample games against it.
     """
-    results, samples = {}, []
+    results, samples = {}, {}
     for number, bot in enumerate(args.eval_bots):
         seed = int(np.random.SeedSequence([args.seed, global_step, number]).generate_state(1)[0])
-        results[bot], games = evaluate_player(
+        player = PolicyPlayer(agent, "learner", seed)
+        results[bot], samples[bot] = evaluate_player(
             game_map,
-            PolicyPlayer(agent, "learner", seed),
+            player,
             make_bot(bot),
             num_games=args.eval_games,
             seed=seed,
@@ -767,8 +783,8 @@ def evaluate(
             year_limit=args.year_limit,
             threads=args.threads,
             samples=args.save_games,
+            think=partial(thoughts, player) if args.capture_thoughts else None,
         )
-        samples += games
     return results, samples
 
 
@@ -874,11 +890,33 @@ def _each(function: Callable, value: Any) -> Any:
     return tuple(function(item) for item in value) if isinstance(value, tuple) else value
 
 
+class EventWriter(SummaryWriter):
+    """TensorBoard's writer, which also takes pictures that are PNGs already."""
+
+    def add_png(self, name: str, png: bytes, global_step: int) -> None:
+        """Log a picture."""
+        width, height = struct.unpack(">II", png[16:24])
+        image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+        summary = Summary(value=[Summary.Value(tag=name, image=image)])
+        self._get_file_writer().add_summary(summary, global_step)
+
+
 def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None) -> Records:
     """Open the records of a run that goes on from `start` decisions."""
     wandb = _start_wandb(args, folder, wandb_id) if args.track else None
     progress = Progress(args.total_timesteps, start)
-    return Records(folder, SummaryWriter(str(folder.path)), progress, wandb, wandb_id)
+    writer = EventWriter(str(folder.path))
+    records = Records(folder, writer, progress, wandb, wandb_id, _wandb_html)
+    if not start:
+        records.lay_out()
+    return records
+
+
+def _wandb_html(page: str) -> Any:
+    """Return a page as W&B logs it."""
+    import wandb  # only with --track, as below
+
+    return wandb.Html(page, inject=False)
 
 
 def _start_wandb(args: Args, folder: RunFolder, wandb_id: str | None):
@@ -1007,7 +1045,12 @@ def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
         run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
         members, step = run.pool.members, run.global_step
         ratings = run.league.play(run.agent, members, step, PolicyPlayer)
-    records.evaluations(run.evaluations, samples, run.global_step, ratings)
+    games = [game for games in samples.values() for game in games]
+    records.evaluations(run.evaluations, games, run.global_step, ratings)
+    with clock("capture"):
+        count = run.args.capture_games
+        captured = {bot: games[:count] for bot, games in samples.items()}
+        records.captures(captured, run.global_step)
 
 
 def save(run: Run, records: Records, clock: Clock) -> None:

@@ -15,14 +15,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ._arguments import announce_compilation, whole_number
-from ._results import check_target, make_console
+from ._console import make_console
 from .arena import FIGURES, RATES, YEAR_LIMITS, evaluate_player
 from .bench import BOT_UNIT, NUM_GAMES, STAGES, last_year, measure
 from .bots import BOTS
 from .map import MAP_NAMES, MapError, load_map
+from .play_command import add_play
 from .players import load_player
 from .progress import label
-from .run_folder import atomic_write
+from .replay_command import add_replay
+from .run_folder import atomic_write, check_target
 from .tournament_command import add_tournament
 from .vector_game import VectorGame
 
@@ -67,8 +69,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_evaluate(commands)
     add_tournament(commands)
+    add_play(commands)
     add_bench(commands)
     add_check_map(commands)
+    add_replay(commands)
     return parser
 
 

@@ -88,11 +88,9 @@ def _pay(game: RewardInput, winner, others, limit, eliminated) -> np.ndarray:
     """
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
-    paid = np.select(
-        [game.eliminated, won, solo, (game.ended == YEAR_LIMIT)[:, None] & game.alive],
-        [eliminated, winner, others, limit],
-        0.0,
-    )
+    cut = (game.ended == YEAR_LIMIT)[:, None] & game.alive
+    paid = np.where(won, winner, np.where(solo, others, np.where(cut, limit, 0.0)))
+    paid = np.where(game.eliminated, eliminated, paid)
     return paid.astype(np.float32)
 
 

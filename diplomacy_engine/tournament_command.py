@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from ._arguments import announce_compilation, whole_number
-from ._results import check_target, make_console
+from ._console import make_console
 from .arena import YEAR_LIMITS
 from .map import load_map
 from .players import load_player
-from .run_folder import atomic_write
+from .run_folder import atomic_write, check_target
 from .tournament import check_tournament, play_tournament
 
 

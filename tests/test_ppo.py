@@ -22,6 +22,7 @@ from diplomacy_engine.constants import (
 )
 from diplomacy_engine.map import load_map
 from diplomacy_engine.observation import BoardViews
+from diplomacy_engine.players import ExplainingPlayer
 from diplomacy_engine.position import load_state
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.scoring import make_reward_mix, reward_input
@@ -384,6 +385,69 @@ def test_what_was_sampled_is_what_is_scored(name, autoregressive):
 
 def slot_ranges(decisions: Decisions) -> list[tuple[int, int]]:
     return list(itertools.pairwise(decisions.slot_start.tolist()))
+
+
+@pytest.mark.parametrize("autoregressive", [True, False])
+@pytest.mark.parametrize("name", MAPS)
+def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
+    """Its probabilities are those that scoring gives, slot by slot, after the greedy orders."""
+    decisions, obs, phases = positions(name)
+    agent = make_agent(name, autoregressive=autoregressive)
+    probability, value = agent.explain(obs, decisions)
+    assert (probability.dtype, probability.shape) == (np.float32, decisions.order.shape)
+    assert (value.dtype, value.shape) == (np.float32, (len(decisions),))
+    np.testing.assert_allclose(
+        np.add.reduceat(probability, decisions.order_start[:-1]), 1, rtol=1e-5
+    )
+    chosen, logprob, expected = agent.act(obs, decisions, greedy=True)
+    np.testing.assert_array_equal(value, expected)
+    likeliest = np.log(probability[decisions.order_start[:-1] + chosen])
+    np.testing.assert_allclose(
+        np.add.reduceat(likeliest, decisions.slot_start[:-1]), logprob, rtol=1e-3, atol=1e-4
+    )
+    several = np.diff(decisions.slot_start) > 1
+    rows = [np.flatnonzero((phases == kind) & several)[:2] for kind in Phase]
+    rows = np.concatenate([*rows, [0]])
+    assert len(rows) > 4
+    for d in rows:
+        a, b = decisions.slot_start[d : d + 2]
+        for s in (a, b - 1):
+            begin, end = decisions.order_start[a], decisions.order_start[s + 1]
+            alone = Decisions(
+                decisions.game[d : d + 1],
+                decisions.power[d : d + 1],
+                np.array([0, s + 1 - a], np.int32),
+                decisions.slot_province[a : s + 1],
+                decisions.order_start[a : s + 2] - begin,
+                decisions.order[begin:end],
+            )
+            count = np.diff(decisions.order_start)[s]
+            paths = [np.append(chosen[a:s], column) for column in range(count)]
+            scored = agent.get_logprob_entropy_value(
+                obs.take(np.repeat(d, count)),
+                join_decisions([alone] * count),
+                np.concatenate(paths),
+            )[0].detach()
+            scored = np.exp(scored.numpy() - likeliest[a:s].sum())
+            here = slice(decisions.order_start[s], decisions.order_start[s + 1])
+            np.testing.assert_allclose(probability[here], scored, rtol=1e-3, atol=1e-5)
+
+
+def test_a_policy_player_explains_without_drawing():
+    agent = make_agent("three")
+    games = VectorGame("three", 3, seed=1, threads=1)
+    decisions = games.decisions()
+    player, fresh = (ppo.PolicyPlayer(agent, "me", seed=4) for _ in range(2))
+    assert isinstance(player, ExplainingPlayer)
+    assert not isinstance(make_bot("random"), ExplainingPlayer)
+    probability, value = player.explain(games, decisions)
+    assert len(probability) == len(decisions.order) and len(value) == len(decisions)
+    orders = [games.new_orders() for _ in range(2)]
+    for who, given in zip((player, fresh), orders):
+        who.act(games, decisions, given)
+    np.testing.assert_array_equal(*orders)
+    with pytest.raises(ppo.CheckpointError, match="me was trained on another map"):
+        player.explain(VectorGame("small", 1), decisions)
 
 
 @pytest.mark.parametrize("name", MAPS)
