@@ -1008,7 +1008,8 @@ class Run:
         self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
         self.next_eval, self.next_save = saved["next"]
         self.evaluations = saved["evaluations"]
-        self.league.load_state_dict(saved.get("league", {}))  # a run begun before there was one
+        if "league" in saved:  # runs begun before there was one go on with a new one
+            self.league.load_state_dict(saved["league"])
 
 
 def learn(run: Run, records: Records, clock: Clock) -> None:
@@ -1043,8 +1044,7 @@ def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
-        members, step = run.pool.members, run.global_step
-        ratings = run.league.play(run.agent, members, step, PolicyPlayer)
+        ratings = run.league.play(run.agent, run.pool.members, PolicyPlayer)
     games = [game for games in samples.values() for game in games]
     records.evaluations(run.evaluations, games, run.global_step, ratings)
     with clock("capture"):

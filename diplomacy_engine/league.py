@@ -48,6 +48,7 @@ class League:
         self.game_map, self.bots, self.seed = game_map, tuple(bots), seed
         self.num_games = num_games if bots and len(game_map.powers) > 1 else 0
         self.max_years, self.threads = max_years, threads
+        self.evaluations = 0  # so far; each has games of its own
         # Ratings by name of a bot, number of a copy, or "learner".
         self.ratings: dict[str | int, tuple[float, float]] = {
             bot: (MEAN, 0.0 if bot == self.bots[0] else DEVIATION) for bot in self.bots
@@ -57,7 +58,6 @@ class League:
         self,
         learner: Any,
         members: Sequence[Member],
-        global_step: int,
         make_player: Callable[[Any, str, int], Player],
     ) -> dict[str, float]:
         """Play the games of an evaluation; return `rating_*` figures.
@@ -65,12 +65,12 @@ class League:
         Args:
             learner: the trainer's policy as it is now.
             members: the copies in the pool, oldest first.
-            global_step: learner decisions so far; the games depend on it and the seed.
             make_player: makes a player of a policy, a name and the seed of its draws.
         """
         if not self.num_games:
             return {}
-        seeds = np.random.SeedSequence([self.seed, global_step, 0x1EA6])
+        self.evaluations += 1
+        seeds = np.random.SeedSequence([self.seed, self.evaluations])
         rng = np.random.default_rng(seeds)
         picked = np.unique(np.linspace(0, len(members) - 1, COPIES).round().astype(int))
         copies = [members[i] for i in picked]
@@ -102,10 +102,10 @@ class League:
 
     def state_dict(self) -> dict:
         """Return what a checkpoint has to hold."""
-        return dict(self.ratings)
+        return {"evaluations": self.evaluations, "ratings": dict(self.ratings)}
 
     def load_state_dict(self, saved: dict) -> None:
-        """Go on from a `state_dict()`; TypeError or ValueError if it is none."""
-        self.ratings |= {
-            name: (float(mean), float(dev)) for name, (mean, dev) in dict(saved).items()
-        }
+        """Go on from a `state_dict()`; KeyError, TypeError or ValueError if it is none."""
+        ratings = dict(saved["ratings"]).items()
+        self.ratings = {name: (float(mean), float(spread)) for name, (mean, spread) in ratings}
+        self.evaluations = int(saved["evaluations"])

@@ -1,6 +1,10 @@
 """Tournaments: balance of seats, cross tables by hand, order of the bots, the command."""
 
+import copy
 import json
+import re
+import shlex
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +13,7 @@ from test_cli import SCRIPT, refusal, write_checkpoint
 
 from diplomacy_engine.arena import FIGURES, wilson_interval
 from diplomacy_engine.bots import make_bot
-from diplomacy_engine.cli import main
+from diplomacy_engine.cli import _parser, main
 from diplomacy_engine.league import League
 from diplomacy_engine.map import load_map
 from diplomacy_engine.ratings import DEVIATION, MEAN
@@ -182,7 +186,7 @@ def test_a_league_rates_the_learner_between_its_copies_and_the_bots():
     play = lambda policy, name, seed: policy  # noqa: E731
     pool = members("hold", "random", "chaos", "random", "dumbbot-paquette")
     ours = league()
-    figures = ours.play(make_bot("dumbbot-paquette"), pool, 100, play)
+    figures = ours.play(make_bot("dumbbot-paquette"), pool, play)
     names = "rating_random rating_dumbbot rating_learner rating_pool_oldest rating_pool_newest"
     assert set(figures) == {*names.split(), "rating_learner_deviation"}
     assert figures["rating_random"] == MEAN
@@ -192,7 +196,7 @@ def test_a_league_rates_the_learner_between_its_copies_and_the_bots():
     assert set(ours.ratings) == {"learner", "random", "dumbbot", 0, 2, 4}
     # Bots and copies are known better the second time; who has left the pool is forgotten.
     before = dict(ours.ratings)
-    again = ours.play(make_bot("dumbbot-paquette"), pool[1:], 200, play)
+    again = ours.play(make_bot("dumbbot-paquette"), pool[1:], play)
     assert again["rating_random"] == MEAN and 0 not in ours.ratings
     assert ours.ratings["dumbbot"][1] < before["dumbbot"][1]
     assert ours.ratings[4][1] < before[4][1]
@@ -202,19 +206,23 @@ def test_a_league_goes_on_from_its_state():
     play = lambda policy, name, seed: policy  # noqa: E731
     pool, learner = members("hold", "chaos"), make_bot("dumbbot-paquette")
     one, two = league(num_games=20), league(num_games=20)
-    one.play(learner, pool, 100, play)
-    two.load_state_dict(json_free_copy(one.state_dict()))
-    assert one.play(learner, pool, 200, play) == two.play(learner, pool, 200, play)
+    one.play(learner, pool, play)
+    two.load_state_dict(copy.deepcopy(one.state_dict()))
+    assert one.play(learner, pool, play) == two.play(learner, pool, play)
     assert one.state_dict() == two.state_dict()
-    for damaged in (3, {"learner": "x"}, {"learner": (1.0,)}):
-        with pytest.raises((TypeError, ValueError)):
+    for damaged in (3, {}, {"ratings": 3, "evaluations": 1}, {"ratings": {"learner": (1.0,)}}):
+        with pytest.raises((KeyError, TypeError, ValueError)):
             league().load_state_dict(damaged)
-
-
-def json_free_copy(state: dict) -> dict:
-    return {name: tuple(rating) for name, rating in state.items()}
 
 
 def test_no_league():
     for ours in (league(num_games=0), league(bots=())):
-        assert ours.play(None, [], 0, None) == {}
+        assert ours.play(None, [], None) == {}
+
+
+def test_the_page():
+    page = (Path(__file__).parent.parent / "docs" / "tournament.md").read_text()
+    (line,) = re.findall("^python -m diplomacy_engine (.*)$", page, re.MULTILINE)
+    assert _parser().parse_args(shlex.split(line)).players[0] == "dumbbot"
+    figures = league(num_games=7).play(make_bot("hold"), members("random"), lambda p, *_: p)
+    assert all(f"`league/{name}`" in page for name in figures)

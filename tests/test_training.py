@@ -362,7 +362,7 @@ def test_resumed_equals_uninterrupted(name, whole, tmp_path, monkeypatch, capsys
         steps.append(saved["global_step"])
         # What the rest of the run depends on is there at the stop, or nothing would be shown.
         assert saved["buffer"]["open"].any() and saved["evaluations"]
-        assert saved["league"]["learner"][1] > 0
+        assert saved["league"]["ratings"]["learner"][1] > 0
         assert saved["pool"]["recent"] or name != "staged"
     assert steps == sorted(set(steps)) and steps[-1] < settings["total_timesteps"]
     assert steps[2] > settings["eval_interval"]
