@@ -47,6 +47,7 @@ from diplomacy_engine.capture import thoughts
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import RUNNING, YEAR_LIMIT, Phase
 from diplomacy_engine.decisions import Decisions, order_numbers
+from diplomacy_engine.league import League
 from diplomacy_engine.map import Map, MapError, load_map
 from diplomacy_engine.network_inputs import (
     FIRST_CLASS,
@@ -215,6 +216,8 @@ class Args:
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
     """bots to evaluate against; never used for training"""
+    league_games: int = 28
+    """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     save_interval: int = 250_000
     """learner decisions between checkpoints"""
     save_games: int = 2
@@ -954,6 +957,10 @@ class Run:
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
         self.pool = OpponentPool(args, frozen_copy(self.agent))
         self.self_play = SelfPlay(args, game_map, self.pool, self.rng)
+        years = args.max_years or None  # as in `evaluate`
+        self.league = League(
+            game_map, args.eval_bots, args.league_games, args.seed, years, args.threads
+        )
         self.buffer = RolloutBuffer(args.num_steps, args.num_envs * args.learner_seats)
         self.counters = dict.fromkeys(
             ("global_step", "order_steps", "env_steps", "games", "updates"), 0
@@ -986,6 +993,7 @@ class Run:
             "next": (self.next_eval, self.next_save),
             "seconds": self.seconds,
             "evaluations": self.evaluations,
+            "league": self.league.state_dict(),
         }
 
     def load_state_dict(self, saved: dict) -> None:
@@ -1000,6 +1008,8 @@ class Run:
         self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
         self.next_eval, self.next_save = saved["next"]
         self.evaluations = saved["evaluations"]
+        if "league" in saved:  # runs begun before there was one go on with a new one
+            self.league.load_state_dict(saved["league"])
 
 
 def learn(run: Run, records: Records, clock: Clock) -> None:
@@ -1034,8 +1044,9 @@ def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
+        ratings = run.league.play(run.agent, run.pool.members, PolicyPlayer)
     games = [game for games in samples.values() for game in games]
-    records.evaluations(run.evaluations, games, run.global_step)
+    records.evaluations(run.evaluations, games, run.global_step, ratings)
     with clock("capture"):
         count = run.args.capture_games
         captured = {bot: games[:count] for bot, games in samples.items()}

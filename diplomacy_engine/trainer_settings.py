@@ -19,7 +19,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
     check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)
-    check_ranges(args, others + " num_layers save_games capture_games", 0)
+    check_ranges(args, others + " num_layers save_games capture_games league_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
     check_ranges(args, "learner_seats", 1, len(game_map.powers))
     if args.capture_games and args.save_games:
@@ -38,6 +38,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
         "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "league_games": (bool(args.eval_bots) or not args.league_games, "--eval-bots"),
         "capture_games": (args.capture_games <= args.save_games, "as many --save-games"),
         "capture_thoughts": (args.save_games > 0, "--save-games"),
         "wandb_mode": (args.track, "--track"),
