@@ -97,7 +97,7 @@ def load_player(
     module = load_script(source)
     header = _header(module, path)
     if game_map is not None:
-        _check_map(header, path, game_map)
+        check_map(header, path, game_map)
     try:
         return module.load_policy_player(path, greedy=greedy, seed=seed, device=device)
     except Exception as error:
@@ -155,7 +155,8 @@ def _sentence(error: Exception, path: Path) -> str:
     return text if str(path) in text else f"checkpoint {path} cannot be played: {text}"
 
 
-def _check_map(header: dict, path: Path, game_map: Map) -> None:
+def check_map(header: dict, path: str | Path, game_map: Map) -> None:
+    """Raise PlayerError unless a checkpoint with this header plays a map."""
     if header["vocabulary_hash"] == vocabulary(game_map).hash:
         return
     if header["map_name"] != game_map.name:

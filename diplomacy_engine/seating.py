@@ -60,7 +60,10 @@ class Seating:
         if self.args.warm_up_share > 0:
             phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
             self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
-        self.pool.forget_unused(self.seats)
+
+    def forget_unused(self) -> None:
+        """Drop copies that have left the pool and play in no game of any process."""
+        self.pool.forget_unused(np.concatenate(self.pool.gather(np.unique(self.seats))))
 
     def players(self) -> np.ndarray:
         """Return who gives each power's orders, (E, P): as `seats`, or WARM_UP."""
@@ -80,14 +83,22 @@ class Seating:
             over |= ~alive.any(1)
         rows = np.flatnonzero(over)
         played = rows[~warm[row, self.learner_power].all(1)[rows]]
-        if len(played):
-            self._count(result, played, alive[played])
+        finished = self._count(result, played, alive[played]) if len(played) else None
+        # Finished games of all processes that train together count in each of them.
+        for statistics, seats, scores in filter(None, self.pool.gather(finished)):
+            self.statistics.append(statistics)
+            self.pool.record(seats, scores)
         self.games.reset(rows)
         self.assign_seats(rows)
         return len(played)
 
-    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> None:
-        """Count the finished games `rows`; `alive` (games, learner seats)."""
+    def _count(
+        self, result: StepResult, rows: np.ndarray, alive: np.ndarray
+    ) -> tuple[dict, np.ndarray, np.ndarray]:
+        """Return sums over the finished games `rows`, their seats, and the learner's scores.
+
+        `alive` is (games, learner seats).
+        """
         centers, learners = result.centers[rows], self.learner_power[rows]
         own = np.take_along_axis(centers, learners, 1).max(1)
         others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
@@ -97,20 +108,18 @@ class Seating:
         win = won_solo | (at_limit & (own > others))
         draw = at_limit & alive.any(1)
         age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
-        self.statistics.append(
-            {
-                "games": len(rows),
-                "win": int(win.sum()),
-                "solo": int(won_solo.sum()),
-                "draw": int(draw.sum()),
-                "loss": int(len(rows) - won_solo.sum() - draw.sum()),
-                "centers": float(own.sum()),
-                "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
-                "frozen_at": float(np.sum(age)),
-                "opponents": len(age),
-            }
-        )
-        self.pool.record(self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0)))
+        statistics = {
+            "games": len(rows),
+            "win": int(win.sum()),
+            "solo": int(won_solo.sum()),
+            "draw": int(draw.sum()),
+            "loss": int(len(rows) - won_solo.sum() - draw.sum()),
+            "centers": float(own.sum()),
+            "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
+            "frozen_at": float(np.sum(age)),
+            "opponents": len(age),
+        }
+        return statistics, self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0))
 
     def state_dict(self) -> dict:
         """Return all of it for a checkpoint, the games too."""

@@ -1,5 +1,6 @@
 """What the trainer's settings may be: their ranges, and which flags need or exclude others."""
 
+from dataclasses import replace
 from typing import Any
 
 from .bots import make_bot
@@ -58,3 +59,20 @@ def check_resumed(given: frozenset[str]) -> None:
         raise SettingsError(
             f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
         )
+
+
+def exploit_settings(args: Any, given: frozenset[str]) -> Any:
+    """Return the settings of a run with --exploit: one learner seat against the policy given.
+
+    What a settings file says of the pool does not matter then; SettingsError if a flag did.
+    """
+    names = {"learner_seats", "latest_prob", "recency_decay"}
+    other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
+    if other:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
+        raise SettingsError(
+            f"{flags} cannot be given with --exploit: the learner has one seat and its only "
+            "opponent is the policy of the checkpoint"
+        )
+    pool = {"pool_bots": (), "pool_schedule": "rolling", "pool_sampling": "uniform"}
+    return replace(args, learner_seats=1, **pool)

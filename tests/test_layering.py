@@ -30,6 +30,7 @@ LAYERS = (
         "signals",
         "rollout_buffer",
         "opponent_pool",
+        "parallel",
         "records",
         "seating",
         "trainer_settings",
