@@ -948,12 +948,12 @@ class Run:
         """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
         policy = policy_dict(self.args, self.agent, self.game_map, self.global_step)
         own = {
-            "self_play": plain(self.self_play.seating.state_dict()),
-            "buffer": plain(self.buffer.state_dict()),
+            "self_play": self.self_play.seating.state_dict(),
+            "buffer": self.buffer.state_dict(),
             "numpy_generator": self.rng.bit_generator.state,
             "torch_generator": torch.get_rng_state(),
         }
-        first, *others = self.ranks.gather(own)
+        first, *others = map(plain, self.ranks.gather(own))
         return policy | {
             "optimizer": self.optimizer.state_dict(),
             "pool": self.pool.state_dict(),
