@@ -24,24 +24,26 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve t
 
 import copy
 import io
+import struct
 import sys
 import zipfile
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from tensorboard.compat.proto.summary_pb2 import Summary
 from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine._jit import kernels_are_cached
 from diplomacy_engine.arena import evaluate_player
-from diplomacy_engine.bots import BOTS, make_bot
+from diplomacy_engine.bots import make_bot
+from diplomacy_engine.capture import thoughts
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import RUNNING, YEAR_LIMIT, Phase
 from diplomacy_engine.decisions import Decisions, order_numbers
@@ -70,11 +72,11 @@ from diplomacy_engine.order_scoring import (
 )
 from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.parallel import RankError, Ranks, Workers
-from diplomacy_engine.players import Explanation, PlayerError, check_map
+from diplomacy_engine.players import Explanation, PlayerError, check_map, checkpoint_path
 from diplomacy_engine.progress import Progress
 from diplomacy_engine.records import NoRecords, Records, RecordsError, start_wandb
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.run_folder import CHECKPOINT, RunFolder, RunFolderError, file_sha256
+from diplomacy_engine.run_folder import RunFolder, RunFolderError, each, file_sha256
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
@@ -130,6 +132,10 @@ class Args:
     """several rewards with weights that may change over the run, instead of --reward"""
     learner_seats: int = 1
     """seats of each game that the learner plays and learns from"""
+    weak_seats: float = 0.0
+    """how much more often the learner plays powers with which it wins less, 0 (not at all) to 1"""
+    opponent_temperature: float = 1.0
+    """highest temperature of opponents' draws of orders; each seat's is drawn between 1 and it"""
     warm_up_share: float = 0.0
     """probability that a power begins a game with some phases of random orders"""
     warm_up_phases: int = 8
@@ -215,17 +221,11 @@ class Args:
     save_interval: int = 250_000
     """learner decisions between checkpoints"""
     save_games: int = 2
-    """sample games of each evaluation kept in the run folder"""
-
-
-def start_ranks() -> Ranks:
-    """Join the processes that torchrun has started, if it has."""
-    if not distributed.is_torchelastic_launched():
-        return Ranks()
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    # Ranks wait for each other's evaluations, so the limit is far above those.
-    distributed.init_process_group(backend, timeout=timedelta(hours=2))
-    return Ranks(distributed)
+    """sample games of each evaluation against one bot, kept in the run folder"""
+    capture_games: int = 1
+    """of these, so many can also be looked at: a replay page, and TensorBoard images"""
+    capture_thoughts: bool = False
+    """whether sample games keep the policy's order probabilities and values, for the page"""
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
@@ -658,7 +658,8 @@ class SelfPlay:
                     continue
                 obs = games.view_boards(asked.game, asked.power)
             with clock("inference"):
-                chosen, logprobs, values = policy.act(obs, asked)
+                temperature = self.seating.temperature[asked.game, asked.power]
+                chosen, logprobs, values = policy.act(obs, asked, temperature=temperature)
             if number == LEARNER:
                 with clock("batching"):
                     streams = self.seating.stream[asked.game, asked.power]
@@ -718,13 +719,20 @@ class PolicyPlayer:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders of `decisions` into `orders` (E, V)."""
+        obs = self._observe(games, decisions)
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order of `decisions`, and the values."""
+        return self.agent.explain(self._observe(games, decisions), decisions)
+
+    def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             raise CheckpointError(
                 f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
             )
-        obs = games.view_boards(decisions.game, decisions.power)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+        return games.view_boards(decisions.game, decisions.power)
 
 
 def load_policy_player(
@@ -736,20 +744,21 @@ def load_policy_player(
     return PolicyPlayer(agent, str(path), seed, greedy)
 
 
-def evaluate(run: "Run") -> tuple[dict[str, dict], list[dict]]:
+def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     """Play the current policy against each bot, all seats equally often; never trained on.
 
     With --exploit, the exploited policy is played against as well. The ranks share the opponents.
-    Returns the evaluation against each opponent (see arena.evaluate), and sample games.
+    Returns the evaluation against each opponent (see arena.evaluate), and sample games against it.
     """
-    args, results, samples = run.args, {}, []
+    args, results, samples = run.args, {}, {}
     names = [*args.eval_bots, *(["exploited"] if args.exploit else [])]
     for number, name in list(enumerate(names))[run.ranks.rank :: run.ranks.count]:
         entropy = [args.seed, run.global_step, number]
         seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-        results[name], games = evaluate_player(
+        player = PolicyPlayer(run.agent, "learner", seed)
+        results[name], samples[name] = evaluate_player(
             run.game_map,
-            PolicyPlayer(run.agent, "learner", seed),
+            player,
             make_bot(name)
             if name in args.eval_bots
             else PolicyPlayer(run.pool.members[0].player, str(args.exploit), seed + 1),
@@ -759,11 +768,12 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], list[dict]]:
             year_limit=args.year_limit,
             threads=args.threads,
             samples=args.save_games,
+            think=partial(thoughts, player) if args.capture_thoughts else None,
         )
-        samples += games
     shared = run.ranks.gather((results, samples))
-    results = {name: found[name] for name in names for found, _ in shared if name in found}
-    return results, [game for _, games in shared for game in games]
+    merged = ({name: part[name] for part in parts for name in part} for parts in zip(*shared))
+    results, samples = ({name: found[name] for name in names} for found in merged)
+    return results, samples
 
 
 CHECKPOINT_FORMAT = 1
@@ -827,12 +837,7 @@ def load_checkpoint(path: str | Path) -> dict:
 
 def load_exploited(name: str) -> dict:
     """Return the policy that --exploit names, as `policy_dict` does."""
-    if name in BOTS:
-        raise SettingsError(
-            f"--exploit needs a checkpoint, and {name!r} is a bot: "
-            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
-        )
-    path = Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)
+    path = checkpoint_path(name)
     saved = load_checkpoint(path)
     load_agent(saved, path)  # says what is wrong if it does not fit
     names = "args map_name map_facts vocabulary_hash observation_version global_step model"
@@ -869,32 +874,39 @@ def plain(value: Any) -> Any:
     """Return `value` with arrays as tensors and numpy numbers as Python ones, for torch.save."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
-    return value.item() if isinstance(value, np.generic) else _each(plain, value)
+    return value.item() if isinstance(value, np.generic) else each(plain, value)
 
 
 def arrays(value: Any) -> Any:
     """Undo `plain`: tensors become arrays."""
-    return value.numpy() if isinstance(value, torch.Tensor) else _each(arrays, value)
+    return value.numpy() if isinstance(value, torch.Tensor) else each(arrays, value)
 
 
-def _each(function: Callable, value: Any) -> Any:
-    """Return `value`, with `function` applied to all that a dictionary, list or tuple holds."""
-    if isinstance(value, dict):
-        return {key: function(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [function(item) for item in value]
-    return tuple(function(item) for item in value) if isinstance(value, tuple) else value
+class EventWriter(SummaryWriter):
+    """TensorBoard's writer, which also takes pictures that are PNGs already."""
+
+    def add_png(self, name: str, png: bytes, global_step: int) -> None:
+        """Log a picture."""
+        width, height = struct.unpack(">II", png[16:24])
+        image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+        summary = Summary(value=[Summary.Value(tag=name, image=image)])
+        self._get_file_writer().add_summary(summary, global_step)
 
 
 def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None) -> Records:
     """Open the records of a run that goes on from `start` decisions."""
-    tracked = None
+    tracked = html = None
     if args.track:
         import wandb  # only here: its import takes seconds
 
         tracked = start_wandb(wandb, args, folder, wandb_id)
+        html = partial(wandb.Html, inject=False)
     progress = Progress(args.total_timesteps, start)
-    return Records(folder, SummaryWriter(str(folder.path)), progress, tracked, wandb_id)
+    writer = EventWriter(str(folder.path))
+    records = Records(folder, writer, progress, tracked, wandb_id, html)
+    if not start:
+        records.lay_out()
+    return records
 
 
 class Run:
@@ -1014,7 +1026,12 @@ def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run)
-    records.evaluations(run.evaluations, samples, run.global_step)
+    games = [game for games in samples.values() for game in games]
+    records.evaluations(run.evaluations, games, run.global_step)
+    with clock("capture"):
+        count = run.args.capture_games
+        captured = {bot: games[:count] for bot, games in samples.items()}
+        records.captures(captured, run.global_step)
 
 
 def save(run: Run, records: Records, clock: Clock) -> None:
@@ -1133,23 +1150,16 @@ def read_settings(argv: list[str]) -> Settings:
     return parse_args(Args, ["--map", exploited["args"]["map"], *argv], CONFIGS)
 
 
-def choose_device(args: Args, ranks: Ranks) -> torch.device:
-    """Return this rank's device; SettingsError if there are fewer GPUs than ranks."""
-    if not args.cuda or not torch.cuda.is_available():
-        return torch.device("cpu")
-    if ranks.local >= torch.cuda.device_count():
-        raise SettingsError(f"--cuda: no GPU is left for rank {ranks.rank}")
-    torch.cuda.set_device(ranks.local)
-    return torch.device("cuda", ranks.local)
-
-
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; return the exit status."""
-    ranks = start_ranks()
+    ranks = Ranks.start(distributed, torch.cuda.device_count())
     try:
         settings = ranks.agree(read_settings, sys.argv[1:] if argv is None else argv)
-        device = ranks.agree(choose_device, settings.args, ranks)
-        if settings.args.cuda and device.type == "cpu" and ranks.rank == 0:
+        device, gpus = torch.device("cpu"), torch.cuda.device_count()
+        if settings.args.cuda and gpus:
+            device = torch.device("cuda", ranks.agree(ranks.choose_gpu, gpus))
+            torch.cuda.set_device(device)
+        elif settings.args.cuda and ranks.rank == 0:
             print("no GPU was found: training on the CPU")
         if ranks.rank == 0 and not kernels_are_cached():
             print(

@@ -6,17 +6,22 @@ from .game import Game
 from .map import MAP_NAMES, Map, MapError, load_map
 from .observation import Observation
 from .orders import OrderVocabulary, vocabulary
-from .players import Player, PlayerError, load_player
+from .players import ExplainingPlayer, Explanation, Player, PlayerError, load_player
+from .registration import register_environments
 from .scoring import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
 from .vector_game import Decisions, StepResult, VectorGame
 
 __version__ = "0.1.0"
+
+register_environments()
 
 __all__ = [
     "BOTS",
     "MAP_NAMES",
     "REWARDS",
     "Decisions",
+    "ExplainingPlayer",
+    "Explanation",
     "Game",
     "Map",
     "MapError",

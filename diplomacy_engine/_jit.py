@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numba
@@ -80,3 +81,16 @@ jit = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 # For sums of floats, which the compiler may then reorder to use vector instructions.
 _SUMS = {"reassoc", "contract", "nsz"}
 jit_float = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, fastmath=_SUMS)
+
+
+def compiled(kernel: Callable, *arguments: object) -> Callable:
+    """Return the machine code of a kernel for arguments of the types of these.
+
+    Called itself, a kernel looks up the types of all arrays it is given: some 60 us for the tables
+    of a map, where this takes 4. Whoever calls it vouches for the types; nothing checks them.
+    """
+    if numba.config.DISABLE_JIT:
+        return kernel
+    signature = tuple(map(numba.typeof, arguments))
+    kernel.compile(signature)
+    return kernel.overloads[signature].entry_point

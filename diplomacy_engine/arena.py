@@ -74,8 +74,15 @@ class GameRecorder:
             (running, state.year[rows].copy(), state.phase[rows].copy(), owner, orders[rows].copy())
         )
 
-    def replay(self, games: VectorGame) -> list[Game]:
-        """Return the recorded games of a match that began with the opening position."""
+    def replay(
+        self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
+    ) -> list[Game]:
+        """Return the recorded games of a match that began with the opening position.
+
+        Args:
+            games: those that were played.
+            think: asked before every phase, with row and Game, for the `thoughts` to keep with it.
+        """
         replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
         texts = games.vocabulary.texts
         for running, year, phase, owner, orders in self._steps:
@@ -88,7 +95,10 @@ class GameRecorder:
                     mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
                     given = [texts[number] for number in orders[row, mine]]
                     game.submit(name, given, strict=False)
+                thoughts = think(int(row), game) if think else {}
                 game.adjudicate()
+                if thoughts:
+                    game.history[-1]["thoughts"] = thoughts
         return replayed
 
 
@@ -243,6 +253,13 @@ def summarize(values: dict[str, np.ndarray], seat: np.ndarray) -> dict[str, dict
     return {name: {key: summary[name][key] for key in ("value", "low", "high")} for name in FIGURES}
 
 
+def _in_seats(
+    think: Callable[[Game, str], dict], seats: Sequence[str]
+) -> Callable[[int, Game], dict]:
+    """Return what GameRecorder.replay asks, for a player that sits in `seats` of the rows."""
+    return lambda row, game: think(game, seats[row])
+
+
 def evaluate_player(
     game_map: str | Map,
     player: Player,
@@ -255,6 +272,7 @@ def evaluate_player(
     samples: int = 0,
     batch: int = BATCH,
     report: Callable[[int], None] | None = None,
+    think: Callable[[Game, str], dict] | None = None,
 ) -> tuple[dict, list[dict]]:
     """Play a player as every power equally often against copies of another.
 
@@ -270,6 +288,7 @@ def evaluate_player(
         samples: so many games are returned as saved games.
         batch: games played at once.
         report: called now and then with the number of games that have ended.
+        think: of a Game and the player's power, returns the `thoughts` that the samples keep.
 
     Returns:
         The result as `evaluate --json` writes it, and the saved games.
@@ -309,7 +328,8 @@ def evaluate_player(
         values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
         rows = np.arange(len(mine))
         parts.append({name: values[name][rows, mine] for name in FIGURES})
-        for row, game in enumerate(recorder.replay(games)):
+        seats = [game_map.powers[power] for power in mine]
+        for row, game in enumerate(recorder.replay(games, think and _in_seats(think, seats))):
             game.id = f"{seed}-{first + row}-{game_map.powers[mine[row]]}"
             saved_games.append(game.to_saved_game())
     values = {name: np.concatenate([part[name] for part in parts]) for name in FIGURES}

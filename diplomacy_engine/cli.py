@@ -15,14 +15,16 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ._jit import kernels_are_cached
+from ._arguments import announce_compilation, whole_number
 from .arena import FIGURES, RATES, YEAR_LIMITS, evaluate_player
 from .bench import BOT_UNIT, NUM_GAMES, STAGES, last_year, measure
 from .bots import BOTS
 from .map import MAP_NAMES, MapError, load_map
+from .play_command import add_play
 from .players import load_player
 from .progress import label
-from .run_folder import atomic_write, check_writable
+from .replay_command import add_replay
+from .run_folder import atomic_write, check_target
 from .vector_game import VectorGame
 
 _DESCRIPTION = f"""\
@@ -65,26 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_evaluate(commands)
+    add_play(commands)
     add_bench(commands)
     add_check_map(commands)
+    add_replay(commands)
     return parser
-
-
-def whole_number(least: int, most: int):
-    """Return a type for argparse: a whole number, also written 1e6, from `least` to `most`."""
-
-    def convert(text: str) -> int:
-        try:
-            number = float(text)
-            if number.is_integer() and least <= number <= most:
-                return int(text) if text.lstrip("+-").isdigit() else int(number)
-        except ValueError:
-            pass
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number from {least} to {most}, not {text!r:.40}"
-        )
-
-    return convert
 
 
 def add_evaluate(commands) -> None:
@@ -170,7 +157,7 @@ def add_evaluate(commands) -> None:
 def run_evaluate(arguments: argparse.Namespace) -> int:
     """Evaluate a player, print the table and write the files asked for."""
     for file in filter(None, (arguments.json, arguments.save_games)):
-        _check_target(Path(file))
+        check_target(Path(file))
     game_map = load_map(arguments.map)
     player, against = (
         load_player(
@@ -202,17 +189,6 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
         lines = "".join(json.dumps(game) + "\n" for game in saved_games)
         atomic_write(arguments.save_games, lines.encode())
     return 0
-
-
-def _check_target(file: Path) -> None:
-    """Raise ValueError before the work begins if a result could not be written afterwards."""
-    if file.is_dir():
-        raise ValueError(f"{file} is a folder, not a file to write to")
-    if file.exists() and not file.is_file():
-        return  # a device or pipe
-    if not file.parent.is_dir():
-        raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
-    check_writable(file.parent)
 
 
 def _print_evaluation(result: dict) -> None:
@@ -258,12 +234,6 @@ def _figure_text(figure: str, found: dict[str, float], interval: bool) -> str:
     )
     unit = " %" if percent else ""
     return f"{value}{unit} ({low} - {high})" if interval else value + unit
-
-
-def announce_compilation() -> None:
-    """Say that the first start after an installation takes longer."""
-    if not kernels_are_cached():
-        print("compiling the game kernels, once: this takes about a minute", file=sys.stderr)
 
 
 def add_bench(commands) -> None:
@@ -331,7 +301,7 @@ def _seconds(text: str) -> float:
 def run_bench(arguments: argparse.Namespace) -> int:
     """Measure, print the tables and write the file asked for."""
     if arguments.json:
-        _check_target(Path(arguments.json))
+        check_target(Path(arguments.json))
     game_map = load_map(arguments.map)
     until_year = last_year(game_map, arguments.until_year)
     announce_compilation()

@@ -4,7 +4,7 @@ A Game is one row of a VectorGame; the rules are the same compiled kernels. It a
 reasons for illegal orders, the history and saved games.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +48,7 @@ from .position import (
     winners,
 )
 from .reasons import why_illegal
+from .render import board_svg
 from .saved_game import check_saved_game, saved_game_dictionary
 from .vector_game import VectorGame
 
@@ -395,6 +396,20 @@ class Game:
         game = cls(game_map, max_years)
         load_state(game._games, state)
         return game
+
+    def to_svg(
+        self,
+        orders: Mapping[str, Sequence[str]] | None = None,
+        outcome: Mapping[str, Sequence[str]] | None = None,
+        theme: str = "auto",
+        width: int | None = None,
+    ) -> str:
+        """Return a picture of the position with orders as arrows; see `render.board_svg`.
+
+        Without `orders` those submitted so far are drawn.
+        """
+        orders = self.orders if orders is None else orders
+        return board_svg(self, orders=orders, outcome=outcome, theme=theme, width=width)
 
     def to_position(self) -> str:
         """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`."""

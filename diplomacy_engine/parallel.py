@@ -4,9 +4,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
+
+from .settings import SettingsError
 
 
 class Workers:
@@ -52,6 +55,27 @@ class Ranks:
         if distributed is not None:
             self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
             self.local = int(os.environ["LOCAL_RANK"])
+
+    @classmethod
+    def start(cls, distributed: Any, gpus: int) -> "Ranks":
+        """Join the processes that torchrun has started, if it has.
+
+        Args:
+            distributed: torch.distributed.
+            gpus: how many GPUs this machine has.
+        """
+        if not distributed.is_torchelastic_launched():
+            return cls()
+        # Ranks wait for each other's evaluations, so the limit is far above those.
+        backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
+        distributed.init_process_group(backend, timeout=timedelta(hours=2))
+        return cls(distributed)
+
+    def choose_gpu(self, gpus: int) -> int:
+        """Return the number of this rank's own GPU of so many; SettingsError if none is left."""
+        if self.local >= gpus:
+            raise SettingsError(f"--cuda: of {gpus} GPUs none is left for rank {self.rank}")
+        return self.local
 
     def share(self, args: Any) -> Any:
         """Return the settings by which this rank plays: its part of the games, a seed of its own.

@@ -16,7 +16,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -48,17 +48,26 @@ class Player(Protocol):
 
 
 class Explanation(NamedTuple):
-    """Why a player would order what it does."""
+    """Why a player would order what it does; N and D as in Decisions.
 
-    probability: np.ndarray  # (N,) float32, of each legal order, after the likeliest earlier ones
-    value: np.ndarray  # (D,) float32, reward that the deciding power expects from here on
+    A slot's probabilities add up to 1. They hold after the likeliest order of each earlier slot of
+    the same decision, one slot after the other: the path that greedy play takes. In winter, what an
+    earlier slot took has probability 0.
+    """
+
+    probability: np.ndarray  # (N,) float32, of each legal order of its slot, 0..1
+    value: np.ndarray  # (D,) float32, discounted training reward that the deciding power expects
 
 
+@runtime_checkable
 class ExplainingPlayer(Player, Protocol):
-    """A player that can also say what it thinks."""
+    """A player that can also say what it thinks; `isinstance` tells whether one can."""
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order of `decisions`, and the values."""
+        """Return the probability of every legal order of `decisions`, and the values.
+
+        Draws nothing and changes nothing, so that it can be asked at any time.
+        """
 
 
 def load_player(
@@ -106,6 +115,13 @@ def load_player(
         if not advice and not isinstance(error, ValueError):
             raise
         raise PlayerError(f"{_sentence(error, path)}{advice}") from error
+
+
+def checkpoint_path(name: str) -> Path:
+    """Return the checkpoint that a file or a run folder is; PlayerError if it is a bot's name."""
+    if name in BOTS:
+        raise PlayerError(f"a checkpoint is needed, and {name!r} is a bot")
+    return Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)
 
 
 def load_script(path: str | Path) -> ModuleType:

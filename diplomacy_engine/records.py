@@ -1,10 +1,11 @@
 """Everything that only watches a training run: its folder, TensorBoard, W&B and the status line."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, Protocol
 
+from .capture import capture, dashboard
 from .progress import Progress
 from .run_folder import RunFolder, RunFolderError
 
@@ -17,6 +18,8 @@ class Writer(Protocol):
     """What is asked of TensorBoard's SummaryWriter."""
 
     def add_scalar(self, name: str, value: float, global_step: int) -> None: ...
+    def add_custom_scalars(self, layout: dict) -> None: ...
+    def add_png(self, name: str, png: bytes, global_step: int) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
@@ -30,6 +33,7 @@ class Records:
         progress: the status line.
         wandb: a W&B run that has begun, if any.
         wandb_id: of an earlier W&B run, which is remembered where none goes on now.
+        wandb_html: makes of a page what W&B logs.
     """
 
     def __init__(
@@ -39,9 +43,10 @@ class Records:
         progress: Progress,
         wandb: Any = None,
         wandb_id: str | None = None,
+        wandb_html: Callable[[str], Any] | None = None,
     ):
         self.folder, self.writer, self.progress, self.wandb = folder, writer, progress, wandb
-        self.wandb_id = wandb_id
+        self.wandb_id, self.wandb_html = wandb_id, wandb_html
         if wandb is not None:
             wandb.define_metric("*", step_metric="global_step")
             self.wandb_id = wandb.id
@@ -82,6 +87,24 @@ class Records:
         }
         self.scalars(figures, global_step)
         self.folder.save_games(f"{global_step:012d}", samples)
+
+    def lay_out(self) -> None:
+        """Say how TensorBoard's custom scalars show the figures; once in a run is enough."""
+        with self._writing_events():
+            self.writer.add_custom_scalars(dashboard())
+
+    def captures(self, games: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
+        """Keep a replay page of sample games by opponent; log it, final boards and charts."""
+        if not any(games.values()):
+            return
+        captured = capture(games, f"games at {global_step:,} decisions")
+        self.folder.save_page(f"{global_step:012d}", captured.page)
+        with self._writing_events():
+            for name, image in captured.images.items():
+                self.writer.add_png(name, image, global_step)
+        if self.wandb is not None and self.wandb_html is not None:
+            shown = self.wandb_html(captured.page)
+            self.wandb.log({"global_step": global_step, "games/replay": shown})
 
     def flush(self) -> dict[str, int]:
         """Write what is still held back; return the sizes of the growing files, in bytes."""
@@ -155,6 +178,9 @@ class NoRecords(Records):
 
     def evaluations(self, *_: Any) -> None:
         """Log nothing."""
+
+    def captures(self, *_: Any) -> None:
+        """Keep nothing."""
 
     def flush(self) -> dict[str, int]:
         """Write nothing."""

@@ -35,12 +35,15 @@ class RunFolderError(ValueError):
     """A file of a run cannot be read or written; one sentence that says which and why."""
 
 
-def atomic_write(path: str | Path, content: bytes | Callable[[BinaryIO], None]) -> None:
+def atomic_write(
+    path: str | Path, content: bytes | Callable[[BinaryIO], None], mode: int = 0o666
+) -> None:
     """Write a file whole or not at all: what was there stays until the new content is on the disk.
 
     Args:
         path: the file.
         content: its bytes, or a function that writes them into an open binary file.
+        mode: permissions of the new file, before the umask takes some away.
 
     Raises:
         RunFolderError: it cannot be written. As with any other exception of `content`, the file
@@ -55,7 +58,7 @@ def atomic_write(path: str | Path, content: bytes | Callable[[BinaryIO], None]) 
             with open(path, "wb") as file:
                 write(file)
             return
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -92,6 +95,17 @@ def check_writable(folder: str | Path) -> None:
     finally:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
+
+
+def check_target(file: Path) -> None:
+    """Raise ValueError before the work begins if a result could not be written afterwards."""
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder, not a file to write to")
+    if file.exists() and not file.is_file():
+        return  # a device or pipe
+    if not file.parent.is_dir():
+        raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+    check_writable(file.parent)
 
 
 def file_sha256(path: str | Path) -> str:
@@ -226,6 +240,12 @@ class RunFolder:
         self._append(path, games)
         return path
 
+    def save_page(self, name: str, page: str) -> Path:
+        """Write games/{name}.html, which replays games; return the file."""
+        path = self.path / "games" / f"{name}.html"
+        atomic_write(path, page.encode())
+        return path
+
     def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         try:
@@ -327,3 +347,12 @@ def _end_of_records(file: BinaryIO, size: int) -> int:
             break
         end += 16 + length
     return end
+
+
+def each(function: Callable, value: Any) -> Any:
+    """Return `value`, with `function` applied to all that a dictionary, list or tuple holds."""
+    if isinstance(value, dict):
+        return {key: function(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [function(item) for item in value]
+    return tuple(function(item) for item in value) if isinstance(value, tuple) else value

@@ -88,11 +88,9 @@ def _pay(game: RewardInput, winner, others, limit, eliminated) -> np.ndarray:
     """
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
-    paid = np.select(
-        [game.eliminated, won, solo, (game.ended == YEAR_LIMIT)[:, None] & game.alive],
-        [eliminated, winner, others, limit],
-        0.0,
-    )
+    cut = (game.ended == YEAR_LIMIT)[:, None] & game.alive
+    paid = np.where(won, winner, np.where(solo, others, np.where(cut, limit, 0.0)))
+    paid = np.where(game.eliminated, eliminated, paid)
     return paid.astype(np.float32)
 
 
@@ -156,7 +154,7 @@ def center_delta(game: RewardInput) -> np.ndarray:
     return np.where(game.captured[:, None], change / game.victory_centers, 0).astype(np.float32)
 
 
-def _lead(centers: np.ndarray) -> np.ndarray:
+def lead(centers: np.ndarray) -> np.ndarray:
     """Return (E, P) float32, each power's centers less those of the strongest other power."""
     own = centers.astype(np.float32)
     if own.shape[1] == 1:
@@ -172,7 +170,7 @@ def lead_delta(game: RewardInput) -> np.ndarray:
     Unlike `center_delta` it pays for keeping a center from the strongest rival as much as for one's
     own, and in a game of two it is zero-sum.
     """
-    change = _lead(game.centers) - _lead(game.centers_before)
+    change = lead(game.centers) - lead(game.centers_before)
     paid = game.captured[:, None] & (game.alive | game.eliminated)
     return np.where(paid, change / game.victory_centers, 0).astype(np.float32)
 

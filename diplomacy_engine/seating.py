@@ -1,13 +1,15 @@
 """Who sits where in the games of self-play, until when, and how the finished ones went."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .constants import NONE, RUNNING, YEAR_LIMIT
 from .opponent_pool import LEARNER, OpponentPool
+from .scoring import lead
 from .vector_game import StepResult, VectorGame
 
+MEMORY = 0.995  # per game, of the running means of wins
 WARM_UP = -1000  # in place of a pool member's number while a power's random orders last
 
 
@@ -15,9 +17,20 @@ class SeatSettings(Protocol):
     """The settings that seating reads, explained in the trainer's Args."""
 
     learner_seats: int
+    weak_seats: float
+    opponent_temperature: float
     warm_up_share: float
     warm_up_phases: int
     finish_games: bool
+
+
+class Finished(NamedTuple):
+    """Finished games."""
+
+    statistics: dict  # sums over them
+    seats: np.ndarray  # (games, P), as in Seating
+    scores: np.ndarray  # (games,) of the learner: 1 win, 0.5 draw, 0 loss
+    victory: np.ndarray  # (games, P) bool, which power has won, if any
 
 
 class Seating:
@@ -28,7 +41,9 @@ class Seating:
     streams of the learner's powers, else NONE; `warm_up` (E, P) the phases in which a power still
     gives random orders. Random beginnings, of a length of its own for each power, set the learner
     before positions that its own play never reaches: behind as well as ahead, and against opponents
-    that lost time.
+    that lost time. `temperature` (E, P) float32 is that of a seat's draws of orders, 1 for the
+    learner; hot opponents err, which a learner whose power loses to strong ones can learn from.
+    `win_share` (P,) is the learner's running mean share of wins with each power.
     """
 
     def __init__(
@@ -40,17 +55,28 @@ class Seating:
         self.learner_power = np.zeros((games.num_games, args.learner_seats), np.int64)
         self.stream = np.full(shape, NONE)
         self.warm_up = np.zeros(shape, np.int64)
+        self.temperature = np.ones(shape, np.float32)
+        self.win_share = np.zeros(games.num_powers)
         self.statistics: list[dict] = []
         self.assign_seats(np.arange(games.num_games))
 
     def assign_seats(self, rows: np.ndarray) -> None:
-        """Seat learner and opponents in new games: uniformly random powers for the learner."""
+        """Seat learner and opponents in new games.
+
+        The learner's powers are drawn without replacement, with weights that fall with the share of
+        games it wins with them, from 1 to 1 - `weak_seats`, but never below 0.05.
+        """
         shape = (len(rows), self.games.num_powers)
-        learners = self.rng.random(shape).argsort(1)[:, : self.args.learner_seats]
+        weights = np.maximum(1 - self.args.weak_seats * self.win_share, 0.05)
+        arrival = self.rng.exponential(size=shape) / weights
+        learners = arrival.argsort(1)[:, : self.args.learner_seats]
         game = np.arange(len(rows))[:, None]
         seats = self.pool.draw(self.rng, shape)
         seats[game, learners] = LEARNER
         self.seats[rows] = seats
+        if self.args.opponent_temperature > 1:
+            hot = self.args.opponent_temperature ** self.rng.random(shape)
+            self.temperature[rows] = np.where(seats == LEARNER, 1.0, hot)
         self.learner_power[rows] = learners
         stream = np.full(shape, NONE)
         stream[game, learners] = rows[:, None] * self.args.learner_seats + np.arange(
@@ -85,20 +111,19 @@ class Seating:
         played = rows[~warm[row, self.learner_power].all(1)[rows]]
         finished = self._count(result, played, alive[played]) if len(played) else None
         # Finished games of all processes that train together count in each of them.
-        for statistics, seats, scores in filter(None, self.pool.gather(finished)):
-            self.statistics.append(statistics)
-            self.pool.record(seats, scores)
+        for part in filter(None, self.pool.gather(finished)):
+            self.statistics.append(part.statistics)
+            mine = part.seats == LEARNER
+            games = mine.sum(0)
+            shares = (mine & part.victory).sum(0) / np.maximum(games, 1)
+            self.win_share += (1 - MEMORY**games) * (shares - self.win_share)
+            self.pool.record(part.seats, part.scores)
         self.games.reset(rows)
         self.assign_seats(rows)
         return len(played)
 
-    def _count(
-        self, result: StepResult, rows: np.ndarray, alive: np.ndarray
-    ) -> tuple[dict, np.ndarray, np.ndarray]:
-        """Return sums over the finished games `rows`, their seats, and the learner's scores.
-
-        `alive` is (games, learner seats).
-        """
+    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> Finished:
+        """Return how the games `rows` went; `alive` (games, learner seats)."""
         centers, learners = result.centers[rows], self.learner_power[rows]
         own = np.take_along_axis(centers, learners, 1).max(1)
         others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
@@ -119,7 +144,10 @@ class Seating:
             "frozen_at": float(np.sum(age)),
             "opponents": len(age),
         }
-        return statistics, self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0))
+        victory = np.arange(centers.shape[1]) == result.winner[rows, None]
+        victory |= at_limit[:, None] & (lead(centers) > 0)
+        scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
+        return Finished(statistics, self.seats[rows], scores, victory)
 
     def state_dict(self) -> dict:
         """Return all of it for a checkpoint, the games too."""
@@ -129,6 +157,8 @@ class Seating:
             "learner_power": self.learner_power,
             "stream": self.stream,
             "warm_up": self.warm_up,
+            "temperature": self.temperature,
+            "win_share": self.win_share,
             "statistics": self.statistics,
         }
 
@@ -137,10 +167,14 @@ class Seating:
         self.games.restore(saved["games"])
         self.seats, self.learner_power = saved["seats"], saved["learner_power"]
         self.stream, self.warm_up = saved["stream"], saved["warm_up"]
+        self.temperature, self.win_share = saved["temperature"], saved["win_share"]
         self.statistics = saved["statistics"]
 
     def take_statistics(self, global_step: int) -> dict[str, float]:
-        """Return `selfplay/*` means over the games finished since the last call."""
+        """Return `selfplay/*`, means over the games finished since the last call.
+
+        Only the share of wins with each power is a running mean.
+        """
         if not self.statistics:
             return {}
         sums = {name: sum(s[name] for s in self.statistics) for name in self.statistics[0]}
@@ -148,4 +182,5 @@ class Seating:
         games = sums.pop("games")
         ages = global_step - sums.pop("frozen_at") / max(1, sums["opponents"])
         means = {name: sums[name] / games for name in sums if name != "opponents"}
+        means |= {f"win_{p}": share for p, share in zip(self.games.map.powers, self.win_share)}
         return {"games": games, "opponent_age": ages} | means

@@ -5,6 +5,7 @@ from typing import Any
 
 from .bots import make_bot
 from .map import Map
+from .pictures import PictureError, renderer
 from .scoring import make_reward_mix
 from .settings import SettingsError, check_ranges
 
@@ -13,15 +14,20 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
     """Raise SettingsError for values out of range and flags that contradict each other."""
     positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
     positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
-    positive += " warm_up_phases save_interval"
+    positive += " warm_up_phases save_interval opponent_temperature"
     shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
-    shares += " warm_up_share"
+    shares += " warm_up_share weak_seats"
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
     check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)
-    check_ranges(args, others + " num_layers save_games", 0)
+    check_ranges(args, others + " num_layers save_games capture_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
     check_ranges(args, "learner_seats", 1, len(game_map.powers))
+    if args.capture_games and args.save_games:
+        try:
+            renderer()
+        except PictureError as error:
+            raise SettingsError(f"{error}; or train with --capture-games 0") from None
     needs = {  # flag -> (whether it has any effect, what it needs)
         "reward": (not args.reward_mix, "no --reward-mix beside it"),
         "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
@@ -33,6 +39,8 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
         "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "capture_games": (args.capture_games <= args.save_games, "as many --save-games"),
+        "capture_thoughts": (args.save_games > 0, "--save-games"),
         "wandb_mode": (args.track, "--track"),
         "wandb_entity": (args.track, "--track"),
         "wandb_project_name": (args.track, "--track"),
@@ -66,7 +74,7 @@ def exploit_settings(args: Any, given: frozenset[str]) -> Any:
 
     What a settings file says of the pool does not matter then; SettingsError if a flag did.
     """
-    names = {"learner_seats", "latest_prob", "recency_decay"}
+    names = {"learner_seats", "latest_prob", "recency_decay", "opponent_temperature"}
     other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
@@ -75,4 +83,4 @@ def exploit_settings(args: Any, given: frozenset[str]) -> Any:
             "opponent is the policy of the checkpoint"
         )
     pool = {"pool_bots": (), "pool_schedule": "rolling", "pool_sampling": "uniform"}
-    return replace(args, learner_seats=1, **pool)
+    return replace(args, learner_seats=1, opponent_temperature=1.0, **pool)

@@ -12,21 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit
-from .adjudicator.adjustments import adjudicate_adjustments
-from .adjudicator.movement import adjudicate_movement, movement_scratch
-from .adjudicator.retreats import adjudicate_retreats
-from .constants import (
-    FALL_MOVEMENT,
-    FALL_RETREATS,
-    NONE,
-    RUNNING,
-    SOLO,
-    SPRING_MOVEMENT,
-    SPRING_RETREATS,
-    WINTER_ADJUSTMENTS,
-    YEAR_LIMIT,
-)
+from ._jit import compiled, jit
+from .adjudicator.movement import movement_scratch
+from .constants import NONE, RUNNING
 from .decisions import Decisions, empty_decisions, join_decisions
 from .legal_orders import legal_scratch, list_game
 from .map import Map, load_map
@@ -39,15 +27,12 @@ from .observation import (
     observe,
 )
 from .orders import vocabulary
+from .phases import adjudicate_phase
 from .state import (
-    adjustments_owed,
     allocate_state,
-    clear_dislodged,
     copy_game,
     count_centers,
     count_units,
-    is_movement,
-    is_retreat,
     next_random,
     reset_game,
 )
@@ -56,7 +41,10 @@ SLICE = 16  # fewer items than this per thread are not worth a thread
 
 
 class StepResult(NamedTuple):
-    """What one step did to every game; describes the finished position of games that ended."""
+    """What one step did to every game; describes the finished position of games that ended.
+
+    Of a step of some rows only, E is their number and the entries are in their order.
+    """
 
     ended: np.ndarray  # (E,) int8, End; RUNNING where the game goes on or had ended before
     winner: np.ndarray  # (E,) int8, power that won a solo in this step, or NONE
@@ -69,123 +57,28 @@ class StepResult(NamedTuple):
 
 
 @jit
-def _capture_centers(board, state, e):
-    """Give each supply center to the power occupying it after the fall retreats.
-
-    Reads   state.unit_power, board.center_province
-    Writes  state.center_owner
-    Rule    rulebook, controlling supply centers; an empty center keeps its owner
-    """
-    for c in range(board.center_province.shape[0]):
-        power = state.unit_power[e, board.center_province[c]]
-        if power != NONE:
-            state.center_owner[e, c] = power
-
-
-@jit
-def _solo_winner(board, state, e):
-    """Return the power that has won: the victory count, and more centers than anyone else."""
-    best, best_count, tied = NONE, 0, False
-    for power in range(board.num_powers):
-        count = count_centers(state, e, power)
-        if count > best_count:
-            best, best_count, tied = power, count, False
-        elif count == best_count:
-            tied = True
-    return NONE if tied or best_count < board.victory_centers else best
-
-
-@jit
-def _has_dislodged(state, e):
-    for v in range(state.dislodged_power.shape[1]):
-        if state.dislodged_power[e, v] != NONE:
-            return True
-    return False
-
-
-@jit
-def _next_spring(state, e):
-    state.phase[e] = SPRING_MOVEMENT
-    state.year[e] += 1
-
-
-@jit
-def advance_phase(board, state, e, max_years):
-    """Move game e from the phase just adjudicated to the next one; return whether centers changed.
-
-    Writes  state.phase, year, center_owner, end, winner
-    Rule    retreats are skipped when nothing is dislodged, winter when nobody has an adjustment;
-            a solo and the year limit are looked at after the fall ownership update
-    """
-    phase = state.phase[e]
-    if phase in (SPRING_MOVEMENT, FALL_MOVEMENT) and _has_dislodged(state, e):
-        state.phase[e] = SPRING_RETREATS if phase == SPRING_MOVEMENT else FALL_RETREATS
-        return False
-    if phase in (SPRING_MOVEMENT, SPRING_RETREATS):
-        state.phase[e] = FALL_MOVEMENT
-        return False
-    if phase == WINTER_ADJUSTMENTS:
-        _next_spring(state, e)
-        return False
-    _capture_centers(board, state, e)
-    winner = _solo_winner(board, state, e)
-    if winner != NONE:
-        state.winner[e] = winner
-        state.end[e] = SOLO
-    elif max_years > 0 and state.year[e] >= board.first_year + max_years - 1:
-        state.end[e] = YEAR_LIMIT
-    else:
-        owed = False
-        for power in range(board.num_powers):
-            if adjustments_owed(board, state, e, power) != 0:
-                owed = True
-        if owed:
-            state.phase[e] = WINTER_ADJUSTMENTS
-        else:
-            _next_spring(state, e)
-    return True
-
-
-@jit
-def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
-    """Adjudicate the current phase of game e with `orders` (E, V) and move on to the next phase.
-
-    Returns whether supply centers were counted.
-    """
-    phase = state.phase[e]
-    if is_movement(phase):
-        adjudicate_movement(board, table, state, e, orders, scratch)
-    elif is_retreat(phase):
-        adjudicate_retreats(board, table, state, e, orders)
-        clear_dislodged(state, e)
-    else:
-        adjudicate_adjustments(board, table, state, e, orders)
-    state.turn[e] += 1
-    return advance_phase(board, state, e, max_years)
-
-
-@jit
-def _step_games(board, table, state, orders, scratch, max_years, row_seed, first, last, out):
-    """Play one phase of games first..last-1; row_seed has no rows if finished games stay."""
+def _step_games(board, table, state, orders, scratch, max_years, row_seed, rows, first, last, out):
+    """Play one phase of games rows[first:last]; row_seed is empty if finished games stay."""
     ended, winner, captured, centers, centers_before, alive, eliminated, year = out
-    for e in range(first, last):
-        year[e] = state.year[e]
-        ended[e] = RUNNING
-        winner[e] = NONE
-        captured[e] = False
+    for i in range(first, last):
+        e = rows[i]
+        year[i] = state.year[e]
+        ended[i] = RUNNING
+        winner[i] = NONE
+        captured[i] = False
         for p in range(board.num_powers):
-            centers_before[e, p] = count_centers(state, e, p)
-            alive[e, p] = centers_before[e, p] > 0 or count_units(state, e, p) > 0
-            eliminated[e, p] = False
+            centers_before[i, p] = count_centers(state, e, p)
+            alive[i, p] = centers_before[i, p] > 0 or count_units(state, e, p) > 0
+            eliminated[i, p] = False
         if state.end[e] == RUNNING:
-            captured[e] = adjudicate_phase(board, table, state, e, orders, scratch, max_years)
-            ended[e] = state.end[e]
-            winner[e] = state.winner[e]
+            captured[i] = adjudicate_phase(board, table, state, e, orders, scratch, max_years)
+            ended[i] = state.end[e]
+            winner[i] = state.winner[e]
         for p in range(board.num_powers):
-            centers[e, p] = count_centers(state, e, p)
-            still = centers[e, p] > 0 or count_units(state, e, p) > 0
-            eliminated[e, p] = alive[e, p] and not still
-            alive[e, p] = still
+            centers[i, p] = count_centers(state, e, p)
+            still = centers[i, p] > 0 or count_units(state, e, p) > 0
+            eliminated[i, p] = alive[i, p] and not still
+            alive[i, p] = still
         if state.end[e] != RUNNING and row_seed.shape[0] > 0:
             row_seed[e], _ = next_random(row_seed[e])
             reset_game(board, state, e, row_seed[e])
@@ -209,13 +102,13 @@ def _copy_rows(state, row_seed, sources, destinations):
 
 
 @jit
-def _list_games(board, table, state, scratch, rows, first, last, counts, buffers):
-    """List games first..last-1; return the game at which a buffer was full, else `last`."""
-    for e in range(first, last):
-        if state.end[e] == RUNNING and not list_game(
-            board, table, state, e, scratch, rows, counts, buffers
+def _list_games(board, table, state, scratch, per_slot, rows, first, last, counts, buffers):
+    """List games rows[first:last]; return the index at which a buffer was full, else `last`."""
+    for i in range(first, last):
+        if state.end[rows[i]] == RUNNING and not list_game(
+            board, table, state, rows[i], scratch, per_slot, counts, buffers
         ):
-            return e
+            return i
     return last
 
 
@@ -245,6 +138,7 @@ class VectorGame:
 
     Attributes:
         map, vocabulary, board, table: the map and its order vocabulary.
+        room: what players keep for their kernels, by any key; see Dumbbot.
         state: GameState, (E, ...) arrays that kernels update in place.
     """
 
@@ -277,6 +171,9 @@ class VectorGame:
         self._orders_per_slot = _orders_per_slot(self)
         self._order_room = 0
         self._part_buffers = [None] * self.threads
+        self._every_row = np.arange(num_games)
+        self.room: dict[tuple, object] = {}
+        self._code: dict[Callable, Callable] = {}
         self.reset()
 
     @property
@@ -289,20 +186,40 @@ class VectorGame:
 
         With `numbered` the slice's number comes as a third argument, to choose a scratch by.
         """
-        slices = max(1, min(self.threads, count // SLICE))
+        slices = min(self.threads, count // SLICE)
+        if slices <= 1:
+            return [function(0, count, 0) if numbered else function(0, count)]
         edges = [count * i // slices for i in range(slices + 1)]
         calls = [
             (edges[i], edges[i + 1], i) if numbered else (edges[i], edges[i + 1])
             for i in range(slices)
         ]
-        if slices == 1 or self._pool is None:
-            return [function(*call) for call in calls]
         futures = [self._pool.submit(function, *call) for call in calls[1:]]
         return [function(*calls[0])] + [future.result() for future in futures]
 
+    def call(self, kernel: Callable, *arguments: object) -> object:
+        """Call a kernel whose arguments have the same types at every call, without delay.
+
+        See `_jit.compiled`; arrays must be contiguous.
+        """
+        code = self._code.get(kernel)
+        if code is None:
+            code = self._code[kernel] = compiled(kernel, *arguments)
+        return code(*arguments)
+
+    def check_orders(self, orders: np.ndarray) -> None:
+        """Raise a ValueError unless `orders` are as `new_orders` makes them."""
+        shape = (self.num_games, len(self.board.terrain))
+        if orders.shape != shape or orders.dtype != np.int32:
+            raise ValueError(
+                f"orders must be int32 of shape {shape}, not {orders.dtype} of shape {orders.shape}"
+            )
+        if not orders.flags.carray:
+            raise ValueError("orders must be a contiguous and writable array")
+
     def reset(self, rows: np.ndarray | None = None) -> None:
         """Start new games in the given rows (integers or a mask; None: all)."""
-        _reset_rows(self.board, self.state, self.row_seed, self._rows(rows))
+        self.call(_reset_rows, self.board, self.state, self.row_seed, self._rows(rows))
 
     def copy_games(self, source: np.ndarray, destination: np.ndarray) -> None:
         """Copy the positions of rows `source` to rows `destination`, each with a fresh seed.
@@ -319,37 +236,52 @@ class VectorGame:
 
     def _rows(self, rows: np.ndarray | None) -> np.ndarray:
         if rows is None:
-            return np.arange(self.num_games)
+            return self._every_row
         rows = np.asarray(rows)
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
-        rows = rows.astype(np.int64)
+        rows = np.ascontiguousarray(rows, np.int64)
         if rows.size and not 0 <= rows.min() <= rows.max() < self.num_games:
             raise ValueError(f"rows must be 0..{self.num_games - 1}")
         return rows
 
-    def decisions(self) -> Decisions:
-        """Return the pending decisions of all running games."""
-        parts = self.run(self._list_slice, self.num_games, numbered=True)
-        self._order_room = max(self._order_room, *(len(part.order) for part in parts))
+    def decisions(self, rows: np.ndarray | None = None) -> Decisions:
+        """Return the pending decisions of all running games, or of those of the given rows."""
+        rows = self._rows(rows)
+        parts = self.run(
+            lambda first, last, thread: self._list_slice(rows, first, last, thread),
+            len(rows),
+            numbered=True,
+        )
+        for part in parts:
+            self._order_room = max(self._order_room, len(part.order))
         return parts[0] if len(parts) == 1 else join_decisions(parts)
 
-    def _list_slice(self, first: int, last: int, thread: int = 0) -> Decisions:
+    def _list_slice(self, rows: np.ndarray, first: int, last: int, thread: int) -> Decisions:
         games, provinces = last - first, len(self.board.terrain)
         decisions = games * self.num_powers + self.num_powers + 1
         slots = (games + 2) * provinces + 1
         reserve = 2 * provinces * self._orders_per_slot
         orders = max(2 * reserve, int(self._order_room * 1.25) + reserve)
         # A part is copied when it is joined, so its arrays serve again; fresh memory costs time.
-        is_part = last - first < self.num_games
+        is_part = last - first < len(rows)
         buffers = self._part_buffers[thread] if is_part else None
         while True:
             if buffers is None or len(buffers.order) < orders:
                 buffers = empty_decisions(decisions, slots, orders)
             counts = np.zeros(3, np.int64)
-            scratch, rows, arrays = self._legal[thread], self._orders_per_slot, tuple(buffers)
-            end = _list_games(
-                self.board, self.table, self.state, scratch, rows, first, last, counts, arrays
+            end = self.call(
+                _list_games,
+                self.board,
+                self.table,
+                self.state,
+                self._legal[thread],
+                self._orders_per_slot,
+                rows,
+                first,
+                last,
+                counts,
+                tuple(buffers),
             )
             if end == last:
                 break
@@ -380,10 +312,11 @@ class VectorGame:
             np.empty((count, provinces), np.int32),
             np.empty((count, len(SCALARS) + len(POWER_SCALARS) * self.num_powers), np.int16),
         )
-        games, powers = np.asarray(games, np.int32), np.asarray(powers, np.int8)
+        games = np.ascontiguousarray(games, np.int32)
+        powers = np.ascontiguousarray(powers, np.int8)
         self.run(
-            lambda first, last: observe(
-                self.board, self.state, games, powers, first, last, self.max_years, *out
+            lambda first, last: self.call(
+                observe, self.board, self.state, games, powers, first, last, self.max_years, *out
             ),
             count,
         )
@@ -401,24 +334,24 @@ class VectorGame:
 
     def write_orders(self, orders: np.ndarray, decisions: Decisions, chosen: np.ndarray) -> None:
         """Write the orders `chosen` (S,) int32, one for each slot of `decisions`, into `orders`."""
+        self.check_orders(orders)
         chosen = np.ascontiguousarray(chosen, np.int32)
-        _write_orders(self.table, self.board.location_province, tuple(decisions), chosen, orders)
+        provinces = self.board.location_province
+        self.call(_write_orders, self.table, provinces, tuple(decisions), chosen, orders)
 
-    def step(self, orders: np.ndarray) -> StepResult:
+    def step(self, orders: np.ndarray, rows: np.ndarray | None = None) -> StepResult:
         """Adjudicate one phase of every running game and move on to its next phase.
 
         Args:
+            rows: integers or a mask; only these games are played. None: all.
             orders: (E, V) int32, order numbers by the province of the unit (or home center), NONE
                 for none. A number that is not an order of the unit there counts as none: a unit
                 holds, a dislodged one disbands, a build is waived, a removal is left to civil
                 disorder.
         """
-        if orders.shape != (self.num_games, len(self.board.terrain)) or orders.dtype != np.int32:
-            raise ValueError(
-                f"orders must be int32 of shape ({self.num_games}, {len(self.board.terrain)}), "
-                f"not {orders.dtype} of shape {orders.shape}"
-            )
-        games, powers = self.num_games, self.num_powers
+        self.check_orders(orders)
+        rows = self._rows(rows)
+        games, powers = len(rows), self.num_powers
         out = StepResult(
             np.empty(games, np.int8),
             np.empty(games, np.int8),
@@ -431,7 +364,8 @@ class VectorGame:
         )
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
         self.run(
-            lambda first, last, thread: _step_games(
+            lambda first, last, thread: self.call(
+                _step_games,
                 self.board,
                 self.table,
                 self.state,
@@ -439,6 +373,7 @@ class VectorGame:
                 self._movement[thread],
                 self.max_years,
                 row_seed,
+                rows,
                 first,
                 last,
                 tuple(out),

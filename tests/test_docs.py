@@ -1,5 +1,6 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
+import inspect
 import re
 import shlex
 import tomllib
@@ -10,8 +11,10 @@ import pytest
 
 from diplomacy_engine.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
+from diplomacy_engine.env_gymnasium import DiplomacyEnv, DiplomacyVectorEnv
 from diplomacy_engine.game import Game
 from diplomacy_engine.map import (
+    MAP_NAMES,
     MAPS_FOLDER,
     MAX_FILE_BYTES,
     MAX_NEIGHBORS,
@@ -19,12 +22,16 @@ from diplomacy_engine.map import (
     load_map,
 )
 from diplomacy_engine.orders import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS, vocabulary
+from diplomacy_engine.registration import IDS
 from diplomacy_engine.settings import parse_args
 from diplomacy_engine.vector_game import VectorGame
 from ppo_selfplay_diplomacy import CONFIGS, Args
 
 ROOT = Path(__file__).parent.parent
-RULES, OWN_MAP = ((ROOT / "docs" / name).read_text() for name in ("rules.md", "own_map.md"))
+NAMES = ("rules", "own_map", "environments", "viewing", "playing", "network")
+PAGES = RULES, OWN_MAP, ENVIRONMENTS, VIEWING, PLAYING, _ = tuple(
+    (ROOT / "docs" / f"{name}.md").read_text() for name in NAMES
+)
 
 
 def blocks(page: str, language: str = "") -> list[str]:
@@ -48,7 +55,7 @@ def strait(tmp_path, monkeypatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize("page", [RULES, OWN_MAP], ids=["rules", "own_map"])
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page):
         assert (ROOT / "docs" / target).exists(), target
@@ -103,6 +110,19 @@ def test_the_commands_for_a_map(strait):
             assert parse_args(Args, shlex.split(words), CONFIGS).args.map == "strait.toml"
     words = "evaluate --map strait.toml --player dumbbot --against random --games 2"
     assert main(words.split()) == 0
+
+
+def test_the_commands_and_example_of_viewing(capsys):
+    lines = [line for block in blocks(VIEWING, "sh") for line in block.splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        program, words = line.split(" replay ")
+        assert program == "python -m diplomacy_engine"
+        assert _parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
+    (code,) = blocks(VIEWING, "python")
+    exec(compile(code, "viewing.md", "exec"), {})
+    shown = re.findall(r"^print\(.*\)  # (.+)$", code, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == shown != []
 
 
 def test_what_may_be_left_out_of_a_map(strait):
@@ -172,3 +192,28 @@ def test_every_choice_of_the_cases_is_explained():
 
 def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
+
+
+@pytest.mark.parametrize("number", range(7))
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Stable-Baselines3 recommends a Monitor
+def test_the_examples_of_environments_run(number, capsys):
+    assert len(blocks(ENVIRONMENTS, "python")) == 7
+    code = blocks(ENVIRONMENTS, "python")[number]
+    exec(compile(code, f"environments.md, example {number}", "exec"), {"__name__": "__main__"})
+    assert (
+        capsys.readouterr().out.splitlines()
+        == re.findall(r"^(?:print\(.*\)|parallel_api_test\(.*\))  # (.+)$", code, re.MULTILINE)
+        != []
+    )
+    assert max(map(len, code.splitlines())) <= 100
+
+
+def test_every_argument_of_the_environments_is_explained():
+    for environment in (DiplomacyEnv, DiplomacyVectorEnv):
+        names = set(inspect.signature(environment).parameters) - {"num_envs", "form"}
+        assert names <= set(re.findall(r"^\| `(\w+)` \|", ENVIRONMENTS, re.MULTILINE))
+    for name in IDS:
+        shape = name.replace("Diplomacy-", "").removesuffix("-v0")
+        assert name == "Diplomacy-v0" or shape.partition("-")[0] in MAP_NAMES
+        generic = re.sub("small|three|standard", "MAP", name)
+        assert f"| `{generic}` |" in ENVIRONMENTS

@@ -15,8 +15,10 @@ LAYERS = (
     ("map", "decisions"),
     ("orders",),
     ("state",),
-    ("legal_orders", "adjudicator", "notation", "scoring", "order_features"),
-    ("observation", "vector_game"),
+    ("legal_orders", "adjudicator", "notation", "scoring"),
+    ("phases",),
+    ("observation", "vector_game", "seat_kernels", "deepdip_kernels"),
+    ("layout", "colors", "arrows", "render", "chart", "pictures"),
     ("network_inputs", "order_scoring"),
     ("bots", "game", "position", "reasons", "saved_game"),
     (
@@ -29,18 +31,42 @@ LAYERS = (
         "clock",
         "signals",
         "rollout_buffer",
+        "rollouts",
+        "agent_games",
+        "env_forms",
+        "env_deepdip",
+        "env_gymnasium",
+        "env_pettingzoo",
+        "registration",
+        "replay",
+        "capture",
+        "consult",
         "opponent_pool",
         "parallel",
         "records",
         "seating",
         "trainer_settings",
     ),
+    ("_arguments",),
+    ("play_file",),
+    ("play_session",),
+    ("play_view",),
+    ("play_server", "play_text"),
+    ("play_command",),
+    ("replay_command",),
     ("cli",),
     ("__main__", "__init__"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "rich", "tyro"}
-FOREIGN_BY = {"rich": ("progress", "cli"), "tyro": ("settings",), "numba": ("_jit",)}
+FOREIGN = {"numpy", "numba", "rich", "tyro", "gymnasium", "pettingzoo", "resvg_py"}
+FOREIGN_BY = {
+    "gymnasium": ("env_forms", "env_deepdip", "env_gymnasium", "env_pettingzoo", "registration"),
+    "numba": ("_jit",),
+    "pettingzoo": ("env_pettingzoo",),
+    "resvg_py": ("pictures",),
+    "rich": ("progress", "cli"),
+    "tyro": ("settings",),
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

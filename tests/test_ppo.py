@@ -22,6 +22,7 @@ from diplomacy_engine.constants import (
 )
 from diplomacy_engine.map import load_map
 from diplomacy_engine.observation import BoardViews
+from diplomacy_engine.players import ExplainingPlayer
 from diplomacy_engine.position import load_state
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.scoring import make_reward_mix, reward_input
@@ -384,6 +385,69 @@ def test_what_was_sampled_is_what_is_scored(name, autoregressive):
 
 def slot_ranges(decisions: Decisions) -> list[tuple[int, int]]:
     return list(itertools.pairwise(decisions.slot_start.tolist()))
+
+
+@pytest.mark.parametrize("autoregressive", [True, False])
+@pytest.mark.parametrize("name", MAPS)
+def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
+    """Its probabilities are those that scoring gives, slot by slot, after the greedy orders."""
+    decisions, obs, phases = positions(name)
+    agent = make_agent(name, autoregressive=autoregressive)
+    probability, value = agent.explain(obs, decisions)
+    assert (probability.dtype, probability.shape) == (np.float32, decisions.order.shape)
+    assert (value.dtype, value.shape) == (np.float32, (len(decisions),))
+    np.testing.assert_allclose(
+        np.add.reduceat(probability, decisions.order_start[:-1]), 1, rtol=1e-5
+    )
+    chosen, logprob, expected = agent.act(obs, decisions, greedy=True)
+    np.testing.assert_array_equal(value, expected)
+    likeliest = np.log(probability[decisions.order_start[:-1] + chosen])
+    np.testing.assert_allclose(
+        np.add.reduceat(likeliest, decisions.slot_start[:-1]), logprob, rtol=1e-3, atol=1e-4
+    )
+    several = np.diff(decisions.slot_start) > 1
+    rows = [np.flatnonzero((phases == kind) & several)[:2] for kind in Phase]
+    rows = np.concatenate([*rows, [0]])
+    assert len(rows) > 4
+    for d in rows:
+        a, b = decisions.slot_start[d : d + 2]
+        for s in (a, b - 1):
+            begin, end = decisions.order_start[a], decisions.order_start[s + 1]
+            alone = Decisions(
+                decisions.game[d : d + 1],
+                decisions.power[d : d + 1],
+                np.array([0, s + 1 - a], np.int32),
+                decisions.slot_province[a : s + 1],
+                decisions.order_start[a : s + 2] - begin,
+                decisions.order[begin:end],
+            )
+            count = np.diff(decisions.order_start)[s]
+            paths = [np.append(chosen[a:s], column) for column in range(count)]
+            scored = agent.get_logprob_entropy_value(
+                obs.take(np.repeat(d, count)),
+                join_decisions([alone] * count),
+                np.concatenate(paths),
+            )[0].detach()
+            scored = np.exp(scored.numpy() - likeliest[a:s].sum())
+            here = slice(decisions.order_start[s], decisions.order_start[s + 1])
+            np.testing.assert_allclose(probability[here], scored, rtol=1e-3, atol=1e-5)
+
+
+def test_a_policy_player_explains_without_drawing():
+    agent = make_agent("three")
+    games = VectorGame("three", 3, seed=1, threads=1)
+    decisions = games.decisions()
+    player, fresh = (ppo.PolicyPlayer(agent, "me", seed=4) for _ in range(2))
+    assert isinstance(player, ExplainingPlayer)
+    assert not isinstance(make_bot("random"), ExplainingPlayer)
+    probability, value = player.explain(games, decisions)
+    assert len(probability) == len(decisions.order) and len(value) == len(decisions)
+    orders = [games.new_orders() for _ in range(2)]
+    for who, given in zip((player, fresh), orders):
+        who.act(games, decisions, given)
+    np.testing.assert_array_equal(*orders)
+    with pytest.raises(ppo.CheckpointError, match="me was trained on another map"):
+        player.explain(VectorGame("small", 1), decisions)
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -1467,3 +1531,85 @@ def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     assert sum(count["games"] for count in counts) == 10
     assert run.self_play.seating.take_statistics(0)["games"] == 10
     assert (run.self_play.games.state.end == RUNNING).all()
+
+
+# --- Weak seats and hot opponents -----------------------------------------------------------------
+
+
+def test_the_learner_sits_more_often_where_it_wins_less():
+    for weak_seats, expected in ((0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)):
+        seating = make_run(num_envs=4000, weak_seats=weak_seats, hidden=8).self_play.seating
+        seating.win_share[:] = 0.0, 1.0
+        seating.assign_seats(np.arange(4000))
+        found = (seating.seats[:, 0] == LEARNER).mean()
+        assert found == pytest.approx(expected, abs=0.03)
+        assert ((seating.seats == LEARNER).sum(1) == 1).all()
+
+
+def test_win_shares_are_running_means_of_each_power():
+    run = make_run(map="three", num_envs=40, max_years=4, learner_seats=2, hidden=8, num_steps=400)
+    seating, expected = run.self_play.seating, np.zeros(3)
+    finished, end_phase = 0, seating.end_phase
+
+    def watching(result):
+        nonlocal finished
+        for row in np.flatnonzero(result.ended != RUNNING):
+            centers = result.centers[row]
+            for power in seating.learner_power[row]:
+                others = np.delete(centers, power).max()
+                limit = result.ended[row] == YEAR_LIMIT
+                won[power].append(
+                    result.winner[row] == power or (limit and centers[power] > others)
+                )
+        found = end_phase(result)
+        for power, wins in enumerate(won):  # those that ended together count as one
+            if wins:
+                expected[power] += (1 - 0.995 ** len(wins)) * (np.mean(wins) - expected[power])
+                finished += len(wins)
+                wins.clear()
+        return found
+
+    won = [[], [], []]
+    seating.end_phase = watching
+    for _ in range(120):
+        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+    assert finished > 60 and (seating.win_share > 0).all()
+    np.testing.assert_allclose(seating.win_share, expected, rtol=1e-6)
+    figures = seating.take_statistics(0)
+    assert [figures[f"win_{p}"] for p in ("ENGLAND", "ITALY", "RUSSIA")] == expected.tolist()
+
+
+def test_opponents_have_temperatures_and_the_learner_has_none():
+    seating = make_run(num_envs=3000, opponent_temperature=4.0, hidden=8).self_play.seating
+    learner = seating.seats == LEARNER
+    assert (seating.temperature[learner] == 1).all()
+    hot = np.log(seating.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
+    assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
+    assert hot.mean() == pytest.approx(0.5, abs=0.03)
+    plain = make_run(num_envs=50, hidden=8).self_play.seating
+    assert (plain.temperature == 1).all()
+
+
+def test_temperature_divides_the_scores_of_draws_only():
+    decisions, obs, _ = positions("three")
+    d = two_slot_decision("three", Phase.FALL_MOVEMENT)
+    agent = make_agent("three", scale=1.0)
+    rows = np.full(4000, d)
+    many, lists = obs.take(rows), decisions.take(rows)
+    counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d] + 2]
+    entropy = []
+    for temperature in (0.05, 1.0, 1e6):
+        hot = np.full(len(rows), temperature, np.float32)
+        generator = torch.Generator().manual_seed(3)
+        chosen, logprob, _ = agent.act(many, lists, generator, temperature=hot)
+        with torch.no_grad():
+            plain, _, _ = agent.get_logprob_entropy_value(many, lists, chosen)
+        np.testing.assert_allclose(logprob, plain, rtol=1e-3, atol=1e-4)
+        share = np.bincount(chosen[::2], minlength=counts[0]) / len(rows)
+        entropy.append(-(share[share > 0] * np.log(share[share > 0])).sum())
+    assert entropy[0] < entropy[1] < entropy[2]
+    assert entropy[2] == pytest.approx(np.log(counts[0]), abs=0.01)  # each order alike
+    greedy, _, _ = agent.act(many, lists, greedy=True)
+    cold = np.full(len(rows), 1e-4, np.float32)
+    chosen, _, _ = agent.act(many, lists, torch.Generator().manual_seed(3), temperature=cold)
+    assert (chosen == greedy).mean() > 0.99

@@ -31,9 +31,9 @@ from diplomacy_engine.clock import Clock
 from diplomacy_engine.map import load_map
 
 config, folder = sys.argv[1], Path(sys.argv[2])
-ranks = ppo.start_ranks()
+ranks = ppo.Ranks.start(torch.distributed, 0)
 close, ranks.close = ranks.close, lambda: None
-ppo.start_ranks = lambda: ranks
+ppo.Ranks.start = lambda *_: ranks
 found = {"own_decisions": 0, "full": 0, "empty_updates": 0}
 train, step, update = ppo.train, ppo.SelfPlay.step, ppo.update
 

@@ -63,6 +63,8 @@ RICH = {
     "learner_seats": 2,
     "warm_up_share": 0.4,
     "warm_up_phases": 3,
+    "weak_seats": 0.8,
+    "opponent_temperature": 2.5,
     "max_years": 3,
     "year_limit": "truncate",
     "finish_games": True,
@@ -242,9 +244,10 @@ def test_a_run_leaves_what_it_promises(whole, capsys):
     assert "charts/SPS" in raw and "timing/outside_network_share" in raw
     evaluated = [line["global_step"] for line in lines if "eval/random/win" in line]
     assert len(evaluated) == 3 and 300 <= evaluated[0] < 320  # at 300, at 600, and at the end
-    assert {f"{step:012d}.jsonl" for step in evaluated} == set(games(run))
-    for name in games(run):
-        found = read_saved_games(run / "games" / name)
+    kept = {f"{step:012d}.{kind}" for step in evaluated for kind in ("jsonl", "html")}
+    assert kept == set(games(run))
+    for step in evaluated:
+        found = list(read_saved_games(run / "games" / f"{step:012d}.jsonl"))
         assert found and all(game["map"] == "small" for game in found)
     tags = {tag for _, tag, _ in events(run)}
     assert {name for name in names if "/" in name} <= tags | {"charts/SPS"}

@@ -159,13 +159,19 @@ class Dumbbot:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders (E, V) of every decision given."""
-        board, graph = games.board, node_graph(games.map, self.paquette)
+        games.check_orders(orders)
         game, power = decisions.game, decisions.power
 
-        def order_slice(first: int, last: int) -> None:
-            values, scratch = value_scratch(board, graph), order_scratch(board, graph)
-            dumbbot_orders(
-                board,
+        def order_slice(first: int, last: int, thread: int) -> None:
+            room = games.room.get((self.name, thread))
+            if room is None:
+                graph = node_graph(games.map, self.paquette)
+                room = graph, value_scratch(games.board, graph), order_scratch(games.board, graph)
+                games.room[self.name, thread] = room
+            graph, values, scratch = room
+            games.call(
+                dumbbot_orders,
+                games.board,
                 games.table,
                 graph,
                 games.state,
@@ -180,7 +186,7 @@ class Dumbbot:
                 orders,
             )
 
-        games.run(order_slice, len(decisions))
+        games.run(order_slice, len(decisions), numbered=True)
 
 
 class PaquetteDumbbot(Dumbbot):

@@ -120,10 +120,20 @@ class RandomBot:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders (E, V) of every decision given."""
+        games.check_orders(orders)
         board, table, state, arrays = games.board, games.table, games.state, tuple(decisions)
         games.run(
-            lambda first, last: random_orders(
-                board, table, state, arrays, first, last, self.restless, self.salt, orders
+            lambda first, last: games.call(
+                random_orders,
+                board,
+                table,
+                state,
+                arrays,
+                first,
+                last,
+                self.restless,
+                self.salt,
+                orders,
             ),
             len(decisions),
         )
@@ -144,8 +154,11 @@ class HoldBot:
 
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders (E, V) of every decision given."""
+        games.check_orders(orders)
         board, table, state, arrays = games.board, games.table, games.state, tuple(decisions)
         games.run(
-            lambda first, last: hold_orders(board, table, state, arrays, first, last, orders),
+            lambda first, last: games.call(
+                hold_orders, board, table, state, arrays, first, last, orders
+            ),
             len(decisions),
         )

@@ -1,0 +1,64 @@
+// The picture of the board: shows an SVG, tells which province was clicked, marks provinces.
+
+const sheets = new Map(); // style text -> sheet; the page's policy refuses <style> in the picture
+
+export class Board {
+  constructor(frame, onProvince) {
+    this.frame = frame;
+    this.svg = null;
+    this.marks = {};
+    frame.addEventListener("click", (event) => {
+      const province = provinceOf(event.target);
+      if (province) onProvince(province);
+    });
+  }
+
+  show(text) {
+    const bare = text.replace(/<style>(.*?)<\/style>/gs, (_, style) => {
+      adopt(style);
+      return "";
+    });
+    const parsed = new DOMParser().parseFromString(bare, "image/svg+xml").documentElement;
+    this.svg = document.importNode(parsed, true);
+    this.frame.replaceChildren(this.svg);
+    this.mark(this.marks);
+  }
+
+  // Set classes: {"reach": [provinces], "picked": [...], ...} on province outlines.
+  mark(marks) {
+    this.marks = marks;
+    if (!this.svg) return;
+    for (const old of this.svg.querySelectorAll(".play-mark")) old.remove();
+    const layer = document.createElementNS("http://www.w3.org/2000/svg", "g");
+    layer.setAttribute("class", "play-mark");
+    for (const [name, provinces] of Object.entries(marks)) {
+      for (const code of new Set(provinces)) {
+        const outline = this.svg.querySelector(`.province[data-province="${code}"]`);
+        if (!outline) continue;
+        const copy = outline.cloneNode(false);
+        copy.setAttribute("class", name);
+        copy.removeAttribute("data-owner");
+        copy.removeAttribute("data-province");
+        copy.setAttribute("data-mark", code);
+        layer.append(copy);
+      }
+    }
+    this.svg.querySelector(".provinces").after(layer);
+  }
+}
+
+export function adopt(text) {
+  if (sheets.has(text)) return;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(text);
+  sheets.set(text, sheet);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+}
+
+function provinceOf(target) {
+  const found = target.closest("[data-unit], [data-location], [data-province], [data-center]");
+  if (!found) return null;
+  const { unit, location, province, center } = found.dataset;
+  if (unit) return unit.slice(2, 5);
+  return (location ?? province ?? center).slice(0, 3);
+}

@@ -1,0 +1,268 @@
+// Choosing orders: by clicks on the board, or from lists; what is chosen outlives a reload.
+
+import { h, nice } from "/play.js";
+
+const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy", retreat: "Retreat", disband: "Disband", build: "Build" };
+
+export class OrderPanel {
+  constructor({ say, redraw, submit, hint }) {
+    Object.assign(this, { say, redraw, sendOrders: submit, hint });
+    this.view = null;
+    this.chosen = {}; // unit -> order text
+    this.unit = null; // selected
+    this.mode = null;
+    this.other = null; // province of the unit to be supported or convoyed
+  }
+
+  // A new step: what was chosen for it before a reload comes back.
+  begin(view) {
+    this.view = view;
+    this.select(null);
+    this.chosen = {};
+    try {
+      const kept = JSON.parse(localStorage.getItem(this.key()) ?? "{}");
+      for (const place of view.decision?.units ?? [])
+        if (place.orders.some(({ text }) => text === kept[place.unit])) this.chosen[place.unit] = kept[place.unit];
+    } catch { /* nothing kept, or no storage: chosen anew */ }
+  }
+
+  update(view) {
+    this.view = view;
+  }
+
+  key() {
+    return `orders ${this.view.game} ${this.view.you} ${this.view.step}`;
+  }
+
+  keep() {
+    try {
+      const old = Object.keys(localStorage).filter((key) => key.startsWith("orders ") && key !== this.key());
+      for (const key of old.slice(50)) localStorage.removeItem(key);
+      localStorage.setItem(this.key(), JSON.stringify(this.chosen));
+    } catch { /* private windows may have no storage */ }
+  }
+
+  orders() {
+    return Object.values(this.chosen);
+  }
+
+  place(unit) {
+    return this.view.decision.units.find((place) => place.unit === unit);
+  }
+
+  name(province) {
+    return this.view.names[province];
+  }
+
+  // --- Selecting ----------------------------------------------------------------------------------
+
+  select(unit) {
+    this.unit = unit;
+    this.other = null;
+    this.mode = null;
+    if (unit) {
+      const verbs = this.place(unit).orders.map(({ verb }) => verb);
+      this.mode = ["move", "retreat", "build"].find((verb) => verbs.includes(verb)) ?? verbs[0];
+    }
+  }
+
+  unselect() {
+    this.select(null);
+    this.redraw();
+  }
+
+  setMode(mode) {
+    this.mode = mode;
+    this.other = null;
+    const orders = this.inMode();
+    if (mode === "hold" || mode === "disband") this.choose(orders[0]);
+    else this.redraw();
+  }
+
+  inMode() {
+    if (!this.unit) return [];
+    const orders = this.place(this.unit).orders.filter(({ verb }) => verb === this.mode);
+    return this.other ? orders.filter(({ other }) => other === this.other) : orders;
+  }
+
+  choose(order) {
+    const { decision } = this.view;
+    const winter = decision.kind === "builds" || decision.kind === "removals";
+    if (winter && !(this.unit in this.chosen) && this.orders().length >= decision.count) {
+      const [first] = Object.keys(this.chosen); // the first one makes room
+      delete this.chosen[first];
+    }
+    this.chosen[this.unit] = order.text;
+    this.keep();
+    const next = winter ? null : decision.units.find(({ unit }) => !(unit in this.chosen));
+    this.say(`${order.text}: ${this.name(this.place(this.unit).province)}, ${order.words}.`);
+    this.select(next ? next.unit : null);
+    this.redraw();
+  }
+
+  forget(unit) {
+    delete this.chosen[unit];
+    this.keep();
+    this.select(unit);
+    this.redraw();
+  }
+
+  // A province of the board was clicked.
+  clicked(province) {
+    const { decision } = this.view;
+    const own = decision.units.find((place) => place.province === province);
+    if (this.unit && province !== this.place(this.unit).province && this.target(province)) return;
+    if (!own) {
+      if (this.unit) this.say(`${this.unit} has no such order for ${this.name(province)}.`, true);
+      return;
+    }
+    if (own.unit !== this.unit) this.select(own.unit);
+    if (decision.kind === "removals" || (decision.kind === "builds" && own.orders.length === 1)) {
+      if (own.unit in this.chosen) this.forget(own.unit);
+      else this.choose(own.orders[0]);
+    } else this.redraw();
+  }
+
+  // Use a clicked province for the selected unit; tell whether that was possible.
+  target(province) {
+    const two = this.mode === "support" || this.mode === "convoy";
+    const key = two && !this.other ? "other" : "place";
+    const found = this.inMode().filter((order) => order[key] === province);
+    if (found.length === 1) this.choose(found[0]);
+    else if (found.length && key === "other") {
+      this.other = province;
+      this.redraw();
+    } else if (found.length) {
+      this.narrowed = found; // by land or by convoy, or several coasts: the list asks
+      this.redraw();
+    } else if (this.mode === "move" && !this.view.decision.units.some((place) => place.province === province)) {
+      const supports = this.place(this.unit).orders.some(({ verb, other }) => verb === "support" && other === province);
+      if (!supports) return false;
+      this.mode = "support";
+      this.other = province;
+      this.redraw();
+    } else return false;
+    return true;
+  }
+
+  marks() {
+    const { decision, given } = this.view;
+    if (!decision || given) return {};
+    if (!this.unit) {
+      const open = decision.units.filter(({ unit }) => !(unit in this.chosen));
+      return { todo: open.map(({ province }) => province) };
+    }
+    const two = this.mode === "support" || this.mode === "convoy";
+    const key = two && !this.other ? "other" : "place";
+    const reach = ["hold", "disband", "build"].includes(this.mode) ? [] : this.inMode().map((order) => order[key]);
+    return { reach, picked: [this.place(this.unit).province], other: this.other ? [this.other] : [] };
+  }
+
+  // --- Drawing ------------------------------------------------------------------------------------
+
+  draw(frame) {
+    const { decision } = this.view;
+    const focus = document.activeElement?.id;
+    const hint = this.hint();
+    const parts = [h("h2", {}, this.heading()), this.unitList(decision)];
+    if (this.unit) parts.push(this.orderList(hint));
+    else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
+    if (hint) parts.push(this.hintBox(hint));
+    const left = decision.count - this.orders().length;
+    const rest = { orders: "holds|hold", retreats: "disbands|disband", builds: "build is waived|builds are waived", removals: "is chosen for you|are chosen for you" }[decision.kind];
+    const note = left > 0 ? ` (${left} ${rest.split("|")[left > 1 ? 1 : 0]})` : "";
+    parts.push(h("button", { class: "main", id: "submit", onclick: () => this.sendOrders(this.orders()) }, `Give orders${note}`));
+    frame.replaceChildren(...parts);
+    this.narrowed = null;
+    if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  }
+
+  heading() {
+    const { kind, count } = this.view.decision;
+    const many = count > 1 ? "s" : "";
+    return {
+      orders: "Your orders",
+      retreats: `${count} dislodged unit${many}: retreat or disband`,
+      builds: `You may build ${count} unit${many}`,
+      removals: `You must remove ${count} unit${many}`,
+    }[kind];
+  }
+
+  beginning() {
+    return {
+      orders: "Click one of your units, on the board or in this list; then where it shall go.",
+      retreats: "Click a dislodged unit, then where it shall retreat.",
+      builds: "Click a home center to build there. What you do not use is waived.",
+      removals: "Click the units to remove.",
+    }[this.view.decision.kind];
+  }
+
+  unitList(decision) {
+    const rows = decision.units.map(({ unit, province, orders }) => {
+      const text = this.chosen[unit];
+      const order = orders.find((one) => one.text === text);
+      const words = order ? order.words : decision.kind === "builds" || decision.kind === "removals" ? "" : "no order yet";
+      const label = unit.length > 3 ? `${unit[0] === "A" ? "Army" : "Fleet"} ${this.name(province)}` : this.name(province);
+      return h("li", {},
+        h("button", { class: "unit", id: `unit-${unit.replace(" ", "-")}`, "aria-pressed": String(unit === this.unit),
+          onclick: () => (this.select(unit), this.redraw()) },
+          h("b", {}, label), h("span", { class: order ? "" : "quiet" }, words)),
+        order ? h("button", { class: "drop", title: "Forget this order", "aria-label": `Forget ${text}`, onclick: () => this.forget(unit) }, "✕") : null);
+    });
+    return h("ul", { id: "units" }, ...rows);
+  }
+
+  orderList(hint) {
+    const { orders, unit } = this.place(this.unit);
+    const verbs = Object.keys(MODES).filter((verb) => orders.some((order) => order.verb === verb));
+    const tabs = verbs.map((verb) => h("button", { id: `mode-${verb}`, "aria-pressed": String(verb === this.mode), onclick: () => this.setMode(verb) }, MODES[verb]));
+    const shares = new Map();
+    for (const slot of hint?.slots ?? [])
+      for (const { text, probability } of slot.orders) shares.set(text, Math.max(probability, shares.get(text) ?? 0));
+    let list = this.narrowed ?? this.inMode();
+    if (hint) list = [...list].sort((a, b) => (shares.get(b.text) ?? 0) - (shares.get(a.text) ?? 0));
+    const items = list.map((order) => {
+      const share = hint ? shares.get(order.text) ?? 0 : null;
+      const bar = share === null ? null : h("meter", { min: 0, max: 1, value: share });
+      return h("li", {}, h("button", { class: "order", "data-order": order.text, title: order.text, onclick: () => this.choose(order),
+        "aria-pressed": String(this.chosen[unit] === order.text) },
+        order.words, share === null ? null : h("span", { class: "share" }, bar, percent(share))));
+    });
+    return h("div", { id: "choices" }, h("div", { class: "tabs" }, ...tabs), h("p", { class: "quiet" }, this.guide()), h("ul", {}, ...items));
+  }
+
+  guide() {
+    const who = this.name(this.place(this.unit).province);
+    if (this.narrowed) return "Which of these?";
+    if (this.other) return `${who} helps ${this.name(this.other)}. Click where that unit goes, or its own place.`;
+    return {
+      move: `Click a marked province to move ${who} there, or pick from the list.`,
+      retreat: "Click a marked province to retreat there, or pick from the list.",
+      support: `Click the unit that ${who} shall support, or pick from the list.`,
+      convoy: "Click the army to convoy, or pick from the list.",
+      build: `What shall be built in ${who}?`,
+    }[this.mode] ?? "";
+  }
+
+  hintBox(hint) {
+    const items = hint.slots.map(({ unit, orders }) => h("li", {}, `${orders[0].text} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
+    return h("div", { id: "hints" }, h("h3", {}, `The policy would order, as ${nice(this.view.you)}`), h("ul", {}, ...items),
+      h("p", { class: "quiet" }, `It expects a reward of ${hint.value.toFixed(2)} from here on. Each share holds after the likeliest orders of the units before.`),
+      h("button", { id: "fill", onclick: () => this.fill(hint) }, "Take these orders"));
+  }
+
+  fill(hint) {
+    const best = new Set(hint.slots.map(({ orders }) => orders[0].text));
+    this.chosen = {};
+    for (const { unit, orders } of this.view.decision.units) {
+      const order = orders.find(({ text }) => best.has(text));
+      if (order) this.chosen[unit] = order.text;
+    }
+    this.keep();
+    this.unselect();
+  }
+}
+
+function percent(share) {
+  return share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`;
+}

@@ -1,0 +1,422 @@
+// The page of a game: asks the server how it stands, shows it, and sends what is clicked.
+
+import { Board } from "/board.js";
+import { OrderPanel } from "/orders.js";
+
+const $ = (id) => document.getElementById(id);
+const WAIT = 1000; // milliseconds between questions to the server
+
+const state = {
+  token: location.hash.slice(1),
+  view: null,
+  shown: null, // number of the phase looked at; null: now
+  playing: false, // watching: go on by itself
+  busy: false,
+  hint: null,
+  hinting: false,
+};
+
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child != null));
+  return element;
+}
+
+export function nice(power) {
+  return power.charAt(0) + power.slice(1).toLowerCase();
+}
+
+// --- Asking the server ----------------------------------------------------------------------------
+
+async function ask(path, body) {
+  const options = { headers: { "X-Play-Token": state.token }, cache: "no-store" };
+  if (body !== undefined) {
+    options.method = "POST";
+    options.headers["Content-Type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  let answer, found;
+  try {
+    answer = await fetch(path, options);
+    found = await answer.json();
+  } catch {
+    throw Object.assign(new Error("The connection to the game is lost. Trying again…"), { lost: true });
+  }
+  if (!answer.ok) throw Object.assign(new Error(found.error), { status: answer.status });
+  return found;
+}
+
+// Send something; what was lost on the way is sent again, which the server counts once.
+async function send(path, body) {
+  if (state.busy) return;
+  state.busy = true;
+  try {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        take(await ask(path, { step: state.view.step, ...body }));
+        connected();
+        return;
+      } catch (error) {
+        if (!error.lost || attempt >= 30) throw error;
+        connected(error.message);
+        await sleep(WAIT);
+      }
+    }
+  } catch (error) {
+    if (error.status === 409) await refresh();
+    state.playing = false;
+    say(sentence(error.message), true);
+  } finally {
+    state.busy = false;
+    draw();
+  }
+}
+
+const sleep = (time) => new Promise((done) => setTimeout(done, time));
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.…!?]$/.test(text) ? "" : ".");
+
+async function refresh() {
+  const since = state.view ? `?since=${state.view.revision}` : "";
+  const found = await ask(`/api/game${since}`);
+  connected();
+  if (!found.unchanged) take(found);
+}
+
+async function watchServer() {
+  for (;;) {
+    try {
+      if (!state.busy) await refresh();
+      if (state.playing && state.view.can_go_on && !state.busy) await send("/api/next", {});
+    } catch (error) {
+      connected(sentence(error.message));
+      if (error.status === 401) return;
+    }
+    await sleep(WAIT);
+  }
+}
+
+function connected(trouble = "") {
+  $("connection").textContent = trouble;
+  $("connection").hidden = !trouble;
+}
+
+// --- What is new ----------------------------------------------------------------------------------
+
+function take(view) {
+  const before = state.view;
+  state.view = view;
+  const played = view.phases.length - 1;
+  const was = before ? before.phases.length - 1 : played;
+  if (!before || view.step !== before.step) {
+    panel.begin(view);
+    state.hint = null;
+    say("");
+    if (before && played > was) state.shown = was; // first see what came of the orders
+    else state.shown = null;
+    if (state.playing && played > 0) state.shown = played - 1;
+  } else {
+    panel.update(view);
+  }
+  draw();
+}
+
+function say(text, bad = false) {
+  $("say").textContent = text;
+  $("say").classList.toggle("bad", bad);
+}
+
+// --- Drawing --------------------------------------------------------------------------------------
+
+const pictures = new Map(); // "step phase" -> picture of a phase that was played
+let drawing = 0;
+
+async function picture() {
+  const { view, shown } = state;
+  if (shown === null) {
+    if (view.decision && !view.given) return ask("/api/draft", { orders: panel.orders() });
+    return ask("/api/board");
+  }
+  const key = pictureKey();
+  if (!pictures.has(key)) {
+    if (pictures.size > 300) pictures.clear();
+    pictures.set(key, await ask(`/api/board?phase=${shown}`));
+  }
+  return pictures.get(key);
+}
+
+const pictureKey = () => `${state.view.step} ${state.shown}`;
+
+async function draw() {
+  const { view } = state;
+  if (!view) return;
+  const number = ++drawing;
+  drawFrame(view);
+  try {
+    const found = await picture();
+    if (number !== drawing) return; // something newer is being drawn
+    board.show(found.svg);
+    board.mark(state.shown === null ? panel.marks() : {});
+    drawResults(found);
+  } catch (error) {
+    if (error.lost) connected(error.message);
+    else say(sentence(error.message), true);
+  }
+}
+
+function drawFrame(view) {
+  const now = view.phases.length - 1;
+  const at = state.shown ?? now;
+  const looking = state.shown !== null;
+  $("title").textContent = looking ? phaseTitle(view.phases[at]) : view.title;
+  document.title = `${view.title} · Diplomacy`;
+  $("who").textContent = !view.started
+    ? ""
+    : view.you
+      ? `You play ${nice(view.you)} on map ${view.map}; ${view.victory} centers win` +
+        (view.last_year ? `, at the latest in ${view.last_year} it is over.` : ".")
+      : `You are watching a game on map ${view.map}.`;
+  $("timeline").hidden = !view.started || now === 0;
+  $("slider").max = now;
+  $("slider").value = at;
+  $("slider").setAttribute("aria-valuetext", phaseTitle(view.phases[at]));
+  for (const id of ["first", "back"]) $(id).disabled = at === 0;
+  for (const id of ["forth", "last"]) $(id).disabled = at === now;
+  document.body.classList.toggle("looking", looking);
+
+  if (!view.started) drawSetup(view);
+  else if (looking) drawContinue(view, at, now);
+  else if (view.over) drawEnd(view);
+  else if (view.decision && !view.given) panel.draw($("panel"), state.hint);
+  else drawWaiting(view);
+  drawTools(view);
+  drawPowers(view);
+  drawMore(view);
+}
+
+function phaseTitle(name) {
+  if (name === "COMPLETED") return "Game over";
+  const season = { S: "Spring", F: "Fall", W: "Winter" }[name[0]];
+  const kind = { M: "movement", R: "retreats", A: "adjustments" }[name.at(-1)];
+  return `${season} ${name.slice(1, -1)}, ${kind}`;
+}
+
+function drawSetup(view) {
+  $("powers").replaceChildren();
+  if (!view.host) {
+    $("panel").replaceChildren(h("p", {}, "Who started the game still chooses who plays what."));
+    return;
+  }
+  if ($("panel").querySelector("#setup")) return;
+  const rows = view.powers.map(({ power }, number) => {
+    const choose = h("select", { id: `seat-${power}`, name: power });
+    choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "somebody else, by link"));
+    for (const name of view.opponents) choose.append(h("option", { value: name }, short(name)));
+    const players = view.opponents;
+    choose.value = number === 0 ? "me" : players[(number - 1) % players.length];
+    choose.addEventListener("change", () => {
+      if (choose.value !== "me") return;
+      for (const other of $("panel").querySelectorAll("select"))
+        if (other !== choose && other.value === "me") other.value = players[0];
+    });
+    return h("div", { class: "row" }, h("label", { for: choose.id }, swatch(power), nice(power)), choose);
+  });
+  $("panel").replaceChildren(
+    h("form", { id: "setup", onsubmit: start }, h("h2", {}, "Who plays?"), ...rows,
+      h("p", { class: "quiet" }, "Nobody plays? Then you watch. A power for somebody else gets a link of its own."),
+      h("button", { class: "main", id: "start" }, "Begin")),
+  );
+}
+
+function start(event) {
+  event.preventDefault();
+  const seats = Object.fromEntries(new FormData(event.target));
+  send("/api/seats", { seats });
+}
+
+function drawContinue(view, at, now) {
+  const next = at + 1 < now ? `Next: ${phaseTitle(view.phases[at + 1])}` : view.over ? "How it ended" : "Go on playing";
+  $("panel").replaceChildren(
+    h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
+    h("div", { id: "results" }),
+  );
+  if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
+}
+
+function drawResults(found) {
+  const place = $("results");
+  if (!place) return;
+  const lines = state.view.powers.map(({ power }) => {
+    const orders = found.orders.filter((order) => order.power === power);
+    if (!orders.length) return null;
+    const items = orders.map(({ text, result }) =>
+      h("li", { class: result?.length ? "failed" : "" }, text, result?.length ? h("em", {}, ` ${result.join(", ")}`) : null));
+    return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
+  });
+  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean));
+}
+
+function drawEnd(view) {
+  const solo = view.winners.length === 1 && view.powers.find((p) => p.power === view.winners[0]).centers >= view.victory;
+  const text = solo ? `${nice(view.winners[0])} wins.` : `The years are over: a draw between ${view.winners.map(nice).join(", ")}.`;
+  $("panel").replaceChildren(h("h2", { id: "end" }, text));
+}
+
+function drawWaiting(view) {
+  const parts = [];
+  if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
+  if (view.given) {
+    const list = view.given.map((text) => h("li", {}, text));
+    parts.push(h("h2", {}, "Your orders are given"), h("ul", {}, ...list));
+    if (view.waiting.length)
+      parts.push(h("button", { id: "withdraw", onclick: () => send("/api/withdraw", {}) }, "Change them"));
+  }
+  if (view.waiting.length) parts.push(h("p", { class: "waiting" }, `Waiting for ${view.waiting.map(nice).join(", ")}…`));
+  else if (!view.can_go_on) parts.push(h("p", {}, "The game waits for who started it."));
+  if (view.can_go_on)
+    parts.push(
+      h("p", {}, view.you ? "You have nothing to order." : "Nobody at the board has anything to order."),
+      h("div", { class: "buttons" },
+        h("button", { class: "main", id: "next", disabled: state.busy, onclick: () => send("/api/next", {}) }, "Next phase"),
+        h("button", { id: "play", "aria-pressed": String(state.playing), onclick: () => { state.playing = !state.playing; draw(); } },
+          state.playing ? "Pause" : "Play on")),
+    );
+  $("panel").replaceChildren(...parts);
+}
+
+function drawTools(view) {
+  const tools = [];
+  const deciding = view.started && state.shown === null && view.decision && !view.given;
+  if (deciding && view.you)
+    tools.push(h("button", { id: "hint", "aria-pressed": String(state.hinting), disabled: !view.can_hint, onclick: toggleHint,
+      title: view.can_hint ? "What the trained policy would order" : "Only a trained policy gives hints: play against a checkpoint" },
+      state.hinting ? "Hide hint" : "Hint"));
+  if (view.host && view.started)
+    tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || state.busy, onclick: () => send("/api/back", {}),
+      title: "Go back to your last orders" }, "Take back"));
+  if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "The game as a file to replay or share" }, "Download game"));
+  const large = $("board").classList.contains("large");
+  tools.push(h("button", { id: "large", "aria-pressed": String(large), onclick: () => { $("board").classList.toggle("large"); drawTools(state.view); } }, "Large board"));
+  if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Skip to now"));
+  $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
+  if (deciding && state.hinting && !state.hint) fetchHint();
+}
+
+function drawPowers(view) {
+  if (!view.started) return;
+  const rows = view.powers.map((p) =>
+    h("tr", { class: p.alive ? "" : "dead" },
+      h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
+      h("td", {}, p.power === view.you ? h("b", {}, "you") : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, short(p.player))),
+      h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`),
+      h("td", {}, !p.alive ? "eliminated" : view.over || !p.person ? "" : p.ready ? "ready" : "to order")));
+  const head = h("tr", {}, ...["Power", "Player", "Centers", "Units", ""].map((text) => h("th", { scope: "col" }, text)));
+  $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers now"), h("thead", {}, head), h("tbody", {}, ...rows)));
+}
+
+function drawMore(view) {
+  if (!view.host || !view.started) { $("more").replaceChildren(); return; }
+  const key = JSON.stringify(view.links);
+  if ($("more").dataset.key === key) return; // keep it open
+  $("more").dataset.key = key;
+  const links = Object.entries(view.links).map(([who, token]) => {
+    const address = `${location.origin}/#${token}`;
+    const field = h("input", { readonly: true, value: address, id: `link-${who}`, onfocus: (event) => event.target.select() });
+    return h("div", { class: "row" }, h("label", { for: field.id }, who === "watch" ? "To watch" : nice(who)), field,
+      h("button", { onclick: () => { field.select(); navigator.clipboard?.writeText(address); } }, "Copy"));
+  });
+  $("more").replaceChildren(
+    h("details", { open: links.length > 1 }, h("summary", {}, "Links and file"), ...links,
+      h("p", { class: "quiet" }, `Each link is one seat: give it only to who shall sit there. The game is saved after every step in ${view.file}.`)));
+}
+
+export function swatch(power) {
+  const holder = h("span", { class: "dip-board swatch", "data-theme": "auto", "aria-hidden": "true" });
+  holder.style.backgroundColor = `var(--p-${power})`;
+  return holder;
+}
+
+// Of a path to a checkpoint its last part; of a file in a run folder the folder, too.
+function short(name) {
+  const parts = name.split(/[\\/]/).filter(Boolean);
+  return parts.slice(parts.at(-1)?.endsWith(".pt") ? -2 : -1).join("/");
+}
+
+// --- What is clicked ------------------------------------------------------------------------------
+
+function look(number) {
+  const now = state.view.phases.length - 1;
+  const at = Math.max(0, Math.min(now, number));
+  state.shown = at === now ? null : at;
+  if (state.shown !== null) state.playing = false;
+  draw();
+}
+
+async function toggleHint() {
+  state.hinting = !state.hinting;
+  if (state.hinting) await fetchHint();
+  draw();
+}
+
+let fetchingHint = false;
+
+async function fetchHint() {
+  if (fetchingHint) return;
+  fetchingHint = true;
+  try {
+    const found = await ask("/api/hint");
+    if (found.step === state.view.step) state.hint = found;
+  } catch (error) {
+    state.hinting = false;
+    say(sentence(error.message), true);
+  } finally {
+    fetchingHint = false;
+    draw();
+  }
+}
+
+async function download() {
+  try {
+    const found = await ask("/api/saved");
+    const address = URL.createObjectURL(new Blob([JSON.stringify(found) + "\n"], { type: "application/jsonl" }));
+    h("a", { href: address, download: `${state.view.map}-${state.view.phase}.jsonl` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  } catch (error) {
+    say(sentence(error.message), true);
+  }
+}
+
+const board = new Board($("board"), (province) => {
+  const { view } = state;
+  if (state.shown === null && view?.decision && !view.given) panel.clicked(province);
+});
+const panel = new OrderPanel({
+  say,
+  redraw: draw,
+  submit: (orders) => send("/api/orders", { orders }),
+  hint: () => (state.hinting ? state.hint : null),
+});
+
+$("first").addEventListener("click", () => look(0));
+$("back").addEventListener("click", () => look((state.shown ?? state.view.phases.length - 1) - 1));
+$("forth").addEventListener("click", () => look((state.shown ?? state.view.phases.length - 1) + 1));
+$("last").addEventListener("click", () => look(state.view.phases.length - 1));
+$("slider").addEventListener("input", (event) => look(Number(event.target.value)));
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || !state.view?.started) return;
+  if (event.target.closest("input, select, textarea")) return;
+  const at = state.shown ?? state.view.phases.length - 1;
+  const moves = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: state.view.phases.length - 1 };
+  if (event.key in moves) look(moves[event.key]);
+  else if (event.key === "Escape") panel.unselect();
+  else return;
+  event.preventDefault();
+});
+window.addEventListener("hashchange", () => location.reload());
+
+if (state.token) watchServer();
+else say("This page needs the whole link that was printed when the game began, with what follows the #.", true);

@@ -1,0 +1,56 @@
+"""Draw the pictures of README.md from a game of the bots: docs/board.png and docs/replay.gif.
+
+pip install -e '.[dev]' && python tools/readme_pictures.py
+"""
+
+import io
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from diplomacy_engine.pictures import png
+from diplomacy_engine.replay import frame_svg, load_replays
+
+ROOT = Path(__file__).parent.parent
+STILL, LAST = "F1902M", "W1905A"  # the board shown, and the end of the animation
+WIDTH, SECONDS = 640, 1.1
+
+
+def main(games: str) -> None:
+    """Write the pictures of the first of some saved games."""
+    replay = load_replays(games)[0]
+    still = frame_svg(replay, replay.find(STILL), "light")
+    (ROOT / "docs" / "board.png").write_bytes(_smaller(png(still, replay.map, width=1000)))
+    frames = []
+    for number in range(replay.find(LAST) + 1):
+        picture = png(frame_svg(replay, number, "light"), replay.map, width=WIDTH)
+        frames.append(Image.open(io.BytesIO(picture)).convert("RGB"))
+    # One palette for all frames, else the ground flickers.
+    palette = frames[-1].quantize(96)
+    frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    frames[0].save(
+        ROOT / "docs" / "replay.gif",
+        save_all=True,
+        append_images=frames[1:],
+        duration=round(1000 * SECONDS),
+        loop=0,
+        optimize=True,
+    )
+    for name in ("board.png", "replay.gif"):
+        print(f"docs/{name}: {(ROOT / 'docs' / name).stat().st_size:,} bytes")
+
+
+def _smaller(picture: bytes) -> bytes:
+    """Return a PNG with a palette of 128 colors."""
+    file = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128, dither=0).save(
+        file, "PNG", optimize=True
+    )
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
