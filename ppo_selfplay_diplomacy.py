@@ -41,6 +41,7 @@ from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine._jit import kernels_are_cached
+from diplomacy_engine._nested import each
 from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.capture import thoughts
@@ -72,16 +73,22 @@ from diplomacy_engine.order_scoring import (
 )
 from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.parallel import RankError, Ranks, Workers
-from diplomacy_engine.players import Explanation, PlayerError, check_map, checkpoint_path
+from diplomacy_engine.players import Explanation
 from diplomacy_engine.progress import Progress
 from diplomacy_engine.records import NoRecords, Records, RecordsError, start_wandb
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.run_folder import RunFolder, RunFolderError, each, file_sha256
+from diplomacy_engine.run_folder import RunFolder, RunFolderError, file_sha256
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
 from diplomacy_engine.signals import StopSignals
-from diplomacy_engine.trainer_settings import check_args, check_resumed, exploit_settings
+from diplomacy_engine.trainer_settings import (
+    check_args,
+    check_exploited,
+    check_resumed,
+    checkpoint_path,
+    exploit_settings,
+)
 from diplomacy_engine.vector_game import StepResult, VectorGame
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -787,7 +794,7 @@ class TrainingError(RuntimeError):
     """Training cannot go on; the message is one sentence."""
 
 
-KNOWN_ERRORS = MapError, PlayerError, SettingsError, RunFolderError, RecordsError, RankError
+KNOWN_ERRORS = MapError, SettingsError, RunFolderError, RecordsError, RankError
 KNOWN_ERRORS += CheckpointError, TrainingError
 
 
@@ -1086,7 +1093,7 @@ def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run
     game_map = load_map(args.map)
     if args.exploit:
         args, exploited = exploit_settings(args, settings.given), load_exploited(args.exploit)
-        check_map(exploited, args.exploit, game_map)
+        check_exploited(exploited, args.exploit, game_map)
     check_args(args, settings.given, game_map)
     if args.num_envs < ranks.count:
         raise SettingsError(f"--num-envs {args.num_envs} is too few for {ranks.count} ranks")

@@ -106,7 +106,7 @@ def load_player(
     module = load_script(source)
     header = _header(module, path)
     if game_map is not None:
-        check_map(header, path, game_map)
+        _check_map(header, path, game_map)
     try:
         return module.load_policy_player(path, greedy=greedy, seed=seed, device=device)
     except Exception as error:
@@ -115,13 +115,6 @@ def load_player(
         if not advice and not isinstance(error, ValueError):
             raise
         raise PlayerError(f"{_sentence(error, path)}{advice}") from error
-
-
-def checkpoint_path(name: str) -> Path:
-    """Return the checkpoint that a file or a run folder is; PlayerError if it is a bot's name."""
-    if name in BOTS:
-        raise PlayerError(f"a checkpoint is needed, and {name!r} is a bot")
-    return Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)
 
 
 def load_script(path: str | Path) -> ModuleType:
@@ -171,8 +164,7 @@ def _sentence(error: Exception, path: Path) -> str:
     return text if str(path) in text else f"checkpoint {path} cannot be played: {text}"
 
 
-def check_map(header: dict, path: str | Path, game_map: Map) -> None:
-    """Raise PlayerError unless a checkpoint with this header plays a map."""
+def _check_map(header: dict, path: Path, game_map: Map) -> None:
     if header["vocabulary_hash"] == vocabulary(game_map).hash:
         return
     if header["map_name"] != game_map.name:

@@ -1,11 +1,14 @@
 """What the trainer's settings may be: their ranges, and which flags need or exclude others."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from .bots import make_bot
+from .bots import BOTS, make_bot
 from .map import Map
+from .orders import vocabulary
 from .pictures import PictureError, renderer
+from .run_folder import CHECKPOINT
 from .scoring import make_reward_mix
 from .settings import SettingsError, check_ranges
 
@@ -84,3 +87,22 @@ def exploit_settings(args: Any, given: frozenset[str]) -> Any:
         )
     pool = {"pool_bots": (), "pool_schedule": "rolling", "pool_sampling": "uniform"}
     return replace(args, learner_seats=1, opponent_temperature=1.0, **pool)
+
+
+def checkpoint_path(name: str) -> Path:
+    """Return the file of --exploit, a checkpoint or a run folder; SettingsError for a bot."""
+    if name in BOTS:
+        raise SettingsError(
+            f"--exploit needs a checkpoint, and {name!r} is a bot: "
+            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
+        )
+    return Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)
+
+
+def check_exploited(saved: dict, name: str, game_map: Map) -> None:
+    """Raise SettingsError if the policy of --exploit plays another map than the one chosen."""
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        raise SettingsError(
+            f"--exploit {name} was trained on map {saved['map_name']!r:.60} or a version of it, "
+            f"not on {game_map.name!r} as it is"
+        )

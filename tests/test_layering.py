@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 
 # Lowest first; a module imports from its own layer and those below. A folder stands for its files.
 LAYERS = (
-    ("constants", "_jit", "_suggest"),
+    ("constants", "_jit", "_suggest", "_nested"),
     ("map", "decisions"),
     ("orders",),
     ("state",),
