@@ -48,6 +48,7 @@ from diplomacy_engine.capture import thoughts
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import RUNNING, YEAR_LIMIT, Phase
 from diplomacy_engine.decisions import Decisions, order_numbers
+from diplomacy_engine.league import League
 from diplomacy_engine.map import Map, MapError, load_map
 from diplomacy_engine.network_inputs import (
     FIRST_CLASS,
@@ -82,13 +83,7 @@ from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
 from diplomacy_engine.signals import StopSignals
-from diplomacy_engine.trainer_settings import (
-    check_args,
-    check_exploited,
-    check_resumed,
-    checkpoint_path,
-    exploit_settings,
-)
+from diplomacy_engine.trainer_settings import check_args, check_resumed, exploit_args, exploit_path
 from diplomacy_engine.vector_game import StepResult, VectorGame
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -225,6 +220,8 @@ class Args:
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
     """bots to evaluate against; never used for training"""
+    league_games: int = 28
+    """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     save_interval: int = 250_000
     """learner decisions between checkpoints"""
     save_games: int = 2
@@ -844,7 +841,7 @@ def load_checkpoint(path: str | Path) -> dict:
 
 def load_exploited(name: str) -> dict:
     """Return the policy that --exploit names, as `policy_dict` does."""
-    path = checkpoint_path(name)
+    path = exploit_path(name)
     saved = load_checkpoint(path)
     load_agent(saved, path)  # says what is wrong if it does not fit
     names = "args map_name map_facts vocabulary_hash observation_version global_step model"
@@ -919,18 +916,11 @@ def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None
 class Run:
     """Everything that changes while training goes on.
 
-    `rng` draws seats, opponents and minibatches; torch's own generator samples orders. `exploited`
-    is the policy of --exploit, from `load_exploited`.
+    `rng` draws seats, opponents and minibatches; torch's own generator samples orders. `ranks` is
+    of `Ranks`, and `exploited` the policy of --exploit from `load_exploited`.
     """
 
-    def __init__(
-        self,
-        args: Args,
-        game_map: Map,
-        device: torch.device,
-        ranks: Ranks | None = None,
-        exploited: dict | None = None,
-    ):
+    def __init__(self, args: Args, game_map: Map, device: torch.device, ranks=None, exploited=None):
         self.args, self.game_map, self.exploited = args, game_map, exploited
         self.ranks = ranks or Ranks()
         own = self.ranks.share(args)
@@ -945,6 +935,10 @@ class Run:
         opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
         self.pool = OpponentPool(args, frozen_copy(opponent), self.ranks.gather)
         self.self_play = SelfPlay(own, game_map, self.pool, self.rng)
+        years = args.max_years or None  # as in `evaluate`
+        self.league = League(
+            game_map, args.eval_bots, args.league_games, args.seed, years, args.threads
+        )
         self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats)
         self.counters = dict.fromkeys(
             ("global_step", "order_steps", "env_steps", "games", "updates"), 0
@@ -983,6 +977,7 @@ class Run:
             "next": (self.next_eval, self.next_save),
             "seconds": self.seconds,
             "evaluations": self.evaluations,
+            "league": self.league.state_dict(),
         }
 
     def load_state_dict(self, saved: dict) -> None:
@@ -999,6 +994,8 @@ class Run:
         self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
         self.next_eval, self.next_save = saved["next"]
         self.evaluations = saved["evaluations"]
+        if "league" in saved:  # runs begun before there was one go on with a new one
+            self.league.load_state_dict(saved["league"])
 
 
 def learn(run: Run, records: Records, clock: Clock) -> None:
@@ -1033,8 +1030,10 @@ def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run)
+        rated = run.agent, run.pool.members, PolicyPlayer
+        ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
     games = [game for games in samples.values() for game in games]
-    records.evaluations(run.evaluations, games, run.global_step)
+    records.evaluations(run.evaluations, games, run.global_step, ratings)
     with clock("capture"):
         count = run.args.capture_games
         captured = {bot: games[:count] for bot, games in samples.items()}
@@ -1092,8 +1091,8 @@ def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run
         args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
     game_map = load_map(args.map)
     if args.exploit:
-        args, exploited = exploit_settings(args, settings.given), load_exploited(args.exploit)
-        check_exploited(exploited, args.exploit, game_map)
+        exploited = load_exploited(args.exploit)
+        args = exploit_args(args, settings.given, exploited, game_map)
     check_args(args, settings.given, game_map)
     if args.num_envs < ranks.count:
         raise SettingsError(f"--num-envs {args.num_envs} is too few for {ranks.count} ranks")

@@ -31,7 +31,10 @@ DASHBOARD = {
         "centers": ["eval/[^/]+/centers$"],
         "solo, draw, loss": ["eval/[^/]+/(solo|draw|loss)$"],
     },
-    "league": {"pool": ["league/"]},
+    "league": {
+        "pool": ["league/pool_size"],
+        "ratings": ["league/rating_(?!learner_deviation)"],
+    },
     "timing": {
         "decisions per second": ["charts/SPS"],
         "seconds by stage": ["timing/(?!outside)"],

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from ._arguments import announce_compilation, whole_number
+from ._console import make_console
 from .arena import FIGURES, RATES, YEAR_LIMITS, evaluate_player
 from .bench import BOT_UNIT, NUM_GAMES, STAGES, last_year, measure
 from .bots import BOTS
@@ -25,6 +25,7 @@ from .players import load_player
 from .progress import label
 from .replay_command import add_replay
 from .run_folder import atomic_write, check_target
+from .tournament_command import add_tournament
 from .vector_game import VectorGame
 
 _DESCRIPTION = f"""\
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_evaluate(commands)
+    add_tournament(commands)
     add_play(commands)
     add_bench(commands)
     add_check_map(commands)
@@ -194,7 +196,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
 def _print_evaluation(result: dict) -> None:
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
-    console = _console()
+    console = make_console()
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
         f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
@@ -205,13 +207,6 @@ def _print_evaluation(result: dict) -> None:
         console.print(_table(overall | by_power, True))
     else:
         console.print(_table(overall, True), _table(by_power, False))
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 200  # whoever reads the file or pipe wants whole lines
-    return console
 
 
 def _table(columns: dict[str, dict], intervals: bool) -> Table:
@@ -320,7 +315,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
 
 
 def _print_bench(found: dict) -> None:
-    console, machine = _console(), found["machine"]
+    console, machine = make_console(), found["machine"]
     console.print(
         f"random play on map {found['map']} to {found['until_year']}: {found['threads']} "
         f"thread{'s' * (found['threads'] > 1)}, {found['games']:,} games at once, "

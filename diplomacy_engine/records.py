@@ -72,9 +72,20 @@ class Records:
             ) from error
 
     def evaluations(
-        self, evaluations: Mapping[str, dict], samples: Iterable[Mapping], global_step: int
+        self,
+        evaluations: Mapping[str, dict],
+        samples: Iterable[Mapping],
+        global_step: int,
+        ratings: Mapping[str, float],
     ) -> None:
-        """Log the evaluation against each bot (see arena.evaluate), and keep the sample games."""
+        """Log an evaluation, and keep the sample games.
+
+        Args:
+            evaluations: against each bot, see arena.evaluate_player.
+            samples: saved games.
+            global_step: learner decisions so far.
+            ratings: see league.League.play.
+        """
         figures = {
             f"eval/{bot}/{name}": figure["value"]
             for bot, result in evaluations.items()
@@ -85,6 +96,7 @@ class Records:
             for bot, result in evaluations.items()
             for power, figure in result["by_power"].items()
         }
+        figures |= {f"league/{name}": value for name, value in ratings.items()}
         self.scalars(figures, global_step)
         self.folder.save_games(f"{global_step:012d}", samples)
 

@@ -23,7 +23,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
     check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)
-    check_ranges(args, others + " num_layers save_games capture_games", 0)
+    check_ranges(args, others + " num_layers save_games capture_games league_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
     check_ranges(args, "learner_seats", 1, len(game_map.powers))
     if args.capture_games and args.save_games:
@@ -42,6 +42,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
         "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
+        "league_games": (bool(args.eval_bots) or not args.league_games, "--eval-bots"),
         "capture_games": (args.capture_games <= args.save_games, "as many --save-games"),
         "capture_thoughts": (args.save_games > 0, "--save-games"),
         "wandb_mode": (args.track, "--track"),
@@ -72,11 +73,17 @@ def check_resumed(given: frozenset[str]) -> None:
         )
 
 
-def exploit_settings(args: Any, given: frozenset[str]) -> Any:
-    """Return the settings of a run with --exploit: one learner seat against the policy given.
+def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -> Any:
+    """Return the settings of a run with --exploit: one learner seat against the policy `saved`.
 
-    What a settings file says of the pool does not matter then; SettingsError if a flag did.
+    What a settings file says of the pool does not matter then. SettingsError if a flag did, or if
+    the policy plays another map.
     """
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        raise SettingsError(
+            f"--exploit {args.exploit} was trained on map {saved['map_name']!r:.60} or a version "
+            f"of it, not on {game_map.name!r} as it is"
+        )
     names = {"learner_seats", "latest_prob", "recency_decay", "opponent_temperature"}
     other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
     if other:
@@ -89,7 +96,7 @@ def exploit_settings(args: Any, given: frozenset[str]) -> Any:
     return replace(args, learner_seats=1, opponent_temperature=1.0, **pool)
 
 
-def checkpoint_path(name: str) -> Path:
+def exploit_path(name: str) -> Path:
     """Return the file of --exploit, a checkpoint or a run folder; SettingsError for a bot."""
     if name in BOTS:
         raise SettingsError(
@@ -97,12 +104,3 @@ def checkpoint_path(name: str) -> Path:
             f"--pool-bots {name} --pool-bot-prob 1 trains against it"
         )
     return Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)
-
-
-def check_exploited(saved: dict, name: str, game_map: Map) -> None:
-    """Raise SettingsError if the policy of --exploit plays another map than the one chosen."""
-    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
-        raise SettingsError(
-            f"--exploit {name} was trained on map {saved['map_name']!r:.60} or a version of it, "
-            f"not on {game_map.name!r} as it is"
-        )

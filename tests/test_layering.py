@@ -47,24 +47,28 @@ LAYERS = (
         "seating",
         "trainer_settings",
     ),
-    ("_arguments",),
+    ("ratings",),
+    ("tournament", "league"),
+    ("_arguments", "_console"),
     ("play_file",),
     ("play_session",),
     ("play_view",),
     ("play_server", "play_text"),
     ("play_command",),
     ("replay_command",),
+    ("tournament_command",),
     ("cli",),
     ("__main__", "__init__"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "rich", "tyro", "gymnasium", "pettingzoo", "resvg_py"}
+FOREIGN = {"numpy", "numba", "rich", "tyro", "gymnasium", "openskill", "pettingzoo", "resvg_py"}
 FOREIGN_BY = {
     "gymnasium": ("env_forms", "env_deepdip", "env_gymnasium", "env_pettingzoo", "registration"),
     "numba": ("_jit",),
+    "openskill": ("ratings",),
     "pettingzoo": ("env_pettingzoo",),
     "resvg_py": ("pictures",),
-    "rich": ("progress", "cli"),
+    "rich": ("progress", "cli", "_console", "tournament_command"),
     "tyro": ("settings",),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

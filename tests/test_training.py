@@ -51,6 +51,7 @@ TINY = {
     "eval_interval": 300,
     "eval_games": 4,
     "eval_bots": ["random", "hold"],
+    "league_games": 6,
     "save_interval": 200,
     "save_games": 1,
 }
@@ -240,6 +241,10 @@ def test_a_run_leaves_what_it_promises(whole, capsys):
     assert {f"losses/{name}" for name in losses.split()} <= names
     assert {"charts/learning_rate", "charts/games", "charts/env_steps", "selfplay/win"} <= names
     assert {"selfplay/opponent_age", "eval/random/win", "eval/hold/solo"} <= names
+    rated = "learner", "learner_deviation", "random", "hold", "pool_newest", "pool_oldest"
+    assert {f"league/rating_{name}" for name in rated} <= names
+    assert {line.get("league/rating_random", 25.0) for line in lines} == {25.0}  # the anchor
+    assert len({line.get("league/rating_learner") for line in lines} - {None}) == 3
     raw = (run / "metrics.jsonl").read_text()
     assert "charts/SPS" in raw and "timing/outside_network_share" in raw
     evaluated = [line["global_step"] for line in lines if "eval/random/win" in line]
@@ -268,7 +273,8 @@ def test_the_same_seed_gives_the_same_run(whole, tmp_path):
 
 
 def test_evaluations_and_checkpoints_do_not_change_the_training(whole, tmp_path):
-    rare = train(tmp_path / "runs", eval_interval=10**9, save_interval=10**9, eval_games=2)
+    changes = {"eval_interval": 10**9, "save_interval": 10**9, "eval_games": 2, "league_games": 0}
+    rare = train(tmp_path / "runs", **changes)
     one, two = state(whole()), state(rare)
     for name in ("model", "optimizer", "pool", "self_play", "buffer", "counters"):
         assert differences(one[name], two[name], name) == []
@@ -356,6 +362,7 @@ def test_resumed_equals_uninterrupted(name, whole, tmp_path, monkeypatch, capsys
         steps.append(saved["global_step"])
         # What the rest of the run depends on is there at the stop, or nothing would be shown.
         assert saved["buffer"]["open"].any() and saved["evaluations"]
+        assert saved["league"]["ratings"]["learner"][1] > 0
         assert saved["pool"]["recent"] or name != "staged"
     assert steps == sorted(set(steps)) and steps[-1] < settings["total_timesteps"]
     assert steps[2] > settings["eval_interval"]
@@ -494,6 +501,7 @@ def refused(argv: list[str], message: str, capsys) -> str:
         ("--gamma 1.5", "--gamma must be from"),
         ("--clip-coef -0.1", "--clip-coef must be at least 0"),
         ("--seed -1", "--seed must be at least 0"),
+        ("--league-games -1", "--league-games must be at least 0"),
         ("--num-envs many", "--num-envs must be a whole number"),
         ("--num-env 3", "unknown flag --num-env; did you mean '--num-envs'"),
         ("--pool-sampling newest", "--pool-sampling must be one of"),

@@ -1,0 +1,180 @@
+"""`python -m diplomacy_engine tournament`: ratings, who ends ahead of whom, results per power."""
+
+import argparse
+import json
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from ._arguments import announce_compilation, whole_number
+from ._console import make_console
+from .arena import YEAR_LIMITS
+from .map import load_map
+from .players import load_player
+from .run_folder import atomic_write, check_target
+from .tournament import check_tournament, play_tournament
+
+
+def add_tournament(commands) -> None:
+    """Describe `tournament`."""
+    parser = commands.add_parser(
+        "tournament",
+        help="rate several players in games that they play together",
+        description="Seat several players at mixed tables, each as every power equally often, and "
+        "print their ratings, who ends ahead of whom, and their results with each power.",
+    )
+    add = parser.add_argument
+    add(
+        "--map",
+        default="small",
+        help="small, three, standard, or the path of a map file (default: small)",
+    )
+    add(
+        "--players",
+        required=True,
+        nargs="+",
+        metavar="PLAYER",
+        help="two or more: bots, checkpoints or run folders",
+    )
+    add(
+        "--games",
+        type=whole_number(1, 10**7),
+        default=1000,
+        metavar="N",
+        help="games, at least as many as players (default: 1000)",
+    )
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="the same seed gives the same result (default: 1)",
+    )
+    add(
+        "--max-years",
+        type=whole_number(1, 1000),
+        metavar="N",
+        help="years after which a game ends (default: the map's; 20, on standard 35)",
+    )
+    add(
+        "--year-limit",
+        choices=YEAR_LIMITS,
+        default="draw",
+        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
+    )
+    add(
+        "--greedy",
+        action="store_true",
+        help="policies give their likeliest orders instead of sampling",
+    )
+    add(
+        "--threads",
+        type=whole_number(1, 1024),
+        metavar="N",
+        help="threads of the games (default: as many as there are processors)",
+    )
+    add(
+        "--script",
+        metavar="FILE",
+        help="trainer's script that plays checkpoints (default: the repository's own)",
+    )
+    add("--json", metavar="FILE", help="write the result to a file")
+    parser.set_defaults(run=run_tournament)
+
+
+def run_tournament(arguments: argparse.Namespace) -> int:
+    """Play a tournament, print its tables and write the file asked for."""
+    if arguments.json:
+        check_target(Path(arguments.json))
+    game_map = load_map(arguments.map)
+    check_tournament(arguments.players, game_map, arguments.games)
+    players = [
+        load_player(
+            name,
+            game_map=game_map,
+            script=arguments.script,
+            greedy=arguments.greedy,
+            seed=len(arguments.players) * arguments.seed + number,
+        )
+        for number, name in enumerate(arguments.players)
+    ]
+    announce_compilation()
+    result = play_tournament(
+        game_map,
+        players,
+        arguments.games,
+        arguments.seed,
+        arguments.max_years,
+        arguments.year_limit,
+        arguments.threads,
+    )
+    result["greedy"] = arguments.greedy
+    _print_tournament(result)
+    if arguments.json:
+        atomic_write(arguments.json, (json.dumps(result, indent=2) + "\n").encode())
+    return 0
+
+
+def _print_tournament(result: dict) -> None:
+    console, players = make_console(), result["players"]
+    manner = "greedy" if result["greedy"] else "sampled orders"
+    console.print(
+        f"{len(players)} players on map {result['map']}: {result['games']:,} games, seed "
+        f"{result['seed']}, at most {result['max_years']} years ({result['year_limit']}), "
+        f"{manner}; in brackets 95 % intervals",
+        markup=False,
+    )
+    labels = {name: f"{number} {name}" for number, name in enumerate(players, 1)}
+    columns = "rating", "sigma", "bootstrap", "seats", "solo", "win", "centers", "rank"
+    ratings = _table("player", *columns)
+    for name, found in players.items():
+        rating, overall = found["rating"], found["overall"]
+        ratings.add_row(
+            escape(labels[name]),
+            f"{rating['value']:.1f} ({rating['low']:.1f} - {rating['high']:.1f})",
+            f"{rating['sigma']:.2f}",
+            f"{rating['bootstrap']:.2f}",
+            f"{found['seats']:,}",
+            _percent(overall["solo"]),
+            _percent(overall["win"]),
+            f"{overall['centers']['value']:.2f}",
+            f"{overall['rank']['value']:.2f}",
+        )
+    above, solos = (
+        _table(title, *map(str, range(1, len(players) + 1)))
+        for title in ("ends above, of shared games", "solos, of shared games")
+    )
+    for name, row in result["cross_table"].items():
+        for table, figure in ((above, "above"), (solos, "solos")):
+            cells = ["" if other == name else _cell(row[other], figure) for other in players]
+            table.add_row(escape(labels[name]), *cells)
+    powers = _table("solo % / win % / centers / rank", *next(iter(players.values()))["by_power"])
+    for name, found in players.items():
+        cells = [
+            " / ".join(
+                [f"{100 * figures[rate]['value']:.0f}" for rate in ("solo", "win")]
+                + [f"{figures[mean]['value']:.1f}" for mean in ("centers", "rank")]
+            )
+            for figures in found["by_power"].values()
+        ]
+        powers.add_row(escape(labels[name]), *cells)
+    console.print(ratings, above, solos, powers)
+
+
+def _table(first: str, *columns: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first, overflow="fold")  # a checkpoint's path must be there whole
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _percent(figure: dict[str, float]) -> str:
+    value, low, high = (100 * figure[key] for key in ("value", "low", "high"))
+    return f"{value:.1f} % ({low:.1f} - {high:.1f})"
+
+
+def _cell(found: dict | None, figure: str) -> str:
+    return "-" if found is None else _percent(found[figure])
