@@ -3,6 +3,7 @@
     python ppo_selfplay_diplomacy.py --map small                       # learn to beat DumbBot
     python ppo_selfplay_diplomacy.py --resume runs/small__...          # go on where a run stopped
     python ppo_selfplay_diplomacy.py --map small --track               # log to W&B as well
+    torchrun --nproc_per_node=2 ppo_selfplay_diplomacy.py --map three --threads 1   # two ranks
     python -m diplomacy_engine evaluate --map small --player runs/small__.../checkpoint.pt
 
 Many games run at once. In each, a few seats (one by default) are the learner's; every other seat is
@@ -26,21 +27,21 @@ import io
 import struct
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from tensorboard.compat.proto.summary_pb2 import Summary
-from torch import nn
+from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine._jit import kernels_are_cached
+from diplomacy_engine._nested import each
 from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.capture import thoughts
@@ -72,16 +73,17 @@ from diplomacy_engine.order_scoring import (
     sum_rows,
 )
 from diplomacy_engine.orders import vocabulary
+from diplomacy_engine.parallel import RankError, Ranks, Workers
 from diplomacy_engine.players import Explanation
 from diplomacy_engine.progress import Progress
-from diplomacy_engine.records import Records
+from diplomacy_engine.records import NoRecords, Records, RecordsError, start_wandb
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.run_folder import RunFolder, RunFolderError, file_sha256
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
 from diplomacy_engine.signals import StopSignals
-from diplomacy_engine.trainer_settings import check_args, check_resumed
+from diplomacy_engine.trainer_settings import check_args, check_resumed, exploit_args, exploit_path
 from diplomacy_engine.vector_game import StepResult, VectorGame
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -109,7 +111,7 @@ class Args:
     cuda: bool = False
     """use a GPU if there is one"""
     threads: int = 2
-    """threads of the network and of the games; results are repeatable for a fixed number"""
+    """threads of each process's network and games; results are repeatable for a fixed number"""
     track: bool = False
     """log to Weights & Biases as well"""
     wandb_project_name: str = "diplomacy-selfplay"
@@ -121,7 +123,7 @@ class Args:
 
     # The games
     num_envs: int = 256
-    """games played at once"""
+    """games played at once, by all ranks of torchrun together"""
     max_years: int | None = None
     """game years after which a game ends (default: the map's; 0: never)"""
     year_limit: Literal["draw", "truncate"] = "draw"
@@ -208,6 +210,8 @@ class Args:
     """score (win 1, draw 0.5) over the last --staged-games that replaces it sooner"""
     staged_games: int = 400
     """games over which that score is taken"""
+    exploit: str | None = None
+    """best-response check: checkpoint or run folder of a policy to play against, and no other"""
 
     # Evaluation and records
     eval_interval: int = 100_000
@@ -226,24 +230,6 @@ class Args:
     """of these, so many can also be looked at: a replay page, and TensorBoard images"""
     capture_thoughts: bool = False
     """whether sample games keep the policy's order probabilities and values, for the page"""
-
-
-class Workers:
-    """Threads that each take a part of every minibatch, forward and backward.
-
-    The matrices here are small: two halves of a minibatch side by side use two cores 1.7 times as
-    well as one, where PyTorch's own threads inside each operation gained nothing. Results come in
-    the order of the parts, so they do not depend on which thread was faster. Acting stays in one
-    thread: its many short operations would only wait for Python's lock.
-    """
-
-    def __init__(self, count: int):
-        self.count = count
-        self._pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,))
-
-    def map(self, function: Callable, items: Iterable) -> list:
-        """Return the results of `function` for each item."""
-        return list((self._pool.map if self.count > 1 else map)(function, items))
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
@@ -518,6 +504,9 @@ def compute_gae(
     return advantages
 
 
+LOSSES = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
+
+
 def ppo_loss(
     args: Args,
     ent_coef: float,
@@ -546,22 +535,15 @@ def ppo_loss(
         v_loss = 0.5 * ((newvalue - returns) ** 2).mean()
     entropy_loss = entropy.mean()
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
-    figures = {
-        "policy_loss": pg_loss.detach(),
-        "value_loss": v_loss.detach(),
-        "entropy": entropy_loss.detach(),
-        "old_approx_kl": old_approx_kl,
-        "approx_kl": approx_kl,
-        "clipfrac": clipfrac,
-    }
-    return loss, figures
+    figures = pg_loss, v_loss, entropy_loss, old_approx_kl, approx_kl, clipfrac
+    return loss, {name: figure.detach() for name, figure in zip(LOSSES, figures)}
 
 
-def normalized(advantages: np.ndarray) -> np.ndarray:
-    """Return a minibatch's advantages with mean 0 and standard deviation 1."""
-    if len(advantages) < 2:
+def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return advantages of a minibatch, scaled so that `whole` has mean 0 and deviation 1."""
+    if len(whole) < 2:
         return advantages
-    return (advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8)
+    return (advantages - whole.mean()) / (whole.std(ddof=1) + 1e-8)
 
 
 def update(
@@ -573,12 +555,15 @@ def update(
     rng: np.random.Generator,
     clock: Clock,
     workers: Workers | None = None,
+    ranks: Ranks | None = None,
 ) -> dict[str, float]:
     """Learn from a batch in epochs of minibatches; return `losses/*`, means over minibatches.
 
-    Each worker takes a part of every minibatch; the step is that of the whole, to rounding.
+    A minibatch is what all ranks draw from their batches, and each worker of a rank takes a part of
+    its own; the step is that of the whole, to rounding.
     """
-    workers = workers or Workers(1)
+    workers, ranks = workers or Workers(1), ranks or Ranks()
+    nothing = np.zeros(0, np.int8)  # drawn by a rank that has fewer minibatches than another
     device = agent.borders.device
     parameters = list(agent.parameters())
 
@@ -591,27 +576,28 @@ def update(
     collected = []
     for _ in range(args.update_epochs):
         epoch = []
-        for rows in batch.split(args.num_minibatches, rng):
+        drawn = batch.split(args.num_minibatches, rng)
+        advantages = ranks.gather([batch.advantages[rows] for rows in drawn])
+        for rows, *whole in zip_longest(drawn, *advantages, fillvalue=nothing):
             with clock("batching"):
-                minibatch = batch.take(rows)
+                minibatch, whole = batch.take(rows), np.concatenate(whole)
                 if args.norm_adv:
-                    advantages = normalized(minibatch.advantages)
-                    minibatch = minibatch._replace(advantages=advantages)
+                    scaled = normalized(minibatch.advantages, whole)
+                    minibatch = minibatch._replace(advantages=scaled)
                 parts = [minibatch.take(part) for part in minibatch.split(workers.count)]
-                shares = [len(part.values) / len(rows) for part in parts]
+                shares = [len(part.values) / len(whole) for part in parts]
             with clock("learning"):
                 results = workers.map(gradients, parts)
                 for parameter, *grads in zip(parameters, *(grads for grads, _ in results)):
                     known = [grad * share for grad, share in zip(grads, shares) if grad is not None]
                     parameter.grad = sum(known[1:], known[0]) if known else None
+                found = {
+                    name: sum(figures[name] * share for (_, figures), share in zip(results, shares))
+                    for name in LOSSES
+                }
+                epoch.append(ranks.total_gradients(parameters, found))
                 nn.utils.clip_grad_norm_(parameters, args.max_grad_norm)
                 optimizer.step()
-            epoch.append(
-                {
-                    name: sum(figures[name] * share for (_, figures), share in zip(results, shares))
-                    for name in results[0][1]
-                }
-            )
         collected += epoch
         kl = torch.stack([figures["approx_kl"] for figures in epoch]).mean()
         if args.target_kl is not None and kl > args.target_kl:
@@ -619,8 +605,8 @@ def update(
     means = {name: torch.stack([f[name] for f in collected]).mean().item() for name in collected[0]}
     if not all(np.isfinite(value) for value in means.values()):
         raise TrainingError(f"a loss is not finite ({means}); the last checkpoint is intact")
-    variance = np.var(batch.returns)
-    unexplained = np.var(batch.returns - batch.values)
+    returns, values = map(np.concatenate, zip(*ranks.gather((batch.returns, batch.values))))
+    variance, unexplained = np.var(returns), np.var(returns - values)
     means["explained_variance"] = float(1 - unexplained / variance) if variance > 0 else 0.0
     return means
 
@@ -762,21 +748,24 @@ def load_policy_player(
     return PolicyPlayer(agent, str(path), seed, greedy)
 
 
-def evaluate(
-    args: Args, agent: Agent, game_map: Map, global_step: int
-) -> tuple[dict[str, dict], dict[str, list[dict]]]:
+def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     """Play the current policy against each bot, all seats equally often; never trained on.
 
-    Returns the evaluation of each bot (see arena.evaluate), and sample games against it.
+    With --exploit, the exploited policy is played against as well. The ranks share the opponents.
+    Returns the evaluation against each opponent (see arena.evaluate), and sample games against it.
     """
-    results, samples = {}, {}
-    for number, bot in enumerate(args.eval_bots):
-        seed = int(np.random.SeedSequence([args.seed, global_step, number]).generate_state(1)[0])
-        player = PolicyPlayer(agent, "learner", seed)
-        results[bot], samples[bot] = evaluate_player(
-            game_map,
+    args, results, samples = run.args, {}, {}
+    names = [*args.eval_bots, *(["exploited"] if args.exploit else [])]
+    for number, name in list(enumerate(names))[run.ranks.rank :: run.ranks.count]:
+        entropy = [args.seed, run.global_step, number]
+        seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
+        player = PolicyPlayer(run.agent, "learner", seed)
+        results[name], samples[name] = evaluate_player(
+            run.game_map,
             player,
-            make_bot(bot),
+            make_bot(name)
+            if name in args.eval_bots
+            else PolicyPlayer(run.pool.members[0].player, str(args.exploit), seed + 1),
             num_games=args.eval_games,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
@@ -785,6 +774,9 @@ def evaluate(
             samples=args.save_games,
             think=partial(thoughts, player) if args.capture_thoughts else None,
         )
+    shared = run.ranks.gather((results, samples))
+    merged = ({name: part[name] for part in parts for name in part} for parts in zip(*shared))
+    results, samples = ({name: found[name] for name in names} for found in merged)
     return results, samples
 
 
@@ -797,6 +789,10 @@ class CheckpointError(ValueError):
 
 class TrainingError(RuntimeError):
     """Training cannot go on; the message is one sentence."""
+
+
+KNOWN_ERRORS = MapError, SettingsError, RunFolderError, RecordsError, RankError
+KNOWN_ERRORS += CheckpointError, TrainingError
 
 
 def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
@@ -843,6 +839,15 @@ def load_checkpoint(path: str | Path) -> dict:
     return saved
 
 
+def load_exploited(name: str) -> dict:
+    """Return the policy that --exploit names, as `policy_dict` does."""
+    path = exploit_path(name)
+    saved = load_checkpoint(path)
+    load_agent(saved, path)  # says what is wrong if it does not fit
+    names = "args map_name map_facts vocabulary_hash observation_version global_step model"
+    return {name: saved[name] for name in names.split()}
+
+
 def load_agent(saved: dict, path: str | Path) -> Agent:
     """Return the agent of a checkpoint; CheckpointError if it does not fit this script."""
     try:
@@ -873,21 +878,12 @@ def plain(value: Any) -> Any:
     """Return `value` with arrays as tensors and numpy numbers as Python ones, for torch.save."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
-    return value.item() if isinstance(value, np.generic) else _each(plain, value)
+    return value.item() if isinstance(value, np.generic) else each(plain, value)
 
 
 def arrays(value: Any) -> Any:
     """Undo `plain`: tensors become arrays."""
-    return value.numpy() if isinstance(value, torch.Tensor) else _each(arrays, value)
-
-
-def _each(function: Callable, value: Any) -> Any:
-    """Return `value`, with `function` applied to all that a dictionary, list or tuple holds."""
-    if isinstance(value, dict):
-        return {key: function(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [function(item) for item in value]
-    return tuple(function(item) for item in value) if isinstance(value, tuple) else value
+    return value.numpy() if isinstance(value, torch.Tensor) else each(arrays, value)
 
 
 class EventWriter(SummaryWriter):
@@ -903,65 +899,47 @@ class EventWriter(SummaryWriter):
 
 def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None) -> Records:
     """Open the records of a run that goes on from `start` decisions."""
-    wandb = _start_wandb(args, folder, wandb_id) if args.track else None
+    tracked = html = None
+    if args.track:
+        import wandb  # only here: its import takes seconds
+
+        tracked = start_wandb(wandb, args, folder, wandb_id)
+        html = partial(wandb.Html, inject=False)
     progress = Progress(args.total_timesteps, start)
     writer = EventWriter(str(folder.path))
-    records = Records(folder, writer, progress, wandb, wandb_id, _wandb_html)
+    records = Records(folder, writer, progress, tracked, wandb_id, html)
     if not start:
         records.lay_out()
     return records
 
 
-def _wandb_html(page: str) -> Any:
-    """Return a page as W&B logs it."""
-    import wandb  # only with --track, as below
-
-    return wandb.Html(page, inject=False)
-
-
-def _start_wandb(args: Args, folder: RunFolder, wandb_id: str | None):
-    """Start a W&B run; TrainingError if it cannot."""
-    import wandb  # only with --track: its import takes seconds
-
-    try:
-        return wandb.init(
-            project=args.wandb_project_name,
-            entity=args.wandb_entity,
-            name=folder.path.name,
-            id=wandb_id,
-            resume="allow" if wandb_id else None,
-            mode=args.wandb_mode,
-            dir=str(folder.path),
-            config=asdict(args),
-        )
-    except wandb.errors.Error as error:
-        raise TrainingError(
-            f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`, "
-            "or use --wandb-mode offline"
-        ) from None
-
-
 class Run:
     """Everything that changes while training goes on.
 
-    `rng` draws seats, opponents and minibatches; torch's own generator samples orders.
+    `rng` draws seats, opponents and minibatches; torch's own generator samples orders. `ranks` is
+    of `Ranks`, and `exploited` the policy of --exploit from `load_exploited`.
     """
 
-    def __init__(self, args: Args, game_map: Map, device: torch.device):
-        self.args, self.game_map = args, game_map
+    def __init__(self, args: Args, game_map: Map, device: torch.device, ranks=None, exploited=None):
+        self.args, self.game_map, self.exploited = args, game_map, exploited
+        self.ranks = ranks or Ranks()
+        own = self.ranks.share(args)
         torch.set_num_threads(1)
-        self.workers = Workers(args.threads if device.type == "cpu" else 1)
+        self.workers = Workers(args.threads if device.type == "cpu" else 1, torch.set_num_threads)
         torch.manual_seed(args.seed)
-        self.rng = np.random.default_rng(args.seed)
+        self.rng = np.random.default_rng(own.seed)
         self.agent = make_agent(args, game_map).to(device)
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
-        self.pool = OpponentPool(args, frozen_copy(self.agent))
-        self.self_play = SelfPlay(args, game_map, self.pool, self.rng)
+        if own.seed != args.seed:
+            torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
+        opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
+        self.pool = OpponentPool(args, frozen_copy(opponent), self.ranks.gather)
+        self.self_play = SelfPlay(own, game_map, self.pool, self.rng)
         years = args.max_years or None  # as in `evaluate`
         self.league = League(
             game_map, args.eval_bots, args.league_games, args.seed, years, args.threads
         )
-        self.buffer = RolloutBuffer(args.num_steps, args.num_envs * args.learner_seats)
+        self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats)
         self.counters = dict.fromkeys(
             ("global_step", "order_steps", "env_steps", "games", "updates"), 0
         )
@@ -982,13 +960,19 @@ class Run:
     def state_dict(self) -> dict:
         """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
         policy = policy_dict(self.args, self.agent, self.game_map, self.global_step)
+        own = {
+            "self_play": self.self_play.seating.state_dict(),
+            "buffer": self.buffer.state_dict(),
+            "numpy_generator": self.rng.bit_generator.state,
+            "torch_generator": torch.get_rng_state(),
+        }
+        first, *others = map(plain, self.ranks.gather(own))
         return policy | {
             "optimizer": self.optimizer.state_dict(),
             "pool": self.pool.state_dict(),
-            "self_play": plain(self.self_play.seating.state_dict()),
-            "buffer": plain(self.buffer.state_dict()),
-            "numpy_generator": self.rng.bit_generator.state,
-            "torch_generator": torch.get_rng_state(),
+            **first,
+            "other_ranks": others,
+            "exploited": self.exploited,
             "counters": dict(self.counters),
             "next": (self.next_eval, self.next_save),
             "seconds": self.seconds,
@@ -997,14 +981,16 @@ class Run:
         }
 
     def load_state_dict(self, saved: dict) -> None:
-        """Continue exactly from a `state_dict()`."""
+        """Continue exactly from a `state_dict()` of as many ranks."""
+        own = (saved, *saved.get("other_ranks", ()))[self.ranks.rank]
+        frozen = self.pool.members[0].player
         self.agent.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
-        self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(self.agent, model))
-        self.self_play.seating.load_state_dict(arrays(saved["self_play"]))
-        self.buffer.load_state_dict(arrays(saved["buffer"]))
-        self.rng.bit_generator.state = saved["numpy_generator"]
-        torch.set_rng_state(saved["torch_generator"])
+        self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(frozen, model))
+        self.self_play.seating.load_state_dict(arrays(own["self_play"]))
+        self.buffer.load_state_dict(arrays(own["buffer"]))
+        self.rng.bit_generator.state = own["numpy_generator"]
+        torch.set_rng_state(own["torch_generator"])
         self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
         self.next_eval, self.next_save = saved["next"]
         self.evaluations = saved["evaluations"]
@@ -1018,22 +1004,22 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
     if args.anneal_lr:
         run.optimizer.param_groups[0]["lr"] = (1.0 - run.done) * args.learning_rate
     ent_coef = args.ent_coef * (1.0 - run.done) if args.anneal_ent else args.ent_coef
-    if not run.buffer.num_rows:  # a finished run was resumed
-        return
     with clock("batching"):
         held = run.buffer
         trajectory = held.rewards, held.values, held.next_values, held.ends, held.closed
         batch = held.take_batch(compute_gae(*trajectory, args.gamma, args.gae_lambda))
-    if not len(batch.values):
+    size = sum(run.ranks.gather(len(batch.values)))
+    if not size:  # as when a finished run was resumed
         return
-    losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, run.workers)
+    shared = run.workers, run.ranks
+    losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, *shared)
     run.counters["updates"] += 1
     played = run.self_play.seating.take_statistics(run.global_step)
     seconds = run.seconds + clock.since_lap
     charts = run.counters | {
         "SPS": run.global_step / seconds,
         "learning_rate": run.optimizer.param_groups[0]["lr"],
-        "batch_size": len(batch.values),
+        "batch_size": size,
     }
     groups = {"losses": losses, "selfplay": played, "charts": charts}
     groups |= {"league": {"pool_size": len(run.pool.members)}, "timing": clock.figures()}
@@ -1043,8 +1029,9 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
 def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     """Evaluate the agent, and log the figures and a few sample games."""
     with clock("evaluation"):
-        run.evaluations, samples = evaluate(run.args, run.agent, run.game_map, run.global_step)
-        ratings = run.league.play(run.agent, run.pool.members, PolicyPlayer)
+        run.evaluations, samples = evaluate(run)
+        rated = run.agent, run.pool.members, PolicyPlayer
+        ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
     games = [game for games in samples.values() for game in games]
     records.evaluations(run.evaluations, games, run.global_step, ratings)
     with clock("capture"):
@@ -1059,6 +1046,8 @@ def save(run: Run, records: Records, clock: Clock) -> None:
         run.seconds += clock.lap()
         files = records.flush()
         saved = run.state_dict() | {"wandb_id": records.wandb_id, "files": files}
+        if run.ranks.rank > 0:
+            return
         content = io.BytesIO()
         torch.save(saved, content)
         records.folder.save_checkpoint(run.global_step, content.getvalue())
@@ -1070,20 +1059,23 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
     with StopSignals() as stop:
         while run.global_step < args.total_timesteps:
             played = run.self_play.step(run.agent, run.buffer, run.done, clock)
-            for name, count in played.items():
-                run.counters[name] += count
+            asked = {"full": run.buffer.is_full, "stopped": stop.received}
+            total = run.ranks.total(played | asked)
+            for name in played:
+                run.counters[name] += total[name]
             if run.pool.is_due(run.global_step):
                 run.pool.freeze(frozen_copy(run.agent), run.global_step)
-            if run.buffer.is_full:
+                run.self_play.seating.forget_unused()
+            if total["full"]:
                 learn(run, records, clock)
             if run.global_step >= run.next_eval:
                 run.next_eval += args.eval_interval
                 evaluate_and_record(run, records, clock)
-            if run.global_step >= run.next_save or stop.received:
+            if run.global_step >= run.next_save or total["stopped"]:
                 while run.next_save <= run.global_step:
                     run.next_save += args.save_interval
                 save(run, records, clock)
-            if stop.received:
+            if total["stopped"]:
                 return False
         run.self_play.close_all(run.agent, run.buffer)
         learn(run, records, clock)
@@ -1092,28 +1084,35 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
     return True
 
 
-def new_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
+def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run, Records]:
     """Start a run in a new folder."""
-    args = settings.args
+    args, exploited = settings.args, None
     if "reward" in settings.given and "reward_mix" not in settings.given:
         args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
     game_map = load_map(args.map)
+    if args.exploit:
+        exploited = load_exploited(args.exploit)
+        args = exploit_args(args, settings.given, exploited, game_map)
     check_args(args, settings.given, game_map)
+    if args.num_envs < ranks.count:
+        raise SettingsError(f"--num-envs {args.num_envs} is too few for {ranks.count} ranks")
+    if ranks.rank > 0:
+        return Run(args, game_map, device, ranks, exploited), NoRecords()
     folder = RunFolder.create(
         args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
     )
     try:
         records = make_records(args, folder, 0, None)
-    except TrainingError:  # W&B refused; the folder is still empty
+    except RecordsError:  # W&B refused; the folder is still empty
         folder.remove()
         raise
-    return Run(args, game_map, device), records
+    return Run(args, game_map, device, ranks, exploited), records
 
 
-def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]:
-    """Go on with the run in the folder --resume."""
+def resumed_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run, Records]:
+    """Go on with the run in the folder --resume; only the first rank changes files."""
     check_resumed(settings.given)
-    folder = RunFolder.open(settings.args.resume)
+    folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
     saved = load_checkpoint(folder.checkpoint)
     load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
     # From args.json, not the checkpoint: --reward module:function names code to run.
@@ -1124,10 +1123,18 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
             f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
             f"but args.json beside it is for {args.map!r}"
         )
+    before = 1 + len(saved.get("other_ranks", ()))
+    if before != ranks.count:
+        raise SettingsError(
+            f"{folder.path} is a run of {before} ranks and cannot go on with {ranks.count}: "
+            f"resume it with torchrun --nproc_per_node={before}"
+        )
     game_map = Map(saved["map_facts"], saved["map_name"])
-    run = Run(args, game_map, device)
+    run = Run(args, game_map, device, ranks, saved.get("exploited"))
     try:
         run.load_state_dict(saved)
+        if ranks.rank > 0:
+            return run, NoRecords()
         folder.cut_back(saved["files"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(
@@ -1140,32 +1147,48 @@ def resumed_run(settings: Settings, device: torch.device) -> tuple[Run, Records]
     return run, make_records(args, folder, run.global_step, saved["wandb_id"])
 
 
+def read_settings(argv: list[str]) -> Settings:
+    """Return the settings of a command line; the map of --exploit is the policy's own."""
+    settings = parse_args(Args, argv, CONFIGS)
+    if not settings.args.exploit or settings.args.resume or "map" in settings.given:
+        return settings
+    exploited = load_exploited(settings.args.exploit)
+    return parse_args(Args, ["--map", exploited["args"]["map"], *argv], CONFIGS)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; return the exit status."""
+    ranks = Ranks.start(distributed, torch.cuda.device_count())
     try:
-        settings = parse_args(Args, sys.argv[1:] if argv is None else argv, CONFIGS)
-        device = torch.device("cpu")
-        if settings.args.cuda:
-            if torch.cuda.is_available():
-                device = torch.device("cuda")
-            else:
-                print("no GPU was found: training on the CPU")
-        if not kernels_are_cached():
+        settings = ranks.agree(read_settings, sys.argv[1:] if argv is None else argv)
+        device, gpus = torch.device("cpu"), torch.cuda.device_count()
+        if settings.args.cuda and gpus:
+            device = torch.device("cuda", ranks.agree(ranks.choose_gpu, gpus))
+            torch.cuda.set_device(device)
+        elif settings.args.cuda and ranks.rank == 0:
+            print("no GPU was found: training on the CPU")
+        if ranks.rank == 0 and not kernels_are_cached():
             print(
                 "compiling the game's kernels for this machine; this happens once ...", flush=True
             )
         clock = Clock(network=("inference", "learning"))
-        run, records = (resumed_run if settings.args.resume else new_run)(settings, device)
+        start = resumed_run if settings.args.resume else new_run
+        run, records = ranks.agree(start, settings, device, ranks)
         try:
             finished = train(run, records, clock)
         finally:
             records.close(run.counters, run.seconds, run.evaluations)
-        if not finished:
+        if not finished and ranks.rank == 0:
             print(f"stopped; go on with --resume {records.folder.path}")
         return 0
-    except (MapError, SettingsError, RunFolderError, CheckpointError, TrainingError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except KNOWN_ERRORS as error:
+        if ranks.rank == 0:
+            print(f"error: {error}", file=sys.stderr)
+        elif isinstance(error, (TrainingError, RankError)):  # the others are met by all alike
+            print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
         return 2
+    finally:
+        ranks.close()
 
 
 if __name__ == "__main__":

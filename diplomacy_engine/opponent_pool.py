@@ -41,6 +41,7 @@ class PoolSettings(Protocol):
     staged_interval: int
     staged_threshold: float
     staged_games: int
+    exploit: str | None
 
 
 class OpponentPool:
@@ -48,10 +49,14 @@ class OpponentPool:
 
     `members` are the copies that new games draw from, oldest first. A copy that has left the pool
     lives on in `all` while a game still uses it.
+
+    Processes that train together have the same pool: `gather` returns a value of each of them.
     """
 
-    def __init__(self, args: PoolSettings, player: Any):
-        self.args = args
+    def __init__(
+        self, args: PoolSettings, player: Any, gather: Callable[[Any], list] = lambda value: [value]
+    ):
+        self.args, self.gather = args, gather
         self.next_number = 0
         self.members: list[Member] = []
         self.bots = [Member(-2 - i, 0, make_bot(name)) for i, name in enumerate(args.pool_bots)]
@@ -70,6 +75,8 @@ class OpponentPool:
 
     def is_due(self, global_step: int) -> bool:
         """Tell whether the learner is to be frozen now."""
+        if self.args.exploit:  # the policy given is the only opponent
+            return False
         if self.args.pool_schedule == "staged":
             passed = len(self.recent) == self.recent.maxlen
             passed = passed and np.mean(self.recent) >= self.args.staged_threshold

@@ -2,11 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from .capture import capture, dashboard
 from .progress import Progress
 from .run_folder import RunFolder, RunFolderError
+
+
+class RecordsError(RuntimeError):
+    """Records cannot begin; the message is one sentence."""
 
 
 class Writer(Protocol):
@@ -160,10 +165,65 @@ class Records:
         }
         for bot, result in evaluations.items():
             for name in ("win", "solo", "draw", "loss"):
-                figure = result["overall"][name]
-                summary[f"{name} against {bot}"] = (
-                    f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"
-                )
+                summary[f"{name} against {bot}"] = _rate(result["overall"][name])
+        exploited = evaluations.get("exploited")
+        for power, figures in exploited["by_power"].items() if exploited else ():
+            summary[f"win against exploited as {power}"] = _rate(figures["win"])
         self.progress.close(summary, title=self.folder.path.name)
+        if exploited:
+            self.progress.message(
+                f"{exploited['against']}: a copy of it would win at most "
+                f"{1 / len(exploited['by_power']):.1%} against itself; what this learner wins "
+                "beyond that is a lower bound of how far it can be exploited."
+            )
         if self.wandb is not None:
             self.wandb.finish()
+
+
+class NoRecords(Records):
+    """In place of Records on a rank that leaves them to the first."""
+
+    wandb_id = None
+
+    def __init__(self):
+        pass
+
+    def evaluations(self, *_: Any) -> None:
+        """Log nothing."""
+
+    def captures(self, *_: Any) -> None:
+        """Keep nothing."""
+
+    def flush(self) -> dict[str, int]:
+        """Write nothing."""
+        return {}
+
+    def update(self, *_: Any) -> None:
+        """Log nothing."""
+
+    def close(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+def start_wandb(wandb: Any, args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
+    """Start a W&B run with the module `wandb`; RecordsError if it cannot."""
+    try:
+        return wandb.init(
+            project=args.wandb_project_name,
+            entity=args.wandb_entity,
+            name=folder.path.name,
+            id=wandb_id,
+            resume="allow" if wandb_id else None,
+            mode=args.wandb_mode,
+            dir=str(folder.path),
+            config=asdict(args),
+        )
+    except wandb.errors.Error as error:
+        raise RecordsError(
+            f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`, "
+            "or use --wandb-mode offline"
+        ) from None
+
+
+def _rate(figure: Mapping[str, float]) -> str:
+    return f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"

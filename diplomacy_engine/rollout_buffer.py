@@ -24,6 +24,9 @@ class Experience(NamedTuple):
     @staticmethod
     def join(parts: "list[Experience]") -> "Experience":
         """Return all rows of `parts`, one part after the other."""
+        if not parts:
+            none = np.zeros(0, np.int64)
+            return Experience(BoardViews(*[none] * 5), join_decisions([]), none)
         obs, decisions, chosen = zip(*parts)
         return Experience(BoardViews.join(obs), join_decisions(decisions), np.concatenate(chosen))
 

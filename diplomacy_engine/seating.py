@@ -1,6 +1,6 @@
 """Who sits where in the games of self-play, until when, and how the finished ones went."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,15 @@ class SeatSettings(Protocol):
     warm_up_share: float
     warm_up_phases: int
     finish_games: bool
+
+
+class Finished(NamedTuple):
+    """Finished games."""
+
+    statistics: dict  # sums over them
+    seats: np.ndarray  # (games, P), as in Seating
+    scores: np.ndarray  # (games,) of the learner: 1 win, 0.5 draw, 0 loss
+    victory: np.ndarray  # (games, P) bool, which power has won, if any
 
 
 class Seating:
@@ -77,7 +86,10 @@ class Seating:
         if self.args.warm_up_share > 0:
             phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
             self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
-        self.pool.forget_unused(self.seats)
+
+    def forget_unused(self) -> None:
+        """Drop copies that have left the pool and play in no game of any process."""
+        self.pool.forget_unused(np.concatenate(self.pool.gather(np.unique(self.seats))))
 
     def players(self) -> np.ndarray:
         """Return who gives each power's orders, (E, P): as `seats`, or WARM_UP."""
@@ -97,14 +109,21 @@ class Seating:
             over |= ~alive.any(1)
         rows = np.flatnonzero(over)
         played = rows[~warm[row, self.learner_power].all(1)[rows]]
-        if len(played):
-            self._count(result, played, alive[played])
+        finished = self._count(result, played, alive[played]) if len(played) else None
+        # Finished games of all processes that train together count in each of them.
+        for part in filter(None, self.pool.gather(finished)):
+            self.statistics.append(part.statistics)
+            mine = part.seats == LEARNER
+            games = mine.sum(0)
+            shares = (mine & part.victory).sum(0) / np.maximum(games, 1)
+            self.win_share += (1 - MEMORY**games) * (shares - self.win_share)
+            self.pool.record(part.seats, part.scores)
         self.games.reset(rows)
         self.assign_seats(rows)
         return len(played)
 
-    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> None:
-        """Count the finished games `rows`; `alive` (games, learner seats)."""
+    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> Finished:
+        """Return how the games `rows` went; `alive` (games, learner seats)."""
         centers, learners = result.centers[rows], self.learner_power[rows]
         own = np.take_along_axis(centers, learners, 1).max(1)
         others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
@@ -114,26 +133,21 @@ class Seating:
         win = won_solo | (at_limit & (own > others))
         draw = at_limit & alive.any(1)
         age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
-        self.statistics.append(
-            {
-                "games": len(rows),
-                "win": int(win.sum()),
-                "solo": int(won_solo.sum()),
-                "draw": int(draw.sum()),
-                "loss": int(len(rows) - won_solo.sum() - draw.sum()),
-                "centers": float(own.sum()),
-                "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
-                "frozen_at": float(np.sum(age)),
-                "opponents": len(age),
-            }
-        )
-        mine = self.seats[rows] == LEARNER
-        victory = np.arange(mine.shape[1]) == result.winner[rows, None]
+        statistics = {
+            "games": len(rows),
+            "win": int(win.sum()),
+            "solo": int(won_solo.sum()),
+            "draw": int(draw.sum()),
+            "loss": int(len(rows) - won_solo.sum() - draw.sum()),
+            "centers": float(own.sum()),
+            "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
+            "frozen_at": float(np.sum(age)),
+            "opponents": len(age),
+        }
+        victory = np.arange(centers.shape[1]) == result.winner[rows, None]
         victory |= at_limit[:, None] & (lead(centers) > 0)
-        games = mine.sum(0)
-        shares = (mine & victory).sum(0) / np.maximum(games, 1)
-        self.win_share += (1 - MEMORY**games) * (shares - self.win_share)
-        self.pool.record(self.seats[rows], np.where(win, 1.0, np.where(draw, 0.5, 0.0)))
+        scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
+        return Finished(statistics, self.seats[rows], scores, victory)
 
     def state_dict(self) -> dict:
         """Return all of it for a checkpoint, the games too."""

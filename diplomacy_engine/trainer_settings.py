@@ -1,10 +1,14 @@
 """What the trainer's settings may be: their ranges, and which flags need or exclude others."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from .bots import make_bot
+from .bots import BOTS, make_bot
 from .map import Map
+from .orders import vocabulary
 from .pictures import PictureError, renderer
+from .run_folder import CHECKPOINT
 from .scoring import make_reward_mix
 from .settings import SettingsError, check_ranges
 
@@ -67,3 +71,36 @@ def check_resumed(given: frozenset[str]) -> None:
         raise SettingsError(
             f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
         )
+
+
+def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -> Any:
+    """Return the settings of a run with --exploit: one learner seat against the policy `saved`.
+
+    What a settings file says of the pool does not matter then. SettingsError if a flag did, or if
+    the policy plays another map.
+    """
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        raise SettingsError(
+            f"--exploit {args.exploit} was trained on map {saved['map_name']!r:.60} or a version "
+            f"of it, not on {game_map.name!r} as it is"
+        )
+    names = {"learner_seats", "latest_prob", "recency_decay", "opponent_temperature"}
+    other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
+    if other:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
+        raise SettingsError(
+            f"{flags} cannot be given with --exploit: the learner has one seat and its only "
+            "opponent is the policy of the checkpoint"
+        )
+    pool = {"pool_bots": (), "pool_schedule": "rolling", "pool_sampling": "uniform"}
+    return replace(args, learner_seats=1, opponent_temperature=1.0, **pool)
+
+
+def exploit_path(name: str) -> Path:
+    """Return the file of --exploit, a checkpoint or a run folder; SettingsError for a bot."""
+    if name in BOTS:
+        raise SettingsError(
+            f"--exploit needs a checkpoint, and {name!r} is a bot: "
+            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
+        )
+    return Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)

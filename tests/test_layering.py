@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 
 # Lowest first; a module imports from its own layer and those below. A folder stands for its files.
 LAYERS = (
-    ("constants", "_jit", "_suggest"),
+    ("constants", "_jit", "_suggest", "_nested"),
     ("map", "decisions"),
     ("orders",),
     ("state",),
@@ -42,6 +42,7 @@ LAYERS = (
         "capture",
         "consult",
         "opponent_pool",
+        "parallel",
         "records",
         "seating",
         "trainer_settings",

@@ -1110,6 +1110,7 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
         if step % 3 == 2:
             pool.freeze(frozen_copy(run.agent), 10 * step)
     assert departed > 10 and finished > 12
+    self_play.seating.forget_unused()
     assert set(pool.all) - {bot} <= in_games | {member.number for member in pool.members}
 
 

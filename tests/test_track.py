@@ -30,11 +30,11 @@ class FakeRun:
 def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
     ids, logged = [], []
 
-    def start(args, folder, wandb_id):
+    def start(wandb, args, folder, wandb_id):
         ids.append(wandb_id)
         return FakeRun(wandb_id, logged)
 
-    monkeypatch.setattr(ppo, "_start_wandb", start)
+    monkeypatch.setattr(ppo, "start_wandb", start)
     assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 0
     (folder,) = tmp_path.iterdir()
     assert ppo.main(["--resume", str(folder), "--total-timesteps", "200"]) == 0

@@ -1,0 +1,145 @@
+"""Threads that share a minibatch, and processes that train together."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from .settings import SettingsError
+
+
+class Workers:
+    """Threads that each take a part of every minibatch, forward and backward.
+
+    The matrices here are small: two halves of a minibatch side by side use two cores 1.7 times as
+    well as one, where PyTorch's own threads inside each operation gained nothing. Results come in
+    the order of the parts, so they do not depend on which thread was faster. Acting stays in one
+    thread: its many short operations would only wait for Python's lock.
+
+    Args:
+        count: how many.
+        limit: called with 1 in each new thread, to keep a library from starting more.
+    """
+
+    def __init__(self, count: int, limit: Callable[[int], Any] = lambda _: None):
+        self.count = count
+        self._pool = ThreadPoolExecutor(count, initializer=limit, initargs=(1,))
+
+    def map(self, function: Callable, items: Iterable) -> list:
+        """Return the results of `function` for each item."""
+        return list((self._pool.map if self.count > 1 else map)(function, items))
+
+
+class RankError(RuntimeError):
+    """Another process has died; the message is one sentence."""
+
+
+class Ranks:
+    """The processes that torchrun started to train together, or this one alone.
+
+    All that decides how training goes on is gathered from all ranks, so that weights, pool and
+    counters are the same on each of them after every step.
+
+    Args:
+        distributed: torch.distributed with a group that has been joined; None for one process.
+    """
+
+    def __init__(self, distributed: Any = None):
+        self._distributed = distributed
+        self.rank = self.local = 0  # among all processes, among those of this machine
+        self.count = 1
+        if distributed is not None:
+            self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
+            self.local = int(os.environ["LOCAL_RANK"])
+
+    @classmethod
+    def start(cls, distributed: Any, gpus: int) -> "Ranks":
+        """Join the processes that torchrun has started, if it has.
+
+        Args:
+            distributed: torch.distributed.
+            gpus: how many GPUs this machine has.
+        """
+        if not distributed.is_torchelastic_launched():
+            return cls()
+        # Ranks wait for each other's evaluations, so the limit is far above those.
+        backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
+        distributed.init_process_group(backend, timeout=timedelta(hours=2))
+        return cls(distributed)
+
+    def choose_gpu(self, gpus: int) -> int:
+        """Return the number of this rank's own GPU of so many; SettingsError if none is left."""
+        if self.local >= gpus:
+            raise SettingsError(f"--cuda: of {gpus} GPUs none is left for rank {self.rank}")
+        return self.local
+
+    def share(self, args: Any) -> Any:
+        """Return the settings by which this rank plays: its part of the games, a seed of its own.
+
+        `args` is a dataclass with `num_envs` and `seed`; the first rank keeps the seed.
+        """
+        first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))
+        own_seed = int(np.random.SeedSequence([args.seed, self.rank]).generate_state(1)[0])
+        return replace(args, num_envs=last - first, seed=own_seed if self.rank else args.seed)
+
+    def gather(self, value: Any) -> list:
+        """Return the values of all ranks, by rank."""
+        values = [value] * self.count
+        if self.count > 1:
+            self._together("all_gather_object", values, value)
+        return values
+
+    def total(self, counts: dict[str, float]) -> dict[str, float]:
+        """Return the sums of some numbers over all ranks, by name."""
+        found = self.gather(counts)
+        return {name: sum(counts[name] for counts in found) for name in counts}
+
+    def total_gradients(self, parameters: Sequence[Any], figures: dict[str, Any]) -> dict[str, Any]:
+        """Make the parameters' gradients their sums over all ranks; return the figures' sums.
+
+        A gradient of None counts as zeros. All go in one message, which costs less than many.
+        """
+        if self.count == 1:
+            return figures
+        sizes = [parameter.numel() for parameter in parameters]
+        flat = parameters[0].detach().new_zeros(sum(sizes) + len(figures))
+        *parts, scalars = flat.split([*sizes, len(figures)])
+        for parameter, part in zip(parameters, parts):
+            if parameter.grad is not None:
+                part.copy_(parameter.grad.flatten())
+        for number, figure in enumerate(figures.values()):
+            scalars[number] = figure
+        self._together("all_reduce", flat)
+        for parameter, part in zip(parameters, parts):
+            parameter.grad = part.view_as(parameter)
+        return dict(zip(figures, scalars))
+
+    def agree(self, function: Callable, *arguments: Any) -> Any:
+        """Return what a function returns; an error that it raises on any rank is raised on all.
+
+        ValueError and RuntimeError are passed on, those of the first rank that has one.
+        """
+        result = failure = None
+        try:
+            result = function(*arguments)
+        except (ValueError, RuntimeError) as error:
+            failure = error
+        for found in self.gather(failure):
+            if found is not None:
+                raise found
+        return result
+
+    def close(self) -> None:
+        """Leave the others."""
+        if self._distributed is not None:
+            self._distributed.destroy_process_group()
+
+    def _together(self, collective: str, *arguments: Any) -> None:
+        try:
+            getattr(self._distributed, collective)(*arguments)
+        except RuntimeError as error:  # a connection was closed
+            raise RankError("another rank has died; the last checkpoint is intact") from error
