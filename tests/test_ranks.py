@@ -19,7 +19,13 @@ from test_training import REPOSITORY, differences, load, metrics, refused, state
 from diplomacy_engine.parallel import Ranks
 from ppo_selfplay_diplomacy import Args
 
-CHANGES = {"num_envs": 9, "pool_sampling": "pfsp", "norm_adv": True, "target_kl": 0.05}
+CHANGES = {
+    "num_envs": 9,
+    "pool_size": 20,
+    "pool_sampling": "pfsp",
+    "norm_adv": True,
+    "target_kl": 0.05,
+}
 
 TOGETHER = """
 import json, os, signal, sys
@@ -161,7 +167,7 @@ def test_all_ranks_have_the_same_weights_and_the_same_pool(together):
     _, (first, second), _ = together
     for name in ("weights", "pool", "counters"):
         assert first["whole"][name] == second["whole"][name], name
-    assert len({weights for *_, weights in first["whole"]["pool"]}) == 3
+    assert len({weights for *_, weights in first["whole"]["pool"]}) > 3
     assert sum(games for _, games, _, _ in first["whole"]["pool"]) > 0
 
 
