@@ -1037,7 +1037,7 @@ def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
     with clock("capture"):
         count = run.args.capture_games
         captured = {bot: games[:count] for bot, games in samples.items()}
-        records.captures(captured, run.global_step)
+        records.captures(captured, run.global_step, run.game_map)
 
 
 def save(run: Run, records: Records, clock: Clock) -> None:

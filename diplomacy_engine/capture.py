@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from .consult import advice, has_decision
 from .game import Game
+from .map import Map
 from .pictures import png
 from .players import ExplainingPlayer
 from .replay import chart_svg, frame_svg, make_replay, page
@@ -58,17 +59,21 @@ def dashboard() -> dict[str, dict[str, list]]:
     }
 
 
-def capture(games: Mapping[str, Sequence[Mapping]], title: str) -> Captured:
+def capture(
+    games: Mapping[str, Sequence[Mapping]], title: str, game_map: Map | None = None
+) -> Captured:
     """Return the replay page of saved games, and pictures of the first of each group.
 
     Args:
         games: whom they were played against -> saved games.
         title: of the page.
+        game_map: they were played on; None for the one that they name.
     """
     replays, images = [], {}
     for name, saved_games in games.items():
         for saved in saved_games:
-            replay = make_replay({**saved, "id": f"{saved.get('id', '')} against {name}"})
+            named = {**saved, "id": f"{saved.get('id', '')} against {name}"}
+            replay = make_replay(named, game_map)
             if f"games/{name}/board" not in images:
                 board = frame_svg(replay, len(replay.frames) - 1, "light")
                 images[f"games/{name}/board"] = png(board, replay.map, width=IMAGE_WIDTH)

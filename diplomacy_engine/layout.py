@@ -1,7 +1,8 @@
 """Where the provinces of a map lie in a picture: `layout_of` returns a Layout for any map.
 
-The maps that come along are drawn: `maps/*_layout.json`, which tools/draw_maps.py writes. Any other
-map is laid out as discs, at the positions its file gives, else by the lengths of its borders.
+The maps that come along are drawn: `maps/*_layout.json`, which docs/drawing/draw_maps.py writes.
+Any other map is laid out as discs, at the positions its file gives, else by the lengths of its
+borders.
 """
 
 import json

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from .capture import capture, dashboard
+from .map import Map
 from .progress import Progress
 from .run_folder import RunFolder, RunFolderError
 
@@ -105,11 +106,16 @@ class Records:
         with self._writing_events():
             self.writer.add_custom_scalars(dashboard())
 
-    def captures(self, games: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
-        """Keep a replay page of sample games by opponent; log it, final boards and charts."""
+    def captures(
+        self, games: Mapping[str, Sequence[Mapping]], global_step: int, game_map: Map | None = None
+    ) -> None:
+        """Keep a replay page of sample games by opponent; log it, final boards and charts.
+
+        `game_map` is that of the games; None for the one that they name.
+        """
         if not any(games.values()):
             return
-        captured = capture(games, f"games at {global_step:,} decisions")
+        captured = capture(games, f"games at {global_step:,} decisions", game_map)
         self.folder.save_page(f"{global_step:012d}", captured.page)
         with self._writing_events():
             for name, image in captured.images.items():

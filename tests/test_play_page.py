@@ -113,6 +113,7 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     game = Game("small", max_years=3)
     server = start(game, ["dumbbot"])
     page = open_page(server.link("host"))
+    page.wait_for_selector("#setup select")
     assert page.locator("#setup select").count() == 2
     page.select_option("#seat-RUSSIA", "me")  # so England is nobody's any more
     assert page.input_value("#seat-ENGLAND") == "dumbbot"

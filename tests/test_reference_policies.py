@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from diplomacy_engine import evaluate_player, load_player, make_bot
+from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
 
 FOLDERS = sorted(path.parent for path in Path(__file__).parent.parent.glob("runs/reference/*/*.pt"))
 
@@ -20,7 +20,7 @@ def test_it_beats_random_players(folder):
     args = json.loads((folder / "args.json").read_text())
     assert (args["map"], args["seed"]) == (game_map, int(seed))
     assert kind != "pure" or not args["pool_bots"]
-    player = load_player(folder / "policy.pt", game_map=game_map, seed=1)
+    player = load_player(folder / "policy.pt", game_map=load_map(game_map), seed=1)
     games = 28 if game_map == "standard" else 60
     result, _ = evaluate_player(
         game_map, player, make_bot("random"), num_games=games, seed=2, max_years=15

@@ -1,6 +1,6 @@
 """Take docs/dashboard.png: what TensorBoard shows of a run.
 
-    pip install -e '.[dev]' && python tools/dashboard_picture.py runs/small__...
+    pip install -e '.[dev]' && python docs/drawing/dashboard_picture.py runs/small__...
 
 Needs Chromium. The run's own layout (custom scalars) must be there: any run of this version has it.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-TARGET = Path(__file__).parent.parent / "docs" / "dashboard.png"
+TARGET = Path(__file__).parents[2] / "docs" / "dashboard.png"
 
 
 def main(folder: str) -> None:

@@ -1,6 +1,6 @@
 """Draw the maps that come along: writes diplomacy_engine/maps/*_layout.json.
 
-    pip install shapely==2.2.0 && python tools/draw_maps.py
+    pip install shapely==2.2.0 && python docs/drawing/draw_maps.py
 
 Coasts and borders of europe.py cut the plane into areas; each becomes a province's outline, its
 lines made a little rough and then round, the same line for both of its sides.
@@ -25,7 +25,7 @@ from shapely import (
     unary_union,
 )
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import europe
 

@@ -1,6 +1,6 @@
 """Draw the pictures of README.md from a game of the bots: docs/board.png and docs/replay.gif.
 
-pip install -e '.[dev]' && python tools/readme_pictures.py
+pip install -e '.[dev]' && python docs/drawing/readme_pictures.py
 """
 
 import io
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from diplomacy_engine.pictures import png
 from diplomacy_engine.replay import frame_svg, load_replays
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 STILL, LAST = "F1902M", "W1905A"  # the board shown, and the end of the animation
 WIDTH, SECONDS = 640, 1.1
 
