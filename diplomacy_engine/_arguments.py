@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from ._jit import kernels_are_cached
+from .arena import YEAR_LIMITS
 
 
 def whole_number(least: int, most: int):
@@ -21,6 +22,47 @@ def whole_number(least: int, most: int):
         )
 
     return convert
+
+
+def add_match_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that plays matches and reports their result."""
+    add = parser.add_argument
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="the same seed gives the same result (default: 1)",
+    )
+    add(
+        "--max-years",
+        type=whole_number(1, 1000),
+        metavar="N",
+        help="years after which a game ends (default: the map's; 20, on standard 35)",
+    )
+    add(
+        "--year-limit",
+        choices=YEAR_LIMITS,
+        default="draw",
+        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
+    )
+    add(
+        "--greedy",
+        action="store_true",
+        help="policies give their likeliest orders instead of sampling",
+    )
+    add(
+        "--threads",
+        type=whole_number(1, 1024),
+        metavar="N",
+        help="threads of the games (default: as many as there are processors)",
+    )
+    add(
+        "--script",
+        metavar="FILE",
+        help="trainer's script that plays checkpoints (default: the repository's own)",
+    )
+    add("--json", metavar="FILE", help="write the result to a file")
 
 
 def announce_compilation() -> None:

@@ -26,7 +26,7 @@ Point = tuple[float, float]
 _CLEAR = 15.0  # from the middle of a unit to the end of a line
 _HEAD = 9.0  # length of an arrow's head
 _BEND = 0.1  # how far an arrow bows out, as a share of its length
-_KINDS = {
+ORDER_VERBS = {
     HOLD: "hold",
     MOVE: "move",
     SUPPORT_HOLD: "support",
@@ -82,7 +82,7 @@ def order_marks(
     for each in drawn:
         failed = bool(_FAILURES & set(each.words))
         lower, upper = _marks(each, paths, standing, game_map, layout, failed)
-        classes = f"order {_KINDS[each.order.kind]}{' failed' if failed else ''}"
+        classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
         words = ", ".join(each.words)
         result = f" data-result={quoteattr(words)}" if words else ""
         title = f"{each.text} ({each.power}){': ' if words else ''}{words}"

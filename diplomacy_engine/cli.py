@@ -14,9 +14,9 @@ from typing import NoReturn
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from ._arguments import announce_compilation, whole_number
+from ._arguments import add_match_options, announce_compilation, whole_number
 from ._console import make_console
-from .arena import FIGURES, RATES, YEAR_LIMITS, evaluate_player
+from .arena import FIGURES, RATES, evaluate_player
 from .bench import BOT_UNIT, NUM_GAMES, STAGES, last_year, measure
 from .bots import BOTS
 from .map import MAP_NAMES, MapError, load_map
@@ -109,42 +109,7 @@ def add_evaluate(commands) -> None:
         metavar="N",
         help="games, rounded up to a multiple of the powers (default: 1000)",
     )
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        default=1,
-        metavar="N",
-        help="the same seed gives the same result (default: 1)",
-    )
-    add(
-        "--max-years",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="years after which a game ends (default: the map's; 20, on standard 35)",
-    )
-    add(
-        "--year-limit",
-        choices=YEAR_LIMITS,
-        default="draw",
-        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
-    )
-    add(
-        "--greedy",
-        action="store_true",
-        help="policies give their likeliest orders instead of sampling",
-    )
-    add(
-        "--threads",
-        type=whole_number(1, 1024),
-        metavar="N",
-        help="threads of the games (default: as many as there are processors)",
-    )
-    add(
-        "--script",
-        metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
-    )
-    add("--json", metavar="FILE", help="write the result to a file")
+    add_match_options(parser)
     add("--save-games", metavar="FILE", help="write saved games to a .jsonl file")
     add(
         "--save-count",

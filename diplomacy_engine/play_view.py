@@ -5,6 +5,7 @@ Nobody is shown the orders that others have given for the current phase.
 
 from collections.abc import Sequence
 
+from .arrows import ORDER_VERBS
 from .constants import (
     ARMY,
     BUILD,
@@ -29,16 +30,6 @@ from .replay import frame_svg, make_replay, order_lines
 
 _SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
 _KINDS = ("movement", "retreats", "movement", "retreats", "adjustments")
-_VERBS = {
-    HOLD: "hold",
-    MOVE: "move",
-    SUPPORT_HOLD: "support",
-    SUPPORT_MOVE: "support",
-    CONVOY: "convoy",
-    RETREAT: "retreat",
-    DISBAND: "disband",
-    BUILD: "build",
-}
 _COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
 
 
@@ -53,16 +44,16 @@ def phase_title(name: str) -> str:
 def order_view(game_map: Map, text: str) -> dict:
     """Return what the page needs of a legal order.
 
-    Keys: text; verb (see _VERBS); words, the order without its unit, for people; place, the
-    province to click for it (where the unit goes, or what is supported there); other, the province
-    of the unit that is supported or convoyed, or null.
+    Keys: text; verb (see arrows.ORDER_VERBS); words, the order without its unit, for people; place,
+    the province to click for it (where the unit goes, or what is supported there); other, the
+    province of the unit that is supported or convoyed, or null.
     """
     order = read_order(game_map, text)
     place = order.target or (order.other.place if order.other else order.unit.place)
     other = order.other and game_map.provinces[order.other.place.province]
     return {
         "text": text,
-        "verb": _VERBS[order.kind],
+        "verb": ORDER_VERBS[order.kind],
         "words": _words(game_map, order),
         "place": game_map.provinces[place.province],
         "other": other,

@@ -8,9 +8,8 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from ._arguments import announce_compilation, whole_number
+from ._arguments import add_match_options, announce_compilation, whole_number
 from ._console import make_console
-from .arena import YEAR_LIMITS
 from .map import load_map
 from .players import load_player
 from .run_folder import atomic_write, check_target
@@ -45,42 +44,7 @@ def add_tournament(commands) -> None:
         metavar="N",
         help="games, at least as many as players (default: 1000)",
     )
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        default=1,
-        metavar="N",
-        help="the same seed gives the same result (default: 1)",
-    )
-    add(
-        "--max-years",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="years after which a game ends (default: the map's; 20, on standard 35)",
-    )
-    add(
-        "--year-limit",
-        choices=YEAR_LIMITS,
-        default="draw",
-        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
-    )
-    add(
-        "--greedy",
-        action="store_true",
-        help="policies give their likeliest orders instead of sampling",
-    )
-    add(
-        "--threads",
-        type=whole_number(1, 1024),
-        metavar="N",
-        help="threads of the games (default: as many as there are processors)",
-    )
-    add(
-        "--script",
-        metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
-    )
-    add("--json", metavar="FILE", help="write the result to a file")
+    add_match_options(parser)
     parser.set_defaults(run=run_tournament)
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from play_serving import serving
 
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.game import Game
 from diplomacy_engine.play_file import GUEST, HOST, PLAYER, Seat, read_session
-from diplomacy_engine.play_server import PlayServer
 from diplomacy_engine.play_session import PlaySession
 from diplomacy_engine.players import Explanation
 
@@ -43,18 +43,6 @@ def load(name):
     if name == LONG_NAME:
         return make_bot("hold")
     return Thinker() if name == "thinker" else make_bot(name)
-
-
-@contextmanager
-def serving(session, port=0):
-    with PlayServer(session, "127.0.0.1", port) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 import http.client
 import json
 import socket
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from play_serving import serving
 
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.game import Game
@@ -23,18 +22,6 @@ SEATS = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(GUEST)}
 
 def make_session(file, seats=SEATS) -> PlaySession:
     return PlaySession(Game("small", max_years=2), file, ["hold"], make_bot, seats)
-
-
-@contextmanager
-def serving(session, host="127.0.0.1", port=0):
-    with PlayServer(session, host, port) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture
