@@ -12,7 +12,7 @@ import numpy as np
 from ._suggest import did_you_mean, quoted
 from .bots import RandomBot, make_bot
 from .constants import NONE
-from .decisions import Decisions, empty_decisions
+from .decisions import Decisions, empty_decisions, filled
 from .map import Map
 from .players import Player, load_player
 from .scoring import REWARDS, make_reward, reward_input
@@ -176,6 +176,9 @@ class AgentGames:
         self.truncated = np.zeros(num_games, bool)
         self.every_row = np.arange(num_games)
         self._room = [np.zeros(num_games, np.int64) for _ in range(4)]
+        self._result: StepResult | None = None
+        self._picked_room: Decisions | None = None
+        self._counts = np.zeros(3, np.int64)
         self._on_over: Callable[[np.ndarray], None] | None = None
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
@@ -254,7 +257,11 @@ class AgentGames:
     def _step(self, rows: np.ndarray) -> np.ndarray:
         """Play one phase of `rows`; return those that go on."""
         games = self.games
-        result = games.step(self.orders, self._or_all(rows))
+        everyone = self._or_all(rows)
+        if everyone is None:  # the usual case by far, with a single game the only one
+            result = self._result = games.step(self.orders, None, self._result)
+        else:
+            result = games.step(self.orders, everyone)
         on, paying, over, again = self._room
         goes_on, may_pay, are_over, starts_again = games.call(
             settle,
@@ -301,7 +308,7 @@ class AgentGames:
         Returns the rows in which the agent has no decision.
         """
         games = self.games
-        decisions = games.decisions(self._or_all(rows))
+        decisions = games.decisions(self._or_all(rows), reuse=True)
         arrays = tuple(decisions)
         who, made = self._who[: len(decisions)], self._made
         made.fill(0)
@@ -337,17 +344,10 @@ class AgentGames:
         return rows
 
     def _picked(self, arrays: tuple, who: np.ndarray, player: int) -> Decisions:
-        """Return the decisions that a player makes."""
-        out = tuple(empty_decisions(len(who), len(arrays[3]), len(arrays[5])))
-        counts = np.zeros(3, np.int64)
-        self.games.call(pick_decisions, arrays, who, player, out, counts)
-        d, s, n = counts.tolist()
-        game, power, slot_start, slot_province, order_start, order = out
-        return Decisions(
-            game[:d],
-            power[:d],
-            slot_start[: d + 1],
-            slot_province[:s],
-            order_start[: s + 1],
-            order[:n],
-        )
+        """Return the decisions that a player makes, in arrays that the next call overwrites."""
+        room, (_, _, _, slots, _, numbers) = self._picked_room, arrays
+        if room is None or len(room.order) < len(numbers) or len(room.slot_province) < len(slots):
+            size = 2 * len(slots)  # at least as many as decisions
+            room = self._picked_room = empty_decisions(size, size, 2 * len(numbers))
+        self.games.call(pick_decisions, arrays, who, player, tuple(room), self._counts)
+        return filled(room, *self._counts.tolist())

@@ -73,6 +73,19 @@ def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
     )
 
 
+def filled(room: Decisions, decisions: int, slots: int, orders: int) -> Decisions:
+    """Return what stands in the first entries of the arrays of `room`, without copying."""
+    game, power, slot_start, slot_province, order_start, order = room
+    return Decisions(
+        game[:decisions],
+        power[:decisions],
+        slot_start[: decisions + 1],
+        slot_province[:slots],
+        order_start[: slots + 1],
+        order[:orders],
+    )
+
+
 def join_decisions(parts: Sequence[Decisions]) -> Decisions:
     """Return all decisions of `parts`, one part after the other."""
     sizes = [(len(part.game), len(part.slot_province), len(part.order)) for part in parts]

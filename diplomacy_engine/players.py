@@ -42,6 +42,8 @@ class Player(Protocol):
     def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
         """Write the orders of `decisions` into `orders` (E, V) int32; other entries stay.
 
+        The arrays of `decisions` may serve for others after the call: copy what is to be kept.
+
         An order number stands at the unit's province (a build at its home center); see
         VectorGame.step. `VectorGame.write_orders` writes one choice for each slot.
         """

@@ -15,7 +15,7 @@ import numpy as np
 from ._jit import compiled, jit
 from .adjudicator.movement import movement_scratch
 from .constants import NONE, RUNNING
-from .decisions import Decisions, empty_decisions, join_decisions
+from .decisions import Decisions, empty_decisions, filled, join_decisions
 from .legal_orders import legal_scratch, list_game
 from .map import Map, load_map
 from .observation import (
@@ -186,9 +186,9 @@ class VectorGame:
 
         With `numbered` the slice's number comes as a third argument, to choose a scratch by.
         """
-        slices = min(self.threads, count // SLICE)
-        if slices <= 1:
+        if self._pool is None or count < 2 * SLICE:
             return [function(0, count, 0) if numbered else function(0, count)]
+        slices = min(self.threads, count // SLICE)
         edges = [count * i // slices for i in range(slices + 1)]
         calls = [
             (edges[i], edges[i + 1], i) if numbered else (edges[i], edges[i + 1])
@@ -245,11 +245,14 @@ class VectorGame:
             raise ValueError(f"rows must be 0..{self.num_games - 1}")
         return rows
 
-    def decisions(self, rows: np.ndarray | None = None) -> Decisions:
-        """Return the pending decisions of all running games, or of those of the given rows."""
+    def decisions(self, rows: np.ndarray | None = None, reuse: bool = False) -> Decisions:
+        """Return the pending decisions of all running games, or of those of the given rows.
+
+        With `reuse` the arrays hold only until the next call, which saves making new ones.
+        """
         rows = self._rows(rows)
         parts = self.run(
-            lambda first, last, thread: self._list_slice(rows, first, last, thread),
+            lambda first, last, thread: self._list_slice(rows, first, last, thread, reuse),
             len(rows),
             numbered=True,
         )
@@ -257,17 +260,19 @@ class VectorGame:
             self._order_room = max(self._order_room, len(part.order))
         return parts[0] if len(parts) == 1 else join_decisions(parts)
 
-    def _list_slice(self, rows: np.ndarray, first: int, last: int, thread: int) -> Decisions:
+    def _list_slice(
+        self, rows: np.ndarray, first: int, last: int, thread: int, reuse: bool
+    ) -> Decisions:
         games, provinces = last - first, len(self.board.terrain)
         decisions = games * self.num_powers + self.num_powers + 1
         slots = (games + 2) * provinces + 1
         reserve = 2 * provinces * self._orders_per_slot
         orders = max(2 * reserve, int(self._order_room * 1.25) + reserve)
         # A part is copied when it is joined, so its arrays serve again; fresh memory costs time.
-        is_part = last - first < len(rows)
-        buffers = self._part_buffers[thread] if is_part else None
+        reuse = reuse or last - first < len(rows)
+        buffers = self._part_buffers[thread] if reuse else None
         while True:
-            if buffers is None or len(buffers.order) < orders:
+            if buffers is None or len(buffers.game) < decisions or len(buffers.order) < orders:
                 buffers = empty_decisions(decisions, slots, orders)
             counts = np.zeros(3, np.int64)
             end = self.call(
@@ -286,19 +291,11 @@ class VectorGame:
             if end == last:
                 break
             orders *= 2
-        if is_part:
+        if reuse:
             self._part_buffers[thread] = buffers
-        d, s, n = counts
-        game, power, slot_start, slot_province, order_start, order = buffers
-        slot_start[d], order_start[s] = s, n
-        return Decisions(
-            game[:d],
-            power[:d],
-            slot_start[: d + 1],
-            slot_province[:s],
-            order_start[: s + 1],
-            order[:n],
-        )
+        d, s, n = counts.tolist()
+        buffers.slot_start[d], buffers.order_start[s] = s, n
+        return filled(buffers, d, s, n)
 
     def observe(self, decisions: Decisions) -> Observation:
         """Return the observations of the deciding powers."""
@@ -339,11 +336,14 @@ class VectorGame:
         provinces = self.board.location_province
         self.call(_write_orders, self.table, provinces, tuple(decisions), chosen, orders)
 
-    def step(self, orders: np.ndarray, rows: np.ndarray | None = None) -> StepResult:
+    def step(
+        self, orders: np.ndarray, rows: np.ndarray | None = None, out: StepResult | None = None
+    ) -> StepResult:
         """Adjudicate one phase of every running game and move on to its next phase.
 
         Args:
             rows: integers or a mask; only these games are played. None: all.
+            out: the result of an earlier step of as many games, to be overwritten.
             orders: (E, V) int32, order numbers by the province of the unit (or home center), NONE
                 for none. A number that is not an order of the unit there counts as none: a unit
                 holds, a dislodged one disbands, a build is waived, a removal is left to civil
@@ -351,17 +351,8 @@ class VectorGame:
         """
         self.check_orders(orders)
         rows = self._rows(rows)
-        games, powers = len(rows), self.num_powers
-        out = StepResult(
-            np.empty(games, np.int8),
-            np.empty(games, np.int8),
-            np.empty(games, bool),
-            np.empty((games, powers), np.int16),
-            np.empty((games, powers), np.int16),
-            np.empty((games, powers), bool),
-            np.empty((games, powers), bool),
-            np.empty(games, np.int16),
-        )
+        games = len(rows)
+        out = self._empty_result(games) if out is None else out
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
         self.run(
             lambda first, last, thread: self.call(
@@ -382,6 +373,19 @@ class VectorGame:
             numbered=True,
         )
         return out
+
+    def _empty_result(self, games: int) -> StepResult:
+        powers = self.num_powers
+        return StepResult(
+            np.empty(games, np.int8),
+            np.empty(games, np.int8),
+            np.empty(games, bool),
+            np.empty((games, powers), np.int16),
+            np.empty((games, powers), np.int16),
+            np.empty((games, powers), bool),
+            np.empty((games, powers), bool),
+            np.empty(games, np.int16),
+        )
 
     def centers(self) -> np.ndarray:
         """Return the center counts, (E, P) int16."""

@@ -639,6 +639,25 @@ def test_steps_and_decisions_of_some_rows():
         assert np.array_equal(mine[rows], theirs[rows])
 
 
+@pytest.mark.parametrize("threads", (1, 2))
+def test_arrays_that_are_used_again_hold_what_new_ones_do(threads):
+    games = VectorGame("standard", 40, seed=4, threads=threads)
+    bot, rng, result = make_bot("random"), np.random.default_rng(1), None
+    for _ in range(30):
+        rows = rng.random(40) < rng.random()
+        kept = games.decisions()
+        for some in (None, rows):
+            for new, old in zip(games.decisions(some), games.decisions(some, reuse=True)):
+                assert np.array_equal(new, old)
+        orders, before = games.new_orders(), games.snapshot()
+        bot.act(games, kept, orders)
+        wanted = games.step(orders)
+        games.restore(before)
+        result = games.step(orders, out=result)
+        for new, old in zip(wanted, result):
+            assert np.array_equal(new, old)
+
+
 def test_orders_are_checked():
     games = VectorGame("small", 2)
     decisions = games.decisions()
