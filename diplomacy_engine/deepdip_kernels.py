@@ -1,6 +1,6 @@
 """Kernels of the DeepDip thesis' observations and actions; see env_deepdip.py."""
 
-from ._jit import jit
+from ._jit import jit, jit_inner
 from .constants import MOVE, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 
 
@@ -21,7 +21,7 @@ def deepdip_observation(board, state, rows, agent, out):
             out[i, 3 * v + 2] = 0 if unit == NONE else 1 + (unit - me) % powers
 
 
-@jit
+@jit_inner
 def _legal_order(board, table, mask, e, v, kind, other, target):
     """Return the first legal order of the unit in v of that kind, or NONE.
 
@@ -83,7 +83,7 @@ def take_deepdip_actions(board, table, actions, mask, queue, queued, strict, ord
     return first_bad
 
 
-@jit
+@jit_inner
 def _is_mine(queue, queued, e, v):
     for s in range(queued[e]):
         if queue[e, s] == v:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import jit_inner
 from .constants import ARMY, FLEET, NONE
 from .map import Board
 from .orders import OrderTable
@@ -134,7 +134,7 @@ def _support_slots(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndar
     return np.array(slots, np.int32).reshape(-1, 6), np.array(first, np.uint32)
 
 
-@jit
+@jit_inner
 def _find_units(board, state, e, scratch):
     """Find the units of game e and their order by power; return how many, and the fleets at sea.
 
@@ -170,7 +170,7 @@ def _find_units(board, state, e, scratch):
     return units, fleets
 
 
-@jit
+@jit_inner
 def _find_moves(units, scratch):
     """Find the moves into every province that units can make by themselves.
 
@@ -193,7 +193,7 @@ def _find_moves(units, scratch):
             scratch.land_count[goal] = n + np.uint64(arcs)
 
 
-@jit
+@jit_inner
 def _find_convoys(board, table, units, fleets, scratch):
     """Find the moves that armies can make over `fleets`, bits of the seas where one is.
 
@@ -236,7 +236,7 @@ def _find_convoys(board, table, units, fleets, scratch):
     return pairs
 
 
-@jit
+@jit_inner
 def _write_range(number, count, order, n):
     """Write number, number + 1, ... to order[n:], `count` numbers in whole chunks."""
     for done in range(0, count, CHUNK):
@@ -246,7 +246,7 @@ def _write_range(number, count, order, n):
     return n + np.uint64(count)
 
 
-@jit
+@jit_inner
 def _write_supports(arcs, goal, first, last, number, order, n):
     """Write number + arcs[goal, i] for i in first..last-1 to order[n:], in whole chunks, but one.
 
@@ -262,7 +262,7 @@ def _write_supports(arcs, goal, first, last, number, order, n):
             return n + (last - first)
 
 
-@jit
+@jit_inner
 def _movement_orders(u, pairs, via, sea_index, scratch, order, n):
     """Write the legal movement orders of unit u to order[n:]; return the new n.
 
@@ -305,7 +305,7 @@ def _movement_orders(u, pairs, via, sea_index, scratch, order, n):
     return n
 
 
-@jit
+@jit_inner
 def unit_retreat_orders(board, table, state, e, v, buffer, n):
     """Write the legal retreat orders of the dislodged unit of province v; return the new n.
 
@@ -320,7 +320,7 @@ def unit_retreat_orders(board, table, state, e, v, buffer, n):
     return n + 1
 
 
-@jit
+@jit_inner
 def build_orders(board, table, state, e, v, buffer, n):
     """Write every build possible in the open home center v (each kind and coast); return the new n.
 
@@ -335,7 +335,7 @@ def build_orders(board, table, state, e, v, buffer, n):
     return n
 
 
-@jit
+@jit_inner
 def _adjustment_list(board, table, state, e, power, builds, buffer, n):
     for v in range(board.terrain.shape[0]):
         if builds:
@@ -350,7 +350,7 @@ def _adjustment_list(board, table, state, e, power, builds, buffer, n):
     return n
 
 
-@jit
+@jit_inner
 def list_game(board, table, state, e, scratch, rows, counts, buffers):
     """Append the pending decisions of game e; return False if a buffer could overflow.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import jit, jit_inner
 from .constants import (
     ARMY,
     BUILD,
@@ -163,7 +163,7 @@ def _stand(reach, boards, row, power, out, near, near_other):
             out[d, v] = index * 4 + min(near_other[v], 3)
 
 
-@jit
+@jit_inner
 def relate(columns, order, given, begin, slot, number):
     """Say how an order relates to the orders `given` to the slots begin..slot-1 of its decision.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import jit, jit_inner
 from .constants import NONE
 from .state import adjustments_owed, count_centers, count_units, is_winter
 
@@ -73,7 +73,7 @@ def feature_sizes(num_powers: int) -> list[int]:
     return [sizes.get(size) or int(size) for _, size in BOARD_FEATURES]
 
 
-@jit
+@jit_inner
 def _owner(power, observer, num_powers):
     return 0 if power == NONE else 1 + (power - observer) % num_powers
 

@@ -1,6 +1,6 @@
 """From one phase of a game to the next: kernels that adjudicate, count centers and end the game."""
 
-from ._jit import jit
+from ._jit import jit_inner
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement
 from .adjudicator.retreats import adjudicate_retreats
@@ -17,7 +17,7 @@ from .constants import (
 from .state import adjustments_owed, clear_dislodged, count_centers, is_movement, is_retreat
 
 
-@jit
+@jit_inner
 def _capture_centers(board, state, e):
     """Give each supply center to the power occupying it after the fall retreats.
 
@@ -31,7 +31,7 @@ def _capture_centers(board, state, e):
             state.center_owner[e, c] = power
 
 
-@jit
+@jit_inner
 def _solo_winner(board, state, e):
     """Return the power that has won: the victory count, and more centers than anyone else."""
     best, best_count, tied = NONE, 0, False
@@ -44,7 +44,7 @@ def _solo_winner(board, state, e):
     return NONE if tied or best_count < board.victory_centers else best
 
 
-@jit
+@jit_inner
 def _has_dislodged(state, e):
     for v in range(state.dislodged_power.shape[1]):
         if state.dislodged_power[e, v] != NONE:
@@ -52,13 +52,13 @@ def _has_dislodged(state, e):
     return False
 
 
-@jit
+@jit_inner
 def _next_spring(state, e):
     state.phase[e] = SPRING_MOVEMENT
     state.year[e] += 1
 
 
-@jit
+@jit_inner
 def advance_phase(board, state, e, max_years):
     """Move game e from the phase just adjudicated to the next one; return whether centers changed.
 
@@ -95,7 +95,7 @@ def advance_phase(board, state, e, max_years):
     return True
 
 
-@jit
+@jit_inner
 def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
     """Adjudicate the current phase of game e with `orders` (E, V) and move on to the next phase.
 

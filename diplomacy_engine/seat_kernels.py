@@ -1,6 +1,6 @@
 """Kernels behind the environments: who decides what, what may be ordered, what was ordered."""
 
-from ._jit import jit
+from ._jit import jit, jit_inner
 from .constants import NONE, RUNNING, SOLO, YEAR_LIMIT
 from .state import count_centers, decision_seed, is_movement, random_below
 
@@ -29,7 +29,7 @@ def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up,
         _, warm_up[e] = random_below(decision_seed(state, e, 0, WARM_UP_SALT), most_phases + 1)
 
 
-@jit
+@jit_inner
 def _mask_decision(board, table, decisions, d, gap, mask, row):
     """Write what may be ordered in decision d to mask[row]; see assign_decisions."""
     _, _, slot_start, slot_province, order_start, order = decisions
@@ -233,7 +233,7 @@ def take_province_actions(actions, mask, province_first, strict, orders, illegal
     return first_bad
 
 
-@jit
+@jit_inner
 def _in_slot(board, table, mask, e, v, number):
     """Tell whether an order is legal in a slot of province v, or NONE for an adjustment."""
     if not 0 <= number < mask.shape[1] or not mask[e, number]:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import jit, jit_inner
 from .constants import (
     FALL_MOVEMENT,
     FALL_RETREATS,
@@ -99,7 +99,7 @@ def reset_game(board, state, e, seed):
     state.seed[e] = seed
 
 
-@jit
+@jit_inner
 def clear_dislodged(state, e):
     """Take all dislodged units of game e off the board."""
     for v in range(state.unit_power.shape[1]):
@@ -109,7 +109,7 @@ def clear_dislodged(state, e):
         state.retreat_options[e, v] = 0
 
 
-@jit
+@jit_inner
 def copy_game(state, source, e):
     """Copy everything but the seed of game `source` to game e."""
     for v in range(state.unit_power.shape[1]):
@@ -132,7 +132,7 @@ def copy_game(state, source, e):
     state.turn[e] = state.turn[source]
 
 
-@jit
+@jit_inner
 def count_centers(state, e, power):
     """Return how many supply centers a power owns (ownership changes after fall retreats only)."""
     count = 0
@@ -183,7 +183,7 @@ def adjustments_owed(board, state, e, power):
     return min(owed, homes)
 
 
-@jit
+@jit_inner
 def is_movement(phase):
     """Tell whether a phase is a spring or fall movement phase."""
     return phase in (SPRING_MOVEMENT, FALL_MOVEMENT)
@@ -195,13 +195,13 @@ def is_retreat(phase):
     return phase in (SPRING_RETREATS, FALL_RETREATS)
 
 
-@jit
+@jit_inner
 def is_winter(phase):
     """Tell whether a phase is the winter adjustment phase."""
     return phase == WINTER_ADJUSTMENTS
 
 
-@jit
+@jit_inner
 def next_random(state):
     """Return `(new state, 32 random bits)` of the generator SplitMix64 (Steele et al. 2014).
 
@@ -215,14 +215,14 @@ def next_random(state):
     return state, np.int64(z >> np.uint64(32))
 
 
-@jit
+@jit_inner
 def random_below(state, bound):
     """Return `(new state, uniform integer in 0..bound-1)` for a bound in 1..2^31."""
     state, bits = next_random(state)
     return state, (bits * np.int64(bound)) >> np.int64(32)
 
 
-@jit
+@jit_inner
 def decision_seed(state, e, power, salt):
     """Return the generator state for one power's draws in one phase of one game.
 

@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from diplomacy_engine import _jit
+from diplomacy_engine.state import next_random
 
 
 @pytest.fixture
@@ -54,3 +55,9 @@ def test_no_import_of_a_kernel_file_is_missed():
             target = folder.joinpath(*[".."] * (node.level - 1), *node.module.split(".")).resolve()
             file = target / "__init__.py" if target.is_dir() else target.with_suffix(".py")
             assert str(file.relative_to(_jit._PACKAGE)) in sources, f"{name} imports {file}"
+
+
+def test_a_kernel_for_other_kernels_cannot_be_called_from_python():
+    for call in (next_random, lambda number: _jit.compiled(next_random, number)):
+        with pytest.raises(TypeError, match="next_random can only be called by another kernel"):
+            call(3)

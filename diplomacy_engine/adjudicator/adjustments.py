@@ -1,6 +1,6 @@
 """Winter: builds, removals and civil disorder."""
 
-from .._jit import jit
+from .._jit import jit, jit_inner
 from ..constants import BUILD, DISBAND, FLEET, NONE
 from ..state import adjustments_owed, is_open_home
 
@@ -44,7 +44,7 @@ def adjudicate_adjustments(board, table, state, e, orders):
             owed += 1
 
 
-@jit
+@jit_inner
 def remove_unit(state, e, v):
     """Take the standing unit of province v off the board."""
     state.unit_power[e, v] = NONE
@@ -52,7 +52,7 @@ def remove_unit(state, e, v):
     state.unit_location[e, v] = NONE
 
 
-@jit
+@jit_inner
 def civil_disorder_removal(board, state, e, power):
     """Return the province of the unit that a power loses next if it does not say which.
 

@@ -1,6 +1,6 @@
 """Convoys: whether the fleets ordered to carry an army form a route, and which of them matter."""
 
-from .._jit import jit
+from .._jit import jit_inner
 from ..constants import FLEET, NONE
 from .decisions import (
     FIRST_CONVOYER,
@@ -14,7 +14,7 @@ from .decisions import (
 )
 
 
-@jit
+@jit_inner
 def has_route(reach, province_location, facts, queue, army, risk):
     """Tell whether fleets ordered to convoy an army lead from its province to its goal.
 
@@ -52,7 +52,7 @@ def has_route(reach, province_location, facts, queue, army, risk):
     return False
 
 
-@jit
+@jit_inner
 def path_answer(reach, province_location, facts, queue, army):
     """Answer whether the convoy of an army has a route without a dislodged fleet."""
     if has_route(reach, province_location, facts, queue, army, NO):
@@ -62,7 +62,7 @@ def path_answer(reach, province_location, facts, queue, army):
     return NO
 
 
-@jit
+@jit_inner
 def mark_routes(reach, province_location, facts, queue, army):
     """Mark the convoying fleets of an army that are part of a complete route.
 
@@ -95,7 +95,7 @@ def mark_routes(reach, province_location, facts, queue, army):
             candidate = facts[army, FIRST_CONVOYER]
 
 
-@jit
+@jit_inner
 def _extends(reach, province_location, facts, queue, army, depth, candidate):
     """Tell whether a path of fleets may go on with a candidate."""
     location = province_location[candidate]

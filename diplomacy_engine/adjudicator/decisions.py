@@ -10,7 +10,7 @@ An equation counts what is certain and what is possible. It answers MAYBE only i
 open, whatever else becomes known; so an answer, once found, stays.
 """
 
-from .._jit import jit
+from .._jit import jit_inner
 from ..constants import NONE
 
 NO, MAYBE, YES = 0, 1, 2
@@ -36,7 +36,7 @@ NUM_FACTS = 16
 NOBODY, STANDS, SUPPORTS, MOVES = NONE, 0, 1, 2
 
 
-@jit
+@jit_inner
 def fights(facts, one, two):
     """Tell whether two units attack each other's province, neither by convoy.
 
@@ -52,7 +52,7 @@ def fights(facts, one, two):
     )
 
 
-@jit
+@jit_inner
 def strength_range(facts, v, without):
     """Return the least and the greatest strength of a unit: itself and the supports it is given.
 
@@ -72,7 +72,7 @@ def strength_range(facts, v, without):
     return least, greatest
 
 
-@jit
+@jit_inner
 def wins(facts, v, without, defence_least, defence_greatest, leaves):
     """Answer whether a move overcomes the defence of its goal and all its rivals.
 
@@ -102,7 +102,7 @@ def wins(facts, v, without, defence_least, defence_greatest, leaves):
     return YES if certain else MAYBE
 
 
-@jit
+@jit_inner
 def move_answer(facts, v):
     """Answer whether the move of the unit in province v succeeds.
 
@@ -135,7 +135,7 @@ def move_answer(facts, v):
     return leaves_answer if leaves_answer == stays_answer else MAYBE
 
 
-@jit
+@jit_inner
 def support_answer(facts, v):
     """Answer whether the support by the unit in province v is given.
 
@@ -159,7 +159,7 @@ def support_answer(facts, v):
     return answer
 
 
-@jit
+@jit_inner
 def is_dislodged(facts, v):
     """Answer whether the unit in province v, which does not move, is dislodged."""
     answer = NO

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import jit, jit_inner
 from ..constants import (
     ARMY,
     BOUNCE,
@@ -127,7 +127,7 @@ def adjudicate_movement(board, table, state, e, orders, scratch):
     carry_out(board, table, state, e, scratch.facts, scratch.units, num_units, num_movers)
 
 
-@jit
+@jit_inner
 def read_orders(board, table, state, e, orders, scratch):
     """Read the orders, and link the moves to their goals.
 
@@ -177,7 +177,7 @@ def read_orders(board, table, state, e, orders, scratch):
     return num_units, num_movers
 
 
-@jit
+@jit_inner
 def match_orders(board, table, state, e, scratch, num_units):
     """Link each support and convoy that fits another order to the unit it is for.
 
@@ -228,7 +228,7 @@ def match_orders(board, table, state, e, scratch, num_units):
     return num_supports
 
 
-@jit
+@jit_inner
 def choose_way(reach, province_location, facts, queue, v, by_land):
     """Decide whether an army that moves goes by convoy.
 
@@ -258,7 +258,7 @@ def choose_way(reach, province_location, facts, queue, v, by_land):
         facts[v, ARRIVES] = NO
 
 
-@jit
+@jit_inner
 def decide(
     reach,
     province_location,
@@ -320,7 +320,7 @@ def decide(
         )
 
 
-@jit
+@jit_inner
 def note_results(board, table, state, e, facts, queue, units, num_units):
     """Say what became of each order, but for dislodgement.
 
@@ -354,7 +354,7 @@ def note_results(board, table, state, e, facts, queue, units, num_units):
             )
 
 
-@jit
+@jit_inner
 def is_against_own(facts, v, other):
     """Tell whether a support helps the strongest move against a unit of its own power that stays.
 
@@ -376,7 +376,7 @@ def is_against_own(facts, v, other):
     return True
 
 
-@jit
+@jit_inner
 def convoy_result(reach, province_location, facts, queue, fleet, army):
     """Return the result bits of a convoy order that fits an army's move."""
     if facts[army, BY_CONVOY] == 0:
@@ -392,7 +392,7 @@ def convoy_result(reach, province_location, facts, queue, fleet, army):
     return NO_CONVOY
 
 
-@jit
+@jit_inner
 def carry_out(board, table, state, e, facts, units, num_units, num_movers):
     """Move the units, and give those that are dislodged their retreats.
 
@@ -459,7 +459,7 @@ def retreat_options(board, state, e, facts, v):
     return options
 
 
-@jit
+@jit_inner
 def is_standoff(facts, province):
     """Tell whether some unit bounced in a province; one beaten head to head by it did not."""
     mover = facts[province, FIRST_ATTACKER]

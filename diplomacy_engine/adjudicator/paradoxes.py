@@ -16,7 +16,7 @@ A decision has a number: v for the move or support of the unit in province v, V 
 of the army in province v.
 """
 
-from .._jit import jit
+from .._jit import jit, jit_inner
 from ..constants import NONE
 from .convoys import path_answer
 from .decisions import (
@@ -50,7 +50,7 @@ TRUTH_SIZE = 1 << MOST_INPUTS
 OPEN, INPUTS, CORE, SOLUTION, TRAIL, GUESSES = 0, 1, 2, 3, 4, 5
 
 
-@jit
+@jit_inner
 def turn_rings(facts, undecided, count):
     """Let the open moves that only wait for each other in a ring succeed; tell if there were any.
 
@@ -75,7 +75,7 @@ def turn_rings(facts, undecided, count):
     return found
 
 
-@jit
+@jit_inner
 def _waits_for_goal_only(facts, v):
     """Tell whether an open move succeeds exactly if the open move of its goal's unit does."""
     goal = facts[v, GOAL]
@@ -91,7 +91,7 @@ def _waits_for_goal_only(facts, v):
     return if_it_leaves == YES and if_it_stays == NO
 
 
-@jit
+@jit_inner
 def get_answer(facts, decision):
     """Return the answer to a decision, known or MAYBE."""
     provinces = facts.shape[0]
@@ -100,7 +100,7 @@ def get_answer(facts, decision):
     return facts[decision - provinces, ARRIVES]
 
 
-@jit
+@jit_inner
 def set_answer(facts, decision, answer):
     """Take a decision."""
     provinces = facts.shape[0]
@@ -110,7 +110,7 @@ def set_answer(facts, decision, answer):
         facts[decision - provinces, ARRIVES] = answer
 
 
-@jit
+@jit_inner
 def equation(reach, province_location, facts, queue, decision):
     """Answer a decision from the answers to the others."""
     provinces = facts.shape[0]
@@ -121,7 +121,7 @@ def equation(reach, province_location, facts, queue, decision):
     return move_answer(facts, decision)
 
 
-@jit
+@jit_inner
 def _add_open(facts, inputs, count, decision):
     if get_answer(facts, decision) == MAYBE:
         inputs[count] = decision
@@ -129,7 +129,7 @@ def _add_open(facts, inputs, count, decision):
     return count
 
 
-@jit
+@jit_inner
 def _add_backers(facts, inputs, count, v):
     backer = facts[v, FIRST_BACKER]
     while backer != NONE:
@@ -138,7 +138,7 @@ def _add_backers(facts, inputs, count, v):
     return count
 
 
-@jit
+@jit_inner
 def open_inputs(facts, inputs, decision):
     """List the open decisions that an equation may look at, each once; return how many.
 
@@ -176,7 +176,7 @@ def open_inputs(facts, inputs, decision):
     return count
 
 
-@jit
+@jit_inner
 def find_needs(reach, province_location, facts, queue, lists, needs, truth, count):
     """Find out which open decisions depend on which.
 
@@ -212,7 +212,7 @@ def find_needs(reach, province_location, facts, queue, lists, needs, truth, coun
                         needs[i, j] = 1
 
 
-@jit
+@jit_inner
 def find_core(lists, needs, count):
     """List the smallest set of open decisions closed under dependence; return its size.
 
@@ -244,7 +244,7 @@ def find_core(lists, needs, count):
     return smallest
 
 
-@jit
+@jit_inner
 def follow(reach, province_location, facts, queue, lists, size, length):
     """Answer all of a core that follows from what is guessed.
 
@@ -318,7 +318,7 @@ def count_solutions(reach, province_location, facts, queue, lists, size):
             return found
 
 
-@jit
+@jit_inner
 def settle_core(
     reach,
     province_location,

@@ -8,7 +8,7 @@ the port's behavior. The quirks of both are kept: they are measuring sticks.
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import jit, jit_inner
 from ..constants import NONE
 from ..state import adjustments_owed, decision_seed, is_movement, is_open_home, is_retreat
 from ..vector_game import Decisions, VectorGame
@@ -18,7 +18,7 @@ from .dumbbot_values import compute_values, node_graph, survey_game, value_scrat
 DUMBBOT_SALT, PAQUETTE_SALT = 103, 104  # uses of `state.decision_seed`
 
 
-@jit
+@jit_inner
 def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, orders, rng):
     """Write the retreat orders of one power.
 
@@ -62,7 +62,7 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, or
     return rng
 
 
-@jit
+@jit_inner
 def _build_orders(
     board, table, graph, state, e, power, owed, values, scratch, paquette, orders, rng
 ):
@@ -89,7 +89,7 @@ def _build_orders(
                 count = remove(ranks, nodes, slots, count, i)
 
 
-@jit
+@jit_inner
 def _removal_orders(table, graph, state, e, power, owed, values, scratch, paquette, orders, rng):
     """Write the removals of one power.
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import jit, jit_inner
 from ..constants import NONE
 from ..map import Board
 from ..state import next_random, random_below
@@ -57,7 +57,7 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
     )
 
 
-@jit
+@jit_inner
 def insert(ranks, nodes, slots, count, rank, node, slot, paquette):
     """Insert a candidate into a list kept best first; return the list's new length.
 
@@ -75,7 +75,7 @@ def insert(ranks, nodes, slots, count, rank, node, slot, paquette):
     return count + 1
 
 
-@jit
+@jit_inner
 def remove(ranks, nodes, slots, count, at):
     """Remove a candidate from a list; return the list's new length."""
     for i in range(at, count - 1):
@@ -120,7 +120,7 @@ def pick(ranks, count, sign, paquette, rng):
     return rng, at
 
 
-@jit
+@jit_inner
 def shuffle_units(powers, e, power, scratch, rng):
     """Queue a power's units of `powers` (E, V), by descending random key; return rng, count.
 
@@ -140,7 +140,7 @@ def shuffle_units(powers, e, power, scratch, rng):
     return rng, count
 
 
-@jit
+@jit_inner
 def _list_ways(graph, value, node, v, paquette, scratch):
     """List the destinations of the unit at `node` in province v, staying included.
 
@@ -156,7 +156,7 @@ def _list_ways(graph, value, node, v, paquette, scratch):
     scratch.way_count[v] = insert(ranks, nodes, slots, count, stay, node, NONE, paquette)
 
 
-@jit
+@jit_inner
 def _copy_ways(graph, v, paquette, scratch):
     """Copy the destinations of the unit in province v to scratch.rank, node, slot; return how many.
 
@@ -173,7 +173,7 @@ def _copy_ways(graph, v, paquette, scratch):
     return count
 
 
-@jit
+@jit_inner
 def _support_hold(table, state, e, v, q):
     """Return the number of the order of the unit in v to support the one in q to hold."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
@@ -181,7 +181,7 @@ def _support_hold(table, state, e, v, q):
     return table.first_support_hold[kind, here, table.support_slot[kind, here, q]] + rank
 
 
-@jit
+@jit_inner
 def _support_move(table, state, e, v, q, scratch):
     """Return the number of the order of the unit in v to support the mover into q."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
@@ -194,7 +194,7 @@ def _support_move(table, state, e, v, q, scratch):
     return number - table.own_arcs[kind, here, slot] if origin > v else number
 
 
-@jit
+@jit_inner
 def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquette, orders, rng):
     """Order the unit in province v, or return the friend it must wait for.
 
@@ -238,7 +238,7 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquett
     return rng, NONE
 
 
-@jit
+@jit_inner
 def movement_orders(board, table, graph, state, e, power, values, scratch, paquette, orders, rng):
     """Write the movement orders of one power.
 

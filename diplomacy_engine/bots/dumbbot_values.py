@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import jit, jit_inner
 from ..constants import ARMY, FALL_MOVEMENT, FALL_RETREATS, FLEET, NONE, WINTER_ADJUSTMENTS
 from ..map import Board, Map
 from ..state import GameState
@@ -189,7 +189,7 @@ def survey_game(board, state, e, paquette, scratch):
                 scratch.threat[center] = max(scratch.threat[center], scratch.size[p])
 
 
-@jit
+@jit_inner
 def _compute_base(board, state, e, power, attack_weight, defense_weight, paquette, scratch):
     """Compute what the centers themselves are worth to a power.
 
@@ -211,7 +211,7 @@ def _compute_base(board, state, e, power, attack_weight, defense_weight, paquett
             scratch.base[v] = scratch.size[board.num_powers] * attack_weight
 
 
-@jit
+@jit_inner
 def _spread_proximity(graph, weights, paquette, scratch):
     """Let the value of the centers spread over the board, a step a level, and sum it up.
 

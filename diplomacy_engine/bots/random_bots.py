@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import jit, jit_inner
 from ..constants import MOVE, MOVE_VIA, NONE, WAIVE
 from ..state import decision_seed, is_movement, is_winter, random_below
 from ..vector_game import Decisions, VectorGame
@@ -10,7 +10,7 @@ from ..vector_game import Decisions, VectorGame
 RANDOM_SALT, CHAOS_SALT = 101, 102  # uses of `state.decision_seed`
 
 
-@jit
+@jit_inner
 def _clear_adjustments(board, table, orders, e, order, first, last):
     """Take every order of one winter list order[first:last] out of row e of `orders`."""
     for i in range(first, last):
@@ -18,7 +18,7 @@ def _clear_adjustments(board, table, orders, e, order, first, last):
             orders[e, board.location_province[table.location[order[i]]]] = NONE
 
 
-@jit
+@jit_inner
 def _draw_adjustment(board, table, orders, e, order, first, last, restless, rng):
     """Draw one build or removal of order[first:last] among those still open, and write it.
 
