@@ -66,11 +66,9 @@ from diplomacy_engine.network_inputs import (
 from diplomacy_engine.observation import OBSERVATION_VERSION, POWER_SCALARS, BoardViews
 from diplomacy_engine.opponent_pool import LEARNER, OpponentPool
 from diplomacy_engine.order_scoring import (
+    RowSums,
+    SlotScores,
     draw_orders,
-    score_gradients,
-    score_orders,
-    spread_rows,
-    sum_rows,
 )
 from diplomacy_engine.orders import vocabulary
 from diplomacy_engine.parallel import RankError, Ranks, Workers
@@ -297,7 +295,7 @@ class Agent(nn.Module):
         """Return the boards' province codes (V, G, H) and the viewing powers' codes (D, 3 H)."""
         device = self.borders.device
         rows = feature_rows(self.columns, self.offsets, obs)
-        x = SumRows.apply(self.province_features.weight.cpu(), rows).to(device)
+        x = Kernel.apply(RowSums(rows), self.province_features.weight.cpu())[0].to(device)
         x = x.view(self.num_provinces, len(obs.board), -1)
         x = x + self.global_features(self._globals(obs, device))
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
@@ -418,8 +416,8 @@ class Agent(nn.Module):
         bases = self.order_context(view).cpu().index_select(0, of_decision)
         if self.autoregressive:
             own = rows.rows[picked]
-            codes = bases + SumRows.apply(boards, own[:, :NUM_BOARD])
-            codes = codes + SumRows.apply(kinds, own[:, NUM_BOARD:RELATION])
+            codes = bases + Kernel.apply(RowSums(own[:, :NUM_BOARD]), boards)[0]
+            codes = codes + Kernel.apply(RowSums(own[:, NUM_BOARD:RELATION]), kinds)[0]
             codes = self.earlier_orders(F.relu(codes).to(x.device)).cpu()
             most = int(np.diff(decisions.slot_start).max(initial=0))
             rank = np.arange(len(picked)) - decisions.slot_start[:-1][decision]
@@ -429,7 +427,8 @@ class Agent(nn.Module):
             memory = (memory.cumsum(1) - memory).flatten(0, 1)  # of the slots before
             bases = bases + memory.index_select(0, place)
         weight = self.score.weight[0].cpu()
-        of_slots = OrderScores.apply(boards, kinds, bases, weight, decisions, rows, picked)
+        scores = SlotScores(decisions, rows, picked)
+        of_slots = Kernel.apply(scores, boards, kinds, bases, weight)
         zeros = bases.new_zeros(len(decisions))
         logprob, entropy, greatest = (
             zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
@@ -437,41 +436,21 @@ class Agent(nn.Module):
         return logprob, entropy / greatest.clamp(min=1e-6), self.critic(view).squeeze(-1)
 
 
-class SumRows(torch.autograd.Function):
-    """order_scoring's `sum_rows` as an operation of PyTorch."""
+class Kernel(torch.autograd.Function):
+    """An operation of order_scoring, RowSums or SlotScores, as one of PyTorch."""
 
     @staticmethod
-    def forward(ctx, table, rows):
-        """Return the sums (B, H) of the rows (B, K) of a table."""
-        ctx.saved = rows, len(table)
-        return torch.from_numpy(sum_rows(rows, table.detach().contiguous().numpy()))
+    def forward(ctx, operation, *inputs):
+        """Return the operation's results."""
+        ctx.operation = operation
+        results = operation.forward(*(tensor.detach().contiguous().numpy() for tensor in inputs))
+        return tuple(map(torch.from_numpy, results))
 
     @staticmethod
-    def backward(ctx, slopes):
-        """Return the gradient of the table."""
-        rows, count = ctx.saved
-        return torch.from_numpy(spread_rows(rows, slopes.contiguous().numpy(), count)), None
-
-
-class OrderScores(torch.autograd.Function):
-    """order_scoring's `score_orders` as an operation of PyTorch."""
-
-    @staticmethod
-    def forward(ctx, boards, kinds, bases, weight, decisions, rows, picked):
-        """Return log-probabilities, entropies and greatest entropies (S,)."""
-        inputs = [tensor.detach().contiguous().numpy() for tensor in (boards, kinds, bases, weight)]
-        probability, logprob, entropy, greatest = score_orders(decisions, rows, *inputs, picked)
-        ctx.saved = (decisions, rows, *inputs, picked, probability, entropy)
-        greatest = torch.from_numpy(greatest)
-        ctx.mark_non_differentiable(greatest)
-        return torch.from_numpy(logprob), torch.from_numpy(entropy), greatest
-
-    @staticmethod
-    def backward(ctx, d_logprob, d_entropy, _):
-        """Return the gradients of the four tensors."""
-        slopes = (slope.contiguous().numpy() for slope in (d_logprob, d_entropy))
-        gradients = score_gradients(*ctx.saved, *slopes)
-        return *map(torch.from_numpy, gradients), None, None, None
+    def backward(ctx, *slopes):
+        """Return the gradients of the inputs."""
+        gradients = ctx.operation.backward(*(slope.contiguous().numpy() for slope in slopes))
+        return None, *map(torch.from_numpy, gradients)
 
 
 def compute_gae(

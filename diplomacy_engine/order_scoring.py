@@ -292,6 +292,45 @@ def score_gradients(
     return gradients
 
 
+class RowSums:
+    """`sum_rows` of given rows (B, K) as an operation with a gradient."""
+
+    def __init__(self, rows: np.ndarray):
+        self.rows, self.count = rows, 0
+
+    def forward(self, table: np.ndarray) -> tuple[np.ndarray]:
+        """Return the sums."""
+        self.count = len(table)
+        return (sum_rows(self.rows, table),)
+
+    def backward(self, slopes: np.ndarray) -> tuple[np.ndarray]:
+        """Return the gradient of the table from that of the sums."""
+        return (spread_rows(self.rows, slopes, self.count),)
+
+
+class SlotScores:
+    """`score_orders` of given decisions as an operation with a gradient."""
+
+    def __init__(self, decisions: Decisions, rows: OrderRows, picked: np.ndarray):
+        self.decisions, self.rows, self.picked = decisions, rows, picked
+        self.saved: tuple = ()
+
+    def forward(self, *tables: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return (S,) log-probabilities, entropies and greatest entropies.
+
+        `tables` are board_table, kind_table, bases and weight of `score_orders`.
+        """
+        probability, *of_slots = score_orders(self.decisions, self.rows, *tables, self.picked)
+        self.saved = *tables, self.picked, probability, of_slots[1]
+        return tuple(of_slots)
+
+    def backward(
+        self, d_logprob: np.ndarray, d_entropy: np.ndarray, _: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return the gradients of the tables; the greatest entropy does not depend on them."""
+        return score_gradients(self.decisions, self.rows, *self.saved, d_logprob, d_entropy)
+
+
 def draw_orders(
     columns: OrderColumns,
     decisions: Decisions,
