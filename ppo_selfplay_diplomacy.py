@@ -46,7 +46,7 @@ from diplomacy_engine.arena import evaluate_player
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.capture import thoughts
 from diplomacy_engine.clock import Clock
-from diplomacy_engine.constants import RUNNING, YEAR_LIMIT, Phase
+from diplomacy_engine.constants import RUNNING, YEAR_LIMIT
 from diplomacy_engine.decisions import Decisions, order_numbers
 from diplomacy_engine.league import League
 from diplomacy_engine.map import Map, MapError, load_map
@@ -58,12 +58,14 @@ from diplomacy_engine.network_inputs import (
     RELATION,
     feature_offsets,
     feature_rows,
+    global_features,
+    num_globals,
     order_columns,
     order_rows,
     province_borders,
     province_reach,
 )
-from diplomacy_engine.observation import OBSERVATION_VERSION, POWER_SCALARS, BoardViews
+from diplomacy_engine.observation import OBSERVATION_VERSION, BoardViews
 from diplomacy_engine.opponent_pool import LEARNER, OpponentPool
 from diplomacy_engine.order_scoring import (
     RowSums,
@@ -81,7 +83,15 @@ from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
 from diplomacy_engine.signals import StopSignals
-from diplomacy_engine.trainer_settings import check_args, check_resumed, exploit_args, exploit_path
+from diplomacy_engine.trainer_settings import (
+    NETWORK,
+    check_args,
+    check_ranks,
+    check_resumed,
+    check_start,
+    exploit_args,
+    policy_path,
+)
 from diplomacy_engine.vector_game import StepResult, VectorGame
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -104,6 +114,8 @@ class Args:
     """seed of everything random"""
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
+    start_from: str | None = None
+    """checkpoint or run folder of a policy to begin with, instead of a random one"""
     runs_folder: str = "runs"
     """folder in which the run folder is made"""
     cuda: bool = False
@@ -176,6 +188,10 @@ class Args:
     """clipping norm of the gradient"""
     target_kl: float | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
+    kl_coef: float = 0.0
+    """pull to an average of the policy's own past, in deviations of the advantage per nat"""
+    kl_decay: float = 0.99
+    """share of that average of weights that stays at each update"""
 
     # The network
     hidden: int = 64
@@ -184,6 +200,8 @@ class Args:
     """rounds of exchange between neighboring provinces"""
     autoregressive: bool = True
     """a unit's orders see those already given to earlier units of the decision"""
+    value_shares: bool = False
+    """values are the powers' shares of one whole, scaled, instead of each power's own number"""
 
     # The opponents
     pool_size: int = 10
@@ -249,18 +267,23 @@ class Agent(nn.Module):
     """
 
     def __init__(
-        self, game_map: Map, hidden: int = 64, num_layers: int = 3, autoregressive: bool = True
+        self,
+        game_map: Map,
+        hidden: int = 64,
+        num_layers: int = 3,
+        autoregressive: bool = True,
+        value_shares: bool = False,
     ):
         super().__init__()
         board, table = game_map.board, vocabulary(game_map).table
         self.vocabulary_hash = vocabulary(game_map).hash
-        self.autoregressive = autoregressive
+        self.autoregressive, self.value_shares = autoregressive, value_shares
         self.num_provinces, self.num_powers = len(board.terrain), board.num_powers
         self.columns, self.reach = order_columns(board, table), province_reach(board)
         self.register_buffer("borders", torch.from_numpy(province_borders(board)), False)
         self.offsets = feature_offsets(board)
         self.province_features = nn.Embedding(int(self.offsets[-1]), hidden)
-        self.global_features = layer_init(nn.Linear(self._num_globals(), hidden))
+        self.global_features = layer_init(nn.Linear(num_globals(board.num_powers), hidden))
         self.own = nn.ModuleList(layer_init(nn.Linear(hidden, hidden)) for _ in range(num_layers))
         self.near = nn.ModuleList(
             layer_init(nn.Linear(hidden, hidden, bias=False)) for _ in range(num_layers)
@@ -287,17 +310,19 @@ class Agent(nn.Module):
             nn.ReLU(),
             layer_init(nn.Linear(hidden, 1), 1.0),
         )
+        if value_shares:  # rewards need not be shares themselves
+            self.share_scale = nn.Parameter(torch.tensor([0.0, 1.0]))
 
-    def _num_globals(self) -> int:
-        return len(Phase) + 2 + self.num_powers * len(POWER_SCALARS) + 1
+    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the boards' province codes (V, G, H), and the viewing powers' codes and values.
 
-    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the boards' province codes (V, G, H) and the viewing powers' codes (D, 3 H)."""
+        The powers' codes are (D, 3 H), the values (D,).
+        """
         device = self.borders.device
         rows = feature_rows(self.columns, self.offsets, obs)
         x = Kernel.apply(RowSums(rows), self.province_features.weight.cpu())[0].to(device)
         x = x.view(self.num_provinces, len(obs.board), -1)
-        x = x + self.global_features(self._globals(obs, device))
+        x = x + self.global_features(torch.from_numpy(global_features(obs)).to(device))
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
             mixed = torch.addmm(own(y).flatten(1), self.borders, near(y).flatten(1)).view_as(x)
@@ -309,27 +334,18 @@ class Agent(nn.Module):
         mine = mine / mine.sum(-1, keepdim=True).clamp(min=1)
         mine = torch.bmm(mine, x.transpose(0, 1))
         whole = x.mean(0).unsqueeze(1).expand_as(mine)
-        codes = torch.cat([whole, mine, self.power.weight.expand_as(mine)], -1)
-        view = torch.from_numpy(obs.row * self.num_powers + obs.power).to(device)
-        return x, codes.flatten(0, 1).index_select(0, view)
-
-    def _globals(self, obs: BoardViews, device: torch.device) -> torch.Tensor:
-        scalars = torch.from_numpy(obs.scalars).to(device).long()
-        left = scalars[:, 2]
-        return torch.cat(
-            [
-                F.one_hot(scalars[:, 0], len(Phase)),
-                (scalars[:, 1:2] / 10).clamp(max=3),
-                (left < 0).unsqueeze(1),
-                torch.where(left < 0, 1.0, (left / 10).clamp(max=1)).unsqueeze(1),
-                scalars[:, 4:] / 4,
-            ],
-            1,
-        ).float()
+        codes = torch.cat([whole, mine, self.power.weight.expand_as(mine)], -1).flatten(0, 1)
+        of_view = torch.from_numpy(obs.row * self.num_powers + obs.power).to(device)
+        view = codes.index_select(0, of_view)
+        if not self.value_shares:
+            return x, view, self.critic(view).squeeze(-1)
+        shares = self.critic(codes).view(-1, self.num_powers).softmax(1).flatten()
+        least, whole = self.share_scale
+        return x, view, least + whole * shares.index_select(0, of_view)
 
     def get_value(self, obs: BoardViews) -> torch.Tensor:
         """Return the value (D,) of the boards for the powers that view them."""
-        return self.critic(self.encode(obs)[1]).squeeze(-1)
+        return self.encode(obs)[2]
 
     def _tables(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the tables that orders' codes are summed up from (see order_scoring)."""
@@ -357,16 +373,16 @@ class Agent(nn.Module):
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
             a decision together, at temperature 1; (D,) value.
         """
-        x, view = self.encode(obs)
+        x, view, value = self.encode(obs)
         chosen, logprob, _ = self._draw(x, view, obs, decisions, generator, greedy, temperature)
-        return chosen, logprob, self.critic(view).squeeze(-1).float().cpu().numpy()
+        return chosen, logprob, value.float().cpu().numpy()
 
     @torch.no_grad()
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
         """Return the probability of every legal order, and the values."""
-        x, view = self.encode(obs)
+        x, view, value = self.encode(obs)
         _, _, probability = self._draw(x, view, obs, decisions, greedy=True)
-        return Explanation(probability, self.critic(view).squeeze(-1).float().cpu().numpy())
+        return Explanation(probability, value.float().cpu().numpy())
 
     def _draw(
         self,
@@ -407,7 +423,7 @@ class Agent(nn.Module):
             (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
             a share (0..1) of the greatest possible one; (D,) value.
         """
-        x, view = self.encode(obs)
+        x, view, value = self.encode(obs)
         boards, kinds = self._tables(x)
         picked = decisions.order_start[:-1] + chosen
         rows = order_rows(self.columns, self.reach, obs, decisions, picked, self.autoregressive)
@@ -433,7 +449,7 @@ class Agent(nn.Module):
         logprob, entropy, greatest = (
             zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
         )
-        return logprob, entropy / greatest.clamp(min=1e-6), self.critic(view).squeeze(-1)
+        return logprob, entropy / greatest.clamp(min=1e-6), value
 
 
 class Kernel(torch.autograd.Function):
@@ -525,6 +541,20 @@ def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return (advantages - whole.mean()) / (whole.std(ddof=1) + 1e-8)
 
 
+def average_pull(args: Args, average: Agent, batch: Batch) -> np.ndarray:
+    """Return what is added to the advantages (B,) of a batch to pull the policy to an average.
+
+    The average of one's own past weights is a slow opponent of sudden turns: self-play that chases
+    its newest copies goes around in circles (see Sokota et al. 2022, magnetic mirror descent). The
+    gradient is that of the KL divergence from the average's policy, as sampled.
+    """
+    pull = np.zeros_like(batch.values)
+    for rows in batch.split(args.num_minibatches):
+        logprobs, _, _ = average.get_logprob_entropy_value(*batch.take(rows).experience)
+        pull[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.logprobs[rows])
+    return pull
+
+
 def update(
     args: Args,
     agent: Agent,
@@ -548,7 +578,7 @@ def update(
 
     def gradients(part: Batch) -> tuple[tuple, dict[str, torch.Tensor]]:
         newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
-        old = (torch.from_numpy(array).to(device) for array in part[1:])
+        old = (torch.from_numpy(array).to(device) for array in part[1:-1])
         loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
         return torch.autograd.grad(loss, parameters, allow_unused=True), figures
 
@@ -560,9 +590,10 @@ def update(
         for rows, *whole in zip_longest(drawn, *advantages, fillvalue=nothing):
             with clock("batching"):
                 minibatch, whole = batch.take(rows), np.concatenate(whole)
+                scaled = minibatch.advantages
                 if args.norm_adv:
-                    scaled = normalized(minibatch.advantages, whole)
-                    minibatch = minibatch._replace(advantages=scaled)
+                    scaled = normalized(scaled, whole)
+                minibatch = minibatch._replace(advantages=scaled + minibatch.pull)
                 parts = [minibatch.take(part) for part in minibatch.split(workers.count)]
                 shares = [len(part.values) / len(whole) for part in parts]
             with clock("learning"):
@@ -818,13 +849,14 @@ def load_checkpoint(path: str | Path) -> dict:
     return saved
 
 
-def load_exploited(name: str) -> dict:
-    """Return the policy that --exploit names, as `policy_dict` does."""
-    path = exploit_path(name)
+def load_policy(flag: str, name: str) -> dict:
+    """Return the policy that a flag names, as `policy_dict` does."""
+    path = policy_path(flag, name)
     saved = load_checkpoint(path)
     load_agent(saved, path)  # says what is wrong if it does not fit
-    names = "args map_name map_facts vocabulary_hash observation_version global_step model"
-    return {name: saved[name] for name in names.split()}
+    names = "map_name map_facts vocabulary_hash observation_version global_step model"
+    kept = {name: saved[name] for name in names.split()}
+    return kept | {"args": asdict(Args(**saved["args"]))}  # with settings that are newer than it
 
 
 def load_agent(saved: dict, path: str | Path) -> Agent:
@@ -850,7 +882,7 @@ def load_agent(saved: dict, path: str | Path) -> Agent:
 
 def make_agent(args: Args, game_map: Map) -> Agent:
     """Return a new agent with the network settings of `args`."""
-    return Agent(game_map, args.hidden, args.num_layers, args.autoregressive)
+    return Agent(game_map, *(getattr(args, name) for name in NETWORK))
 
 
 def plain(value: Any) -> Any:
@@ -895,11 +927,19 @@ def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None
 class Run:
     """Everything that changes while training goes on.
 
-    `rng` draws seats, opponents and minibatches; torch's own generator samples orders. `ranks` is
-    of `Ranks`, and `exploited` the policy of --exploit from `load_exploited`.
+    `rng` draws seats, opponents and minibatches; torch's own generator samples orders. `exploited`
+    is the policy of --exploit as `load_policy` returns it, `weights` those to begin with.
     """
 
-    def __init__(self, args: Args, game_map: Map, device: torch.device, ranks=None, exploited=None):
+    def __init__(
+        self,
+        args: Args,
+        game_map: Map,
+        device: torch.device,
+        ranks: Ranks | None = None,
+        exploited: dict | None = None,
+        weights: dict | None = None,
+    ):
         self.args, self.game_map, self.exploited = args, game_map, exploited
         self.ranks = ranks or Ranks()
         own = self.ranks.share(args)
@@ -908,6 +948,9 @@ class Run:
         torch.manual_seed(args.seed)
         self.rng = np.random.default_rng(own.seed)
         self.agent = make_agent(args, game_map).to(device)
+        if weights:
+            self.agent.load_state_dict(weights)
+        self.average = frozen_copy(self.agent) if args.kl_coef else None
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
@@ -948,6 +991,7 @@ class Run:
         first, *others = map(plain, self.ranks.gather(own))
         return policy | {
             "optimizer": self.optimizer.state_dict(),
+            "average": self.average and self.average.state_dict(),
             "pool": self.pool.state_dict(),
             **first,
             "other_ranks": others,
@@ -965,6 +1009,8 @@ class Run:
         frozen = self.pool.members[0].player
         self.agent.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
+        if self.average:
+            self.average.load_state_dict(saved["average"])
         self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(frozen, model))
         self.self_play.seating.load_state_dict(arrays(own["self_play"]))
         self.buffer.load_state_dict(arrays(own["buffer"]))
@@ -990,8 +1036,14 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
     size = sum(run.ranks.gather(len(batch.values)))
     if not size:  # as when a finished run was resumed
         return
+    if run.average:
+        with clock("learning"):
+            batch = batch._replace(pull=average_pull(args, run.average, batch))
     shared = run.workers, run.ranks
     losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, *shared)
+    if run.average:
+        for kept, new in zip(run.average.parameters(), run.agent.parameters()):
+            kept.lerp_(new.detach(), 1 - args.kl_decay)
     run.counters["updates"] += 1
     played = run.self_play.seating.take_statistics(run.global_step)
     seconds = run.seconds + clock.since_lap
@@ -1065,18 +1117,20 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
 
 def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run, Records]:
     """Start a run in a new folder."""
-    args, exploited = settings.args, None
+    args, exploited, weights = settings.args, None, None
     if "reward" in settings.given and "reward_mix" not in settings.given:
         args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
     game_map = load_map(args.map)
     if args.exploit:
-        exploited = load_exploited(args.exploit)
+        exploited = load_policy("exploit", args.exploit)
         args = exploit_args(args, settings.given, exploited, game_map)
-    check_args(args, settings.given, game_map)
-    if args.num_envs < ranks.count:
-        raise SettingsError(f"--num-envs {args.num_envs} is too few for {ranks.count} ranks")
+    if args.start_from:
+        start = load_policy("start-from", args.start_from)
+        check_start(args, start, game_map)
+        weights = start["model"]
+    check_args(args, settings.given, game_map, ranks.count)
     if ranks.rank > 0:
-        return Run(args, game_map, device, ranks, exploited), NoRecords()
+        return Run(args, game_map, device, ranks, exploited, weights), NoRecords()
     folder = RunFolder.create(
         args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
     )
@@ -1085,7 +1139,7 @@ def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run
     except RecordsError:  # W&B refused; the folder is still empty
         folder.remove()
         raise
-    return Run(args, game_map, device, ranks, exploited), records
+    return Run(args, game_map, device, ranks, exploited, weights), records
 
 
 def resumed_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run, Records]:
@@ -1102,12 +1156,7 @@ def resumed_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple
             f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
             f"but args.json beside it is for {args.map!r}"
         )
-    before = 1 + len(saved.get("other_ranks", ()))
-    if before != ranks.count:
-        raise SettingsError(
-            f"{folder.path} is a run of {before} ranks and cannot go on with {ranks.count}: "
-            f"resume it with torchrun --nproc_per_node={before}"
-        )
+    check_ranks(folder.path, saved, ranks.count)
     game_map = Map(saved["map_facts"], saved["map_name"])
     run = Run(args, game_map, device, ranks, saved.get("exploited"))
     try:
@@ -1131,7 +1180,7 @@ def read_settings(argv: list[str]) -> Settings:
     settings = parse_args(Args, argv, CONFIGS)
     if not settings.args.exploit or settings.args.resume or "map" in settings.given:
         return settings
-    exploited = load_exploited(settings.args.exploit)
+    exploited = load_policy("exploit", settings.args.exploit)
     return parse_args(Args, ["--map", exploited["args"]["map"], *argv], CONFIGS)
 
 

@@ -27,10 +27,17 @@ from .constants import (
     SUPPORT_HOLD,
     SUPPORT_MOVE,
     OrderKind,
+    Phase,
 )
 from .decisions import Decisions
 from .map import Board
-from .observation import NUM_BOARD_FEATURES, BoardViews, feature_sizes
+from .observation import (
+    NUM_BOARD_FEATURES,
+    POWER_SCALARS,
+    SCALARS,
+    BoardViews,
+    feature_sizes,
+)
 from .orders import OrderTable
 
 NUM_BOARD = 3  # the provinces an order is about, each in its role: source, place, other
@@ -111,6 +118,32 @@ def feature_rows(columns: OrderColumns, offsets: np.ndarray, views: BoardViews) 
     rows = np.empty((provinces * games, NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)), np.int32)
     _features(columns, offsets, views.board, views.last_order, rows)
     return rows
+
+
+def num_globals(num_powers: int) -> int:
+    """Return C of `global_features`."""
+    return len(Phase) + 3 + num_powers * len(POWER_SCALARS)
+
+
+def global_features(views: BoardViews) -> np.ndarray:
+    """Return what holds for whole boards, (G, C) float32.
+
+    Which phase it is, the years played and left, and each power's centers, units and owed builds.
+    """
+    scalars = views.scalars.astype(np.float32)
+    phase, years, left = scalars[:, :1], scalars[:, 1:2], scalars[:, 2:3]
+    endless = left < 0
+    return np.concatenate(
+        [
+            phase == np.arange(len(Phase)),
+            np.minimum(years / 10, 3),
+            endless,
+            np.where(endless, 1, np.minimum(left / 10, 1)),
+            scalars[:, len(SCALARS) :] / 4,
+        ],
+        1,
+        dtype=np.float32,
+    )
 
 
 def province_borders(board: Board) -> np.ndarray:

@@ -39,6 +39,7 @@ class Batch(NamedTuple):
     values: np.ndarray
     advantages: np.ndarray
     returns: np.ndarray
+    pull: np.ndarray  # added to advantages that have been normalised
 
     def take(self, rows: np.ndarray) -> "Batch":
         """Return the transitions of the given rows, in that order."""
@@ -137,6 +138,7 @@ class RolloutBuffer:
             values,
             advantages,
             advantages + values,
+            np.zeros_like(values),
         )
         streams = np.flatnonzero(self.open)
         t = self.count[streams] - 1

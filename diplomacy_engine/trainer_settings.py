@@ -12,15 +12,18 @@ from .run_folder import CHECKPOINT
 from .scoring import make_reward_mix
 from .settings import SettingsError, check_ranges
 
+NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
 
-def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
+
+def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) -> None:
     """Raise SettingsError for values out of range and flags that contradict each other."""
     positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
     positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
     positive += " warm_up_phases save_interval opponent_temperature"
     shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
-    shares += " warm_up_share weak_seats"
+    shares += " warm_up_share weak_seats kl_decay"
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
+    others += " kl_coef"
     check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)
     check_ranges(args, others + " num_layers save_games capture_games league_games", 0)
@@ -35,6 +38,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
         "reward": (not args.reward_mix, "no --reward-mix beside it"),
         "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
         "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
+        "kl_decay": (args.kl_coef > 0, "--kl-coef"),
         "warm_up_phases": (args.warm_up_share > 0, "--warm-up-share"),
         "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
         "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
@@ -53,6 +57,8 @@ def check_args(args: Any, given: frozenset[str], game_map: Map) -> None:
         works, needed = needs[name]
         if not works:
             raise SettingsError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
+    if args.num_envs < ranks:
+        raise SettingsError(f"--num-envs {args.num_envs} is too few for {ranks} ranks")
     if args.year_limit == "truncate" and args.max_years == 0:
         raise SettingsError("--year-limit truncate needs a year limit, but --max-years is 0")
     try:
@@ -70,6 +76,16 @@ def check_resumed(given: frozenset[str]) -> None:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
         raise SettingsError(
             f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
+        )
+
+
+def check_ranks(folder: Path, saved: dict, ranks: int) -> None:
+    """Raise SettingsError unless as many ranks resume a run as have written its checkpoint."""
+    before = 1 + len(saved.get("other_ranks", ()))
+    if before != ranks:
+        raise SettingsError(
+            f"{folder} is a run of {before} ranks and cannot go on with {ranks}: "
+            f"resume it with torchrun --nproc_per_node={before}"
         )
 
 
@@ -96,11 +112,28 @@ def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -
     return replace(args, learner_seats=1, opponent_temperature=1.0, **pool)
 
 
-def exploit_path(name: str) -> Path:
-    """Return the file of --exploit, a checkpoint or a run folder; SettingsError for a bot."""
+def check_start(args: Any, saved: dict, game_map: Map) -> None:
+    """Raise SettingsError unless a run can begin with the policy `saved` of --start-from."""
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        raise SettingsError(
+            f"--start-from {args.start_from} was trained on map {saved['map_name']!r:.60} or a "
+            f"version of it, not on {game_map.name!r} as it is"
+        )
+    for name in NETWORK:
+        theirs, ours = saved["args"][name], getattr(args, name)
+        if theirs != ours:
+            flag = name.replace("_", "-")
+            raise SettingsError(
+                f"--start-from {args.start_from} has another network: --{flag} is {theirs} there, "
+                f"here {ours}"
+            )
+
+
+def policy_path(flag: str, name: str) -> Path:
+    """Return the file that a flag names, a checkpoint or run folder; SettingsError for a bot."""
     if name in BOTS:
         raise SettingsError(
-            f"--exploit needs a checkpoint, and {name!r} is a bot: "
+            f"--{flag} needs a checkpoint, and {name!r} is a bot: "
             f"--pool-bots {name} --pool-bot-prob 1 trains against it"
         )
     return Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)

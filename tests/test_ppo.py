@@ -190,7 +190,7 @@ def test_experience_take_and_join():
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 30])
 def test_parts_of_a_batch_share_no_board(parts):
     experience = make_experience(np.random.default_rng(parts).permutation(21))
-    batch = Batch(experience, *np.zeros((4, 21), np.float32))
+    batch = Batch(experience, *np.zeros((5, 21), np.float32))
     for rng in (None, np.random.default_rng(1), np.random.default_rng(2)):
         rows = batch.split(parts, rng)
         assert sorted(np.concatenate(rows)) == list(range(21))
@@ -244,7 +244,8 @@ def test_buffer_equals_plain_lists(seed):
             stream.closed = []
         assert sorted(ids) == sorted(expected)
         rows = np.array([expected[number] for number in ids]).reshape(-1, 4)
-        np.testing.assert_allclose(np.stack(batch[1:], 1), rows, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(np.stack(batch[1:-1], 1), rows, rtol=1e-4, atol=1e-5)
+        assert not batch.pull.any()
         emitted.extend(ids.tolist())
 
     for _ in range(120):
@@ -750,7 +751,9 @@ def some_batch(agent: Agent, count: int = 30, name: str = "small") -> Batch:
     )
     advantages = np.random.default_rng(0).normal(size=count).astype(np.float32)
     values = rows.astype(np.float32)
-    return Batch(experience._replace(chosen=chosen), logprobs, values, advantages, values * 0.1)
+    return Batch(
+        experience._replace(chosen=chosen), logprobs, values, advantages, values * 0.1, 0 * values
+    )
 
 
 def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
@@ -826,6 +829,38 @@ def test_two_workers_take_the_steps_of_one(name):
             torch.testing.assert_close(many[key], tensor, rtol=1e-3, atol=1e-5)
     again, _ = learned(2)
     assert all((again[key] == tensor).all() for key, tensor in learned(2)[0].items())
+
+
+def test_the_pull_is_towards_the_average():
+    agent, average = make_agent(seed=1), make_agent(seed=2)
+    changes = {"norm_adv": False, "vf_coef": 0.0, "target_kl": None, "num_minibatches": 2}
+    args, rng = make_args(kl_coef=0.5, **changes), np.random.default_rng(0)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=3e-3)
+    distances = []  # KL divergences of the agent from the average, as sampled
+    for _ in range(10):
+        batch = some_batch(agent, 60)
+        batch.advantages[:] = 0  # so that nothing but the pull teaches
+        with torch.no_grad():
+            kept = average.get_logprob_entropy_value(*batch.experience)[0].numpy()
+        distances.append((batch.logprobs - kept).mean())
+        pull = ppo.average_pull(args, frozen_copy(average), batch)
+        np.testing.assert_allclose(pull, 0.5 * (kept - batch.logprobs), rtol=1e-4, atol=1e-4)
+        update(args, agent, optimizer, batch._replace(pull=pull), 0.0, rng, Clock())
+    assert distances[-1] < 0.6 * distances[0], distances
+
+
+def test_values_that_are_shares():
+    """Those of all powers of a board add up to a whole, and the scale learns."""
+    agent = make_agent("three", value_shares=True)
+    games = VectorGame("three", 2, seed=3)
+    rows, powers = np.repeat([0, 1], 3), np.tile(np.arange(3, dtype=np.int8), 2)
+    with torch.no_grad():
+        agent.share_scale.copy_(torch.tensor([0.25, 2.0]))
+    values = agent.get_value(games.view_boards(rows, powers)).view(2, 3)
+    torch.testing.assert_close(values.sum(1), torch.full((2,), 3 * 0.25 + 2.0))
+    assert values.std() > 0
+    values[:, 0].sum().backward()
+    assert (agent.share_scale.grad != 0).all() and agent.critic[0].weight.grad.any()
 
 
 def test_a_loss_that_is_not_finite_is_refused():
