@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -38,6 +39,14 @@ def used_seconds(process: int) -> float:
     """Return the processor time that a running process has used (Linux)."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def compile_kernels(map_name: str) -> None:
+    """Train for a moment, so that no run's time goes into compiling the game's kernels."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["--map", map_name, "--total-timesteps", "2000", "--runs-folder", folder]
+        command = [sys.executable, SCRIPT, *words, "--eval-games", "7", "--league-games", "0"]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def train(folder: Path, flags: list[str], seconds: float) -> Path:
@@ -83,6 +92,7 @@ def main() -> None:
     root = (ROOT / arguments.folder / arguments.map / arguments.seed).resolve()
     match = ["--map", arguments.map, "--games", str(arguments.games)]
     match += ["--max-years", arguments.max_years]
+    compile_kernels(arguments.map)
     runs = {}
     for number, (name, variant) in enumerate(VARIANTS.items()):
         folder = root / str(number)
