@@ -1,0 +1,101 @@
+"""How much the trainer gains on the plain way to train the same network.
+
+    python tests/benchmarks/bench_plain.py --map standard
+
+The plain way plays one `Game` after the other, asks the network for one decision at a time, and
+learns from one at a time, as often as the trainer does. The trainer runs in turn with it, with one
+thread too, and the ratio of learner decisions/s is printed. Flags that are not known here go to the
+trainer.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+
+import numpy as np
+import torch
+from bench_trainer import ROOT, measure, read_updates, train
+
+sys.path.insert(0, str(ROOT))
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import Game, VectorGame
+from diplomacy_engine.consult import orders_by_player
+from diplomacy_engine.map import load_map
+
+
+def collect(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
+    """Return the seconds it takes to play, for each learner decision."""
+    player, rng = ppo.PolicyPlayer(agent, "plain"), np.random.default_rng(1)
+    made, start = 0, time.perf_counter()
+    while made < decisions:
+        game = Game(args.map, max_years=args.max_years)
+        powers = game.map.powers
+        learners = set(rng.permutation(powers)[: args.learner_seats])
+        while not game.is_over and made < decisions:
+            for power in powers:
+                for who, orders in orders_by_player(game, player, [power], made).items():
+                    game.submit(who, orders)
+                    made += who in learners
+            game.adjudicate()
+    return (time.perf_counter() - start) / made
+
+
+def learn(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
+    """Return the seconds it takes to learn from a decision, as often as an update does."""
+    optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
+    games = VectorGame(args.map, 1, max_years=args.max_years, threads=1)
+    made = seconds = 0
+    while made < decisions:
+        asked = games.decisions()
+        obs = games.view_boards(asked.game, asked.power)
+        chosen, logprobs, values = agent.act(obs, asked)
+        slots = asked.slot_start
+        for d in range(len(asked)):
+            one = np.array([d])
+            old = [torch.from_numpy(array[one]) for array in (logprobs, values, values, values)]
+            seen = obs.take(one), asked.take(one), chosen[slots[d] : slots[d + 1]]
+            start = time.perf_counter()
+            new = agent.get_logprob_entropy_value(*seen)
+            loss, _ = ppo.ppo_loss(args, args.ent_coef, *new, *old)
+            loss.backward()
+            seconds += time.perf_counter() - start
+            made += 1
+        start = time.perf_counter()
+        optimizer.step()
+        optimizer.zero_grad()
+        seconds += (time.perf_counter() - start) / 50  # a minibatch is much more than a phase
+        orders = games.new_orders()
+        games.write_orders(orders, asked, ppo.order_numbers(asked, chosen))
+        games.step(orders)
+    return args.update_epochs * seconds / made
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--map", default="standard", help="map to train on")
+    parser.add_argument("--decisions", type=int, default=40_000, help="of the trainer, to time")
+    parser.add_argument("--plain", type=int, default=1_000, help="of the plain way, to time")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each is measured")
+    arguments, flags = parser.parse_known_args()
+    words = ["--map", arguments.map, "--threads", "1", *flags]
+    args = ppo.read_settings(words).args
+    for _ in range(arguments.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            run = train(arguments.map, 15_000 + arguments.decisions, words[2:], folder)
+            batched = measure(read_updates(run), 15_000)["decisions_per_second"]
+        torch.set_num_threads(1)
+        agent = ppo.make_agent(args, load_map(args.map))
+        playing, learning = (ways(args, agent, arguments.plain) for ways in (collect, learn))
+        plain = 1 / (playing + learning)
+        print(
+            f"{arguments.map}: the trainer {batched:,.0f} decisions/s, the plain way {plain:,.1f} "
+            f"({1e3 * playing:.2f} ms to play, {1e3 * learning:.2f} ms to learn), "
+            f"ratio {batched / plain:.0f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
