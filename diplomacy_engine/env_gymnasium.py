@@ -35,6 +35,8 @@ def _make_form(form: str, map: Any, num_envs: int, settings: dict) -> tuple[Agen
     for name, value in (("num_envs", num_envs), ("threads", settings["threads"])):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise ValueError(f"{name} must be an integer, not {quoted(value)}")
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value}")
     if not isinstance(settings["reward"], str):
         raise ValueError(f"reward must be a name, not {quoted(settings['reward'])}")
     agents = AgentGames(map, num_envs, **FORMS[form].settings, **settings)

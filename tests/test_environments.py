@@ -535,7 +535,7 @@ def test_bad_vector_calls():
         envs.step(np.zeros((2, 19), int))
     with pytest.raises(ValueError, match="is not legal in S1901M of game 0"):
         envs.step(np.zeros((3, 19), int))
-    with pytest.raises(ValueError, match="num_games must be at least 1"):
+    with pytest.raises(ValueError, match="num_envs must be at least 1"):
         gymnasium.make_vec("Diplomacy-small-v0", num_envs=0)
     with pytest.raises(ValueError, match=r"num_envs must be an integer, not 2\.5"):
         gymnasium.make_vec("Diplomacy-small-v0", num_envs=2.5)
