@@ -24,6 +24,7 @@ from .notation import OrderText, Place, place_text, read_order
 
 Point = tuple[float, float]
 _CLEAR = 15.0  # from the middle of a unit to the end of a line
+_BEFORE = 20.0  # from the middle of a unit to an arrow that ends there: outside of its ring
 _HEAD = 9.0  # length of an arrow's head
 _BEND = 0.1  # how far an arrow bows out, as a share of its length
 ORDER_VERBS = {
@@ -175,7 +176,7 @@ def _marks(
     if order.kind in (MOVE, RETREAT):
         points = paths[order.unit.place.province]
         occupied = order.target.province in standing and order.kind == MOVE
-        points = _shortened(points, _CLEAR, _CLEAR if occupied else 4.0)
+        points = _shortened(points, _CLEAR, _BEFORE if occupied else 4.0)
         lower = _line(points) + _arrow_head(points)
         return lower, _cross(_along(points, 0.62)) if failed else ""
     if order.kind == HOLD:

@@ -209,6 +209,18 @@ def test_a_removal_that_was_not_owed_leaves_the_unit():
     assert np.abs(np.subtract(void[:2], units["LON"])).min() > 10, "beside it"
 
 
+def test_the_head_of_an_arrow_is_not_below_a_ring():
+    state = {"name": "S1901M", "units": {"ENGLAND": ["A LON"], "RUSSIA": ["A PAR"]}}
+    game = Game.from_state("small", state)
+    svg = game.to_svg(orders={"ENGLAND": ["A LON - PAR"]}, outcome={"A PAR": ["dislodged"]})
+    root = ElementTree.fromstring(svg)
+    ring = root.find(".//*[@class='dislodged-ring']")
+    tip = root.find(".//*[@class='head']").get("d").split("L")[1].split()
+    place = float(ring.get("cx")), float(ring.get("cy"))
+    gap = float(np.hypot(*np.subtract(place, np.array(tip, float))))
+    assert float(ring.get("r")) - 1 < gap < float(ring.get("r")) + 4
+
+
 def test_a_dislodged_unit_leaves_the_letter_of_the_other_one_free():
     fleet, army, letter = (-17.3, 17.3), (-12.7, 12.7), 5.0  # how far they reach to either side
     assert DISLODGED_SHIFT[0] + army[0] > letter
