@@ -218,6 +218,29 @@ def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
+def test_who_gives_hints_is_asked_for_one_before_the_game_begins(tmp_path, monkeypatch, capsys):
+    """Else the first hint would find out what is wrong, and keep everybody waiting meanwhile."""
+
+    class Mute:
+        name = "mute"
+
+        def act(self, games, decisions, orders):
+            make_bot("hold").act(games, decisions, orders)
+
+        def explain(self, games, decisions):
+            raise RuntimeError("no words")
+
+    def load(name, **options):
+        return Mute() if name == "mute" else make_bot(name)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("diplomacy_engine.play_command.load_player", load)
+    words = ["--against", "hold", "--power", "RUSSIA", "--hint", "mute"]
+    assert main(["play", "--text", *words]) == 2
+    assert "mute cannot give orders or hints: RuntimeError: no words" in capsys.readouterr().err
+    assert not list(tmp_path.glob("**/*.jsonl"))
+
+
 def test_the_commands_of_the_manual_are_commands():
     text = (ROOT / "docs" / "playing.md").read_text()
     lines = re.findall(r"^python -m diplomacy_engine (play.*)$", text, re.MULTILINE)
