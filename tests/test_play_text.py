@@ -84,6 +84,15 @@ def test_an_order_replaces_the_units_last_and_drop_forgets_it(tmp_path):
     assert session.game.history[0]["orders"]["FRANCE"] == ["A PAR - PIC"]
 
 
+def test_words_after_a_command_are_not_passed_over(tmp_path):
+    """Else `go A LON - PAR` would give the orders without that one."""
+    session = make_session(tmp_path)
+    shown = typed(session, "go A LON - PAR", "quit now", "A LON - MOON", "quit")
+    assert session.now.step == 0
+    assert shown.count("No: nothing comes after") == 2
+    assert "did you mean MOS?\n" in shown, "one mark at the end of a sentence"
+
+
 def test_undo_save_legal_hint_and_help(tmp_path):
     session = make_session(tmp_path)
     copy = tmp_path / "copy.jsonl"
