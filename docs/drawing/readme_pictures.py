@@ -11,17 +11,20 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from diplomacy_engine import evaluate_player, make_bot
 from diplomacy_engine.pictures import png
-from diplomacy_engine.replay import frame_svg, load_replays
+from diplomacy_engine.replay import frame_svg, make_replay
 
 ROOT = Path(__file__).parents[2]
-STILL, LAST = "F1902M", "W1905A"  # the board shown, and the end of the animation
+SEED, STILL, LAST = 22, "S1903M", "W1905A"  # the game, the board shown, the animation's end
 WIDTH, SECONDS = 640, 1.1
 
 
-def main(games: str) -> None:
-    """Write the pictures of the first of some saved games."""
-    replay = load_replays(games)[0]
+def main() -> None:
+    """Play a game, and write its pictures."""
+    bot = make_bot("dumbbot")
+    _, (saved,) = evaluate_player("standard", bot, bot, 1, seed=SEED, samples=1, max_years=6)
+    replay = make_replay(saved)
     still = frame_svg(replay, replay.find(STILL), "light")
     (ROOT / "docs" / "board.png").write_bytes(_smaller(png(still, replay.map, width=1000)))
     frames = []
@@ -53,4 +56,4 @@ def _smaller(picture: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
