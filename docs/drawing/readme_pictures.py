@@ -5,6 +5,7 @@ pip install -e '.[dev]' && python docs/drawing/readme_pictures.py
 
 import io
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from PIL import Image
@@ -12,6 +13,7 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from diplomacy_engine import evaluate_player, make_bot
+from diplomacy_engine.colors import variables
 from diplomacy_engine.pictures import png
 from diplomacy_engine.replay import frame_svg, make_replay
 
@@ -31,8 +33,7 @@ def main() -> None:
     for number in range(replay.find(LAST) + 1):
         picture = png(frame_svg(replay, number, "light"), replay.map, width=WIDTH)
         frames.append(Image.open(io.BytesIO(picture)).convert("RGB"))
-    # One palette for all frames, else the ground flickers.
-    palette = frames[-1].quantize(96)
+    palette = _palette(frames, variables(replay.map, False).values())
     frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     frames[0].save(
         ROOT / "docs" / "replay.gif",
@@ -44,6 +45,23 @@ def main() -> None:
     )
     for name in ("board.png", "replay.gif"):
         print(f"docs/{name}: {(ROOT / 'docs' / name).stat().st_size:,} bytes")
+
+
+def _palette(frames: list[Image.Image], colors: Iterable[str]) -> Image.Image:
+    """Return one palette for all frames, else the ground flickers.
+
+    Small marks in strong colors are outvoted by large grounds, so each color gets an area as well.
+    """
+    width, height = frames[0].size
+    sample = Image.new("RGB", (width, 3 * height))
+    for number, frame in enumerate((frames[len(frames) // 2], frames[-1])):
+        sample.paste(frame, (0, number * height))
+    distinct = sorted(set(colors))
+    side = width // 10
+    for number, color in enumerate(distinct):
+        x, y = number % 10 * side, 2 * height + number // 10 * side
+        sample.paste(color, (x, y, x + side, y + side))
+    return sample.quantize(128, Image.Quantize.MEDIANCUT)
 
 
 def _smaller(picture: bytes) -> bytes:
