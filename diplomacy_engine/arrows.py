@@ -24,6 +24,7 @@ from .notation import OrderText, Place, place_text, read_order
 
 Point = tuple[float, float]
 _CLEAR = 15.0  # from the middle of a unit to the end of a line
+_BEFORE = 20.0  # from the middle of a unit to an arrow that ends there: outside of its ring
 _HEAD = 9.0  # length of an arrow's head
 _BEND = 0.1  # how far an arrow bows out, as a share of its length
 ORDER_VERBS = {
@@ -93,13 +94,13 @@ def order_marks(
         above.append(upper)
         if each.order.kind == BUILD and not failed:
             built.append((each.power, _unit_text(game_map, each.order), each.place))
-    ordered = {_unit_text(game_map, each.order) for each in drawn}
+    disbanded = {_unit_text(game_map, e.order) for e in drawn if e.order.kind == DISBAND}
     for unit, words in outcome.items():
         key = f"*{unit}" if retreating else unit
         if key in units and "dislodged" in words:
             above.append(_ring(units[key], 18, "dislodged-ring"))
-        if key in units and "disband" in words and unit not in ordered:
-            above.append(_cross(units[key], 9))
+        if key in units and "disband" in words and unit not in disbanded:
+            above.append(_gone(units[key]))
     return "".join(below), "".join(above), built
 
 
@@ -175,7 +176,7 @@ def _marks(
     if order.kind in (MOVE, RETREAT):
         points = paths[order.unit.place.province]
         occupied = order.target.province in standing and order.kind == MOVE
-        points = _shortened(points, _CLEAR, _CLEAR if occupied else 4.0)
+        points = _shortened(points, _CLEAR, _BEFORE if occupied else 4.0)
         lower = _line(points) + _arrow_head(points)
         return lower, _cross(_along(points, 0.62)) if failed else ""
     if order.kind == HOLD:
@@ -184,7 +185,8 @@ def _marks(
         return _help(each, paths, standing, game_map, layout, failed)
     if order.kind == BUILD:
         return _ring(place, 18, "line"), _cross(place, 9) if failed else _plus(place)
-    return "", _cross(place, 9)
+    # A removal beyond those owed: the unit stays, so only the order is crossed, beside it.
+    return "", _cross((place[0] + 13, place[1] - 13)) if failed else _gone(place)
 
 
 def _help(
@@ -341,6 +343,15 @@ def _cross(place: Point, size: float = 5.0) -> str:
     x, y = place
     wide = 2 * size
     path = f"M{x - size:.1f} {y - size:.1f}l{wide:g} {wide:g}m0 {-wide:g}l{-wide:g} {wide:g}"
+    return f'<path class="cross edge" d="{path}"/><path class="cross" d="{path}"/>'
+
+
+def _gone(place: Point) -> str:
+    """Return the cross of a unit that goes; open in the middle, where its power's letter stands."""
+    path = "".join(
+        f"M{place[0] + 14 * x:.1f} {place[1] + 14 * y:.1f}l{-6.5 * x:g} {-6.5 * y:g}"
+        for x, y in itertools.product((-1, 1), repeat=2)
+    )
     return f'<path class="cross edge" d="{path}"/><path class="cross" d="{path}"/>'
 
 

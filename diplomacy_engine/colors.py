@@ -75,8 +75,9 @@ _RULES = """
 .dip-board .link{fill:none;stroke:var(--link);stroke-width:2.6;stroke-dasharray:.1 6}
 .dip-board .link,.dip-board .cross{stroke-linecap:round}
 .dip-board .location{fill:transparent;stroke:none}
-.dip-board .label{fill:var(--text);stroke:none;font-size:10px;text-anchor:middle;opacity:.85}
-.dip-board .label.sea{fill:var(--sea-text);font-style:italic;letter-spacing:1px;opacity:1}
+.dip-board .label{fill:var(--text);stroke:var(--land);stroke-width:2.6;stroke-opacity:.8}
+.dip-board .label{font-size:10px;text-anchor:middle;paint-order:stroke;stroke-linejoin:round}
+.dip-board .label.sea{fill:var(--sea-text);stroke:var(--sea);font-style:italic;letter-spacing:1px}
 .dip-board .center{fill:var(--center);stroke:var(--center-line);stroke-width:1.4}
 .dip-board .token{stroke-width:1.4;stroke-linejoin:round;paint-order:stroke}
 .dip-board .unit text,.dip-board .chip{font-weight:bold;text-anchor:middle;stroke:none}

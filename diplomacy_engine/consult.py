@@ -7,7 +7,7 @@ import numpy as np
 
 from .constants import NONE
 from .game import Game
-from .players import ExplainingPlayer, Player
+from .players import ExplainingPlayer, Player, SamplingPlayer
 from .vector_game import Decisions, VectorGame
 
 
@@ -27,11 +27,13 @@ def orders_by_player(
         game: stays as it is, but for the seed of its draws.
         player: any player of this map.
         powers: their names.
-        seed: 0 .. 2^64 - 1, of a bot's draws.
+        seed: 0 .. 2^64 - 1, of the player's draws.
     """
     games, decisions = _decisions(game, powers)
     orders = games.new_orders()
     games.state.seed[0] = seed
+    if isinstance(player, SamplingPlayer):
+        player.generator.manual_seed(seed)
     if len(decisions):
         player.act(games, decisions, orders)
     texts, given = games.vocabulary.texts, {}

@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 
 from ._arguments import announce_compilation, whole_number
-from .consult import orders_by_player
+from .consult import advice, orders_by_player
 from .game import Game
 from .map import Map, load_map
 from .play_file import GUEST, HOST, PLAYER, Seat, read_session
 from .play_server import PlayServer
 from .play_session import PlaySession
 from .play_text import TextGame
-from .players import Player, load_player
+from .players import ExplainingPlayer, Player, load_player
 from .position import power_number
 from .run_folder import check_target
 
@@ -183,22 +183,25 @@ def _session(
         )
 
     hint = arguments.hint or (play and play["hint"])
-    for name in opponents:
+    for name in dict.fromkeys([*opponents, *([hint] if hint else [])]):
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
     return PlaySession(game, file, opponents, load, seats, hint, seed, play)
 
 
 def _rehearse(game: Game, name: str, player: Player) -> None:
-    """Let a player order once, on a copy: what fails does so before the game begins, and what must
-    be compiled is."""
+    """Let a player order and explain once, on a copy: what fails does so before the game begins,
+    and what must be compiled is."""
     trial = game.copy()
     try:
-        orders_by_player(trial, player, trial.powers, 0)
+        given = orders_by_player(trial, player, trial.powers, 0)
+        if given and isinstance(player, ExplainingPlayer):
+            advice(trial, player, next(iter(given)))
     except ValueError:
         raise
     except Exception as error:  # a checkpoint's script is the user's own
-        raise ValueError(f"{name} cannot give orders: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{name} cannot give orders or hints: {reason}") from error
     if not trial.is_over:
         trial.adjudicate()
 

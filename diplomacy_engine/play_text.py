@@ -30,6 +30,7 @@ HELP_WATCHING = """\
   (Enter)       the next phase
   board, undo, save FILE, quit"""
 _COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "help", "quit")
+_ALONE = {"go", "next", "board", "hint", "undo", "help", "quit", "exit"}  # nothing comes after them
 _MOST_HINTS = 4  # orders shown per unit
 
 
@@ -97,11 +98,13 @@ class TextGame:
         word, _, rest = line.partition(" ")
         word = word.lower()
         try:
+            if word in _ALONE and rest.strip():
+                raise PlayError(f"nothing comes after {word!r}; nothing was done")
             if word in ("quit", "exit", "q"):
                 return False
             self._do(word, rest.strip(), line)
         except (PlayError, RunFolderError) as error:
-            self.write(f"No: {error}.")
+            self.write(_no(error))
         return True
 
     def _do(self, word: str, rest: str, line: str) -> None:
@@ -149,7 +152,7 @@ class TextGame:
                 rest = [old for old in self.orders if _unit(old) != _unit(order) or old == "WAIVE"]
                 trial.submit(power, [*rest, order])
             except ValueError as error:
-                self.write(f"No: {error}.")
+                self.write(_no(error))
                 return
             self.orders = [*rest, order]
         self._show_orders()
@@ -213,7 +216,7 @@ class TextGame:
         self.orders = []
         self._show_phases()
         if self.session.trouble:
-            self.write(f"No: {self.session.trouble}.")
+            self.write(_no(self.session.trouble))
         self._show_board()
 
     def _show_phases(self) -> None:
@@ -269,6 +272,12 @@ class TextGame:
             for text in (*_COMMANDS, *dict.fromkeys(texts))
             if text.upper().startswith(begun.upper())
         ]
+
+
+def _no(reason: object) -> str:
+    """Return why something was not done, as a sentence."""
+    text = f"No: {reason}"
+    return text if text.endswith(("?", ".")) else f"{text}."
 
 
 def _unit(order: str) -> str:

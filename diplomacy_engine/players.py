@@ -49,6 +49,24 @@ class Player(Protocol):
         """
 
 
+class Seedable(Protocol):
+    """A generator of random numbers, such as torch's."""
+
+    def manual_seed(self, seed: int) -> object:
+        """Begin anew from a seed, 0 .. 2^64 - 1."""
+
+
+@runtime_checkable
+class SamplingPlayer(Player, Protocol):
+    """A player that draws from a generator of its own, which `isinstance` finds.
+
+    Where every phase has a seed of its own, as in a game that may be stopped and gone on with,
+    the generator is seeded before each; elsewhere it runs on.
+    """
+
+    generator: Seedable
+
+
 class Explanation(NamedTuple):
     """Why a player would order what it does; N and D as in Decisions.
 

@@ -6,6 +6,7 @@ What a page or a test may rely on in the SVG:
     .province.land|coast|sea[data-province]   one outline a province; [data-owner] once it has one
     .location[data-location]                  an invisible spot for each coast of a split province
     .center[data-center][data-owner]          a supply center's mark
+    .labels                                   the provinces' codes, above units and arrows
     .unit.army|fleet[data-unit][data-power]   a unit; a dislodged one has [data-dislodged]
     .order[data-order][data-power]            an order, .failed if it did; its kind is a class, too
 
@@ -25,7 +26,7 @@ from .layout import Layout, layout_of
 from .map import Map
 
 UNIT_RADIUS = 12.0
-DISLODGED_SHIFT = (13.0, 12.0)
+DISLODGED_SHIFT = (20.0, 12.0)
 _LEGEND_HEIGHT = 34.0
 
 
@@ -119,6 +120,7 @@ def scene_svg(
             f"<title>{escape(label)}</title><style>{style_sheet(game_map, theme)}</style>",
             ground(game_map, province_owners(game_map, scene)),
             f'<g class="overlay">{overlay(game_map, scene, orders or {}, outcome or {})}</g>',
+            _labels(game_map),
             _legend(game_map, scene, layout) if legend else "",
             "</svg>",
         ]
@@ -147,7 +149,7 @@ def _seas(game_map: Map) -> frozenset[str]:
 
 
 def ground(game_map: Map, owners: Mapping[str, tuple[str, str]]) -> str:
-    """Return the board without units: provinces in their owners' colors, names, center marks."""
+    """Return the board without units and names: provinces in their owners' colors, center marks."""
     parts = []
     for text, code, is_mark in _ground_parts(game_map):
         parts.append(text)
@@ -194,11 +196,6 @@ def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
                 f'<circle class="location" data-location="{location}" cx="{x:g}" cy="{y:g}"'
                 f' r="{UNIT_RADIUS:g}"><title>{location}</title></circle>'
             )
-    text += '</g><g class="labels">'
-    for code in game_map.provinces:
-        x, y = layout.labels[code]
-        water = " sea" if terrain[code] == SEA else ""
-        text += f'<text class="label{water}" x="{x:g}" y="{y:g}">{code}</text>'
     text += '</g><g class="centers">'
     for v in game_map.board.center_province.tolist():
         code = game_map.provinces[v]
@@ -206,6 +203,18 @@ def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
         parts.append((f'{text}<circle class="center" data-center="{code}"', code, True))
         text = f' cx="{x:g}" cy="{y:g}" r="4.2"/>'
     return (*parts, (text + "</g>", "", False))
+
+
+@lru_cache(maxsize=32)
+def _labels(game_map: Map) -> str:
+    """Return the provinces' codes; they belong above the arrows, which may run anywhere."""
+    layout, seas = layout_of(game_map), _seas(game_map)
+    text = '<g class="labels">'
+    for code in game_map.provinces:
+        x, y = layout.labels[code]
+        water = " sea" if code in seas else ""
+        text += f'<text class="label{water}" x="{x:g}" y="{y:g}">{code}</text>'
+    return text + "</g>"
 
 
 def _links(layout: Layout) -> str:

@@ -48,10 +48,11 @@ class Replay(NamedTuple):
 
     def find(self, phase: str) -> int:
         """Return the number of a phase by its name; ReplayError if the game has no such phase."""
-        names = [frame.scene.phase for frame in self.frames]
+        names, asked = [frame.scene.phase for frame in self.frames], phase
+        phase = phase.upper()
         if phase not in names:
             raise ReplayError(
-                f"game {self.id!r:.60} has no phase {quoted(phase, 40)}: "
+                f"game {self.id!r:.60} has no phase {quoted(asked, 40)}: "
                 f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
             )
         return names.index(phase)
@@ -107,7 +108,8 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
         try:
             load_state(games, phase["state"])
         except ValueError as error:
-            raise ReplayError(f"phase {phase['name']:.20}: {error}") from error
+            named = "" if game_map is None else f" (the game names map {saved['map']:.60})"
+            raise ReplayError(f"phase {phase['name']:.20}: {error}{named}") from error
         units, dislodged = standing_units(games), retreat_places(games)
         for power, texts in units.items():
             passed.update(dict.fromkeys((unit[2:5] for unit in texts), power))

@@ -116,6 +116,8 @@ def read_saved_games(path: str | Path) -> Iterator[dict]:
                 continue
             try:
                 saved = json.loads(line)
+            except UnicodeDecodeError:
+                raise ValueError(f"{path}, line {number} is not text") from None
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"{path}, line {number} is not JSON: {error}") from None
             if not isinstance(saved, dict):

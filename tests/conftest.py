@@ -21,19 +21,42 @@ def compiled():
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """Return the Chromium of this machine; tests that need one are skipped where there is none."""
+def running_browser():
+    """Return a function that returns the Chromium of this machine, started anew if it has died.
+
+    Tests that need one are skipped where there is none.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         pytest.skip(f"no browser is installed (looked for {', '.join(BROWSERS)})")
+    # Chromium's sandbox refuses to run as root, as in a container; without it the zygote, which
+    # dies on a busy machine now and then, is not needed either.
+    arguments = ["--no-sandbox", "--no-zygote"] if os.geteuid() == 0 else []
+    arguments.append("--disable-dev-shm-usage")  # which is small in a container
     with sync_api.sync_playwright() as playwright:
-        # Chromium's sandbox refuses to run as root, as in a container.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        arguments.append("--disable-dev-shm-usage")  # which is small in a container
-        running = playwright.chromium.launch(executable_path=found, args=arguments)
+        browsers = []
+
+        def launch():
+            try:
+                return playwright.chromium.launch(executable_path=found, args=arguments)
+            except sync_api.Error:  # once more: under load it is not always up in time
+                return playwright.chromium.launch(executable_path=found, args=arguments)
+
+        def running():
+            if not browsers or not browsers[-1].is_connected():
+                browsers.append(launch())
+            return browsers[-1]
+
         yield running
-        running.close()
+        for browser in browsers:
+            browser.close()
+
+
+@pytest.fixture
+def browser(running_browser):
+    """Return the Chromium of this machine; one that died in a test leaves the others alone."""
+    return running_browser()
 
 
 @pytest.fixture

@@ -187,6 +187,9 @@ def test_supports_convoys_and_retreats_by_clicks(start, open_page):
     ]
     guest = open_page(server.link("GERMANY"))
     guest.click("#submit")
+    dislodged = guest.locator("#results li", has_text="dislodged")
+    assert dislodged.inner_text().startswith("A BUR")
+    assert "failed" not in dislodged.get_attribute("class"), "it may have done what it was told"
     guest.click("#continue")
     guest.click("#unit-A-BUR")
     guest.wait_for_selector(".play-mark .reach", state="attached")
@@ -251,6 +254,7 @@ def test_people_at_several_links(start, open_page):
     host.click("#submit")
     host.wait_for_selector(".waiting")
     assert host.inner_text(".waiting") == "Waiting for Russia…"
+    assert "None: what has no order" in host.inner_text("#panel")
     host.click("#withdraw")
     host.wait_for_selector("#submit")
     host.click("#submit")

@@ -38,8 +38,26 @@ class Thinker:
         return Explanation(shares.astype(np.float32), np.full(len(decisions), 2.5, np.float32))
 
 
+class Sampler:
+    """A player that draws from a generator of its own, as policies do; it has `manual_seed`."""
+
+    name = "sampler"
+
+    def __init__(self):
+        self.generator = self
+        self.manual_seed(0)
+
+    def manual_seed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def act(self, games, decisions, orders):
+        first, last = decisions.order_start[:-1], decisions.order_start[1:]
+        chosen = decisions.order[self.rng.integers(first, last)]
+        games.write_orders(orders, decisions, chosen)
+
+
 def load(name):
-    return Thinker() if name == "thinker" else make_bot(name)
+    return {"thinker": Thinker, "sampler": Sampler}.get(name, lambda: make_bot(name))()
 
 
 def make_session(
@@ -363,9 +381,10 @@ def test_without_an_explaining_player_there_are_no_hints(file):
 # --- Saving ---------------------------------------------------------------------------------------
 
 
-def reopened(file) -> PlaySession:
+def reopened(file, seed: int = 1) -> PlaySession:
     game, play = read_session(file)
-    return PlaySession(game, file, play["opponents"], load, saved=play, hint=play["hint"])
+    hint = play["hint"]
+    return PlaySession(game, file, play["opponents"], load, saved=play, hint=hint, seed=seed)
 
 
 def test_a_session_goes_on_from_its_file_after_every_step(file):
@@ -429,6 +448,25 @@ def test_a_deleted_file_is_written_again(file):
     file.unlink()
     session.submit(viewer(session), 0, [])
     assert reopened(file).now.step == 1
+
+
+def test_draws_are_the_same_after_going_on_with_a_game(file):
+    """Those of a player with a generator of its own, too; a game with another seed differs."""
+
+    def played(seed: int, stops: bool) -> list[dict]:
+        file.unlink(missing_ok=True)
+        session = seated(
+            "pp", file, player="sampler", opponents=["sampler"], seed=seed, max_years=3
+        )
+        while not session.game.is_over:
+            session.go_on(viewer(session), session.now.step)
+            if stops:
+                session = reopened(file, seed)
+        return session.game.to_saved_game()["phases"]
+
+    whole = played(5, stops=False)
+    assert len(whole) > 6
+    assert played(5, stops=True) == whole != played(6, stops=False)
 
 
 def test_any_saved_game_can_be_gone_on_with(file):

@@ -84,6 +84,15 @@ def test_an_order_replaces_the_units_last_and_drop_forgets_it(tmp_path):
     assert session.game.history[0]["orders"]["FRANCE"] == ["A PAR - PIC"]
 
 
+def test_words_after_a_command_are_not_passed_over(tmp_path):
+    """Else `go A LON - PAR` would give the orders without that one."""
+    session = make_session(tmp_path)
+    shown = typed(session, "go A LON - PAR", "quit now", "A LON - MOON", "quit")
+    assert session.now.step == 0
+    assert shown.count("No: nothing comes after") == 2
+    assert "did you mean MOS?\n" in shown, "one mark at the end of a sentence"
+
+
 def test_undo_save_legal_hint_and_help(tmp_path):
     session = make_session(tmp_path)
     copy = tmp_path / "copy.jsonl"
@@ -216,6 +225,29 @@ def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypa
         assert main(["play", "--port", str(port), "--against", "hold", "--power", "RUSSIA"]) == 2
     assert f"port {port} of 127.0.0.1 cannot be had" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_who_gives_hints_is_asked_for_one_before_the_game_begins(tmp_path, monkeypatch, capsys):
+    """Else the first hint would find out what is wrong, and keep everybody waiting meanwhile."""
+
+    class Mute:
+        name = "mute"
+
+        def act(self, games, decisions, orders):
+            make_bot("hold").act(games, decisions, orders)
+
+        def explain(self, games, decisions):
+            raise RuntimeError("no words")
+
+    def load(name, **options):
+        return Mute() if name == "mute" else make_bot(name)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("diplomacy_engine.play_command.load_player", load)
+    words = ["--against", "hold", "--power", "RUSSIA", "--hint", "mute"]
+    assert main(["play", "--text", *words]) == 2
+    assert "mute cannot give orders or hints: RuntimeError: no words" in capsys.readouterr().err
+    assert not list(tmp_path.glob("**/*.jsonl"))
 
 
 def test_the_commands_of_the_manual_are_commands():

@@ -17,7 +17,7 @@ from diplomacy_engine.layout import layout_of
 from diplomacy_engine.map import MAP_NAMES, MAPS_FOLDER, Map
 from diplomacy_engine.notation import read_order
 from diplomacy_engine.pictures import PictureError, png
-from diplomacy_engine.render import board_svg, initials
+from diplomacy_engine.render import DISLODGED_SHIFT, board_svg, initials
 
 SVG = "{http://www.w3.org/2000/svg}"
 STRAIT = {
@@ -149,6 +149,82 @@ def test_a_convoyed_army_goes_over_its_fleets():
     assert f"{x:.1f} {y:.1f}" in way.get("d") or len(way.get("d").split("C")) == 2
     assert root.find(".//*[@data-order='F NTH C A LON - NWY']/circle") is None
     assert root.find(f".//*[@data-order='F NTH C A LON - NWY']/{SVG}circle") is not None
+
+
+def test_names_stand_above_the_arrows():
+    game = Game("small")
+    game.submit("ENGLAND", ["A LON - HOL"])
+    svg = game.to_svg()
+    assert svg.index('class="overlay"') < svg.index('data-order="') < svg.index('class="labels"')
+    rule = svg[svg.index(".dip-board .label{") :]
+    assert "stroke:var(--land)" in rule[: rule.index("}")], "a halo, to be read on any color"
+
+
+def crosses(root: ElementTree.Element) -> list[tuple[float, float, float]]:
+    """Return of every red cross its middle, and how far from it any of its lines comes."""
+    found = []
+    for element in root.findall(".//*[@class='cross']"):
+        points = []
+        for move in element.get("d").upper().split("M")[1:]:
+            start, step = (np.array(part.split(), float) for part in move.split("L"))
+            points += [start, step]
+        lines = np.array(points).reshape(-1, 2, 2)
+        if len(lines) == 2:  # from corner to corner: the second begins above the first one's end
+            found.append((*(lines[0, 0] + lines[0, 1] / 2), 0.0))
+        else:
+            middle = lines[:, 0].mean(0)
+            found.append((*middle, float(np.abs(lines.sum(1) - middle).max(1).min())))
+    return found
+
+
+def test_a_unit_without_a_retreat_is_crossed_out():
+    """Its letter can still be read: the cross is open in the middle."""
+    state = {
+        "name": "S1901M",
+        "units": {"TURKEY": ["A BUL", "F AEG"], "AUSTRIA": ["F GRE"], "ITALY": ["A ALB", "F ION"]},
+    }
+    game = Game.from_state("standard", state)
+    game.submit("TURKEY", ["A BUL - GRE", "F AEG S A BUL - GRE"])
+    game.submit("AUSTRIA", ["F GRE H"])
+    before = game.copy()
+    outcome = game.adjudicate()
+    assert outcome["F GRE"] == ["dislodged", "disband"]
+    (cross,) = crosses(ElementTree.fromstring(before.to_svg(outcome=outcome)))
+    assert cross[:2] == pytest.approx(layout_of(game.map).units["GRE"])
+    assert cross[2] > 7, "half of a letter, and half of the line's width"
+
+
+def test_a_removal_that_was_not_owed_leaves_the_unit():
+    state = {
+        "name": "W1901A",
+        "units": {"ENGLAND": ["A LON", "A PAR"]},
+        "centers": {"ENGLAND": ["LON"], "RUSSIA": ["MOS"]},
+    }
+    game = Game.from_state("small", state)
+    orders = {"ENGLAND": ["A PAR D", "A LON D"]}
+    svg = game.to_svg(orders=orders, outcome={"A PAR": [], "A LON": ["void"]})
+    gone, void = crosses(ElementTree.fromstring(svg))
+    units = layout_of(game.map).units
+    assert gone[:2] == pytest.approx(units["PAR"]) and gone[2] > 7
+    assert np.abs(np.subtract(void[:2], units["LON"])).min() > 10, "beside it"
+
+
+def test_the_head_of_an_arrow_is_not_below_a_ring():
+    state = {"name": "S1901M", "units": {"ENGLAND": ["A LON"], "RUSSIA": ["A PAR"]}}
+    game = Game.from_state("small", state)
+    svg = game.to_svg(orders={"ENGLAND": ["A LON - PAR"]}, outcome={"A PAR": ["dislodged"]})
+    root = ElementTree.fromstring(svg)
+    ring = root.find(".//*[@class='dislodged-ring']")
+    tip = root.find(".//*[@class='head']").get("d").split("L")[1].split()
+    place = float(ring.get("cx")), float(ring.get("cy"))
+    gap = float(np.hypot(*np.subtract(place, np.array(tip, float))))
+    assert float(ring.get("r")) - 1 < gap < float(ring.get("r")) + 4
+
+
+def test_a_dislodged_unit_leaves_the_letter_of_the_other_one_free():
+    fleet, army, letter = (-17.3, 17.3), (-12.7, 12.7), 5.0  # how far they reach to either side
+    assert DISLODGED_SHIFT[0] + army[0] > letter
+    assert DISLODGED_SHIFT[0] + fleet[0] > 0, "at most half of it, by the low hull of a ship"
 
 
 @settings(max_examples=25, deadline=None)

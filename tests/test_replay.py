@@ -127,7 +127,7 @@ def broken(**changes) -> dict:
     "content, message",
     [
         (b"", "has no game in it"),
-        (b"\x89PNG\x00\xff", "line 1 is not JSON"),
+        (b"\x89PNG\x00\xff", "line 1 is not text"),
         (b"{}\n", "no 'map'"),
         (b"[1, 2]", "is no saved game"),
         (b'{"map": "small"', "line 1 is not JSON"),
@@ -160,6 +160,7 @@ def test_bad_flags(small_file, tmp_path, capsys):
         ("--output", str(tmp_path / "page.pdf")): "must end in .html, .svg, .png",
         ("--output", str(tmp_path / "none" / "page.html")): "there is no folder",
         ("--text", "--map", "atlantis"): "atlantis",
+        ("--text", "--map", "standard"): "(the game names map small)",
     }
     for words, message in bad.items():
         assert main(["replay", str(small_file), *words]) == 2
@@ -167,6 +168,11 @@ def test_bad_flags(small_file, tmp_path, capsys):
         assert message in error and error.count("\n") == 1
     assert main(["replay", str(tmp_path / "none.jsonl"), "--text"]) == 2
     assert "none.jsonl" in capsys.readouterr().err
+
+
+def test_a_phase_is_found_in_small_letters(small_game):
+    replay = make_replay(small_game)
+    assert replay.find("f1901m") == replay.find("F1901M") == 1
 
 
 def test_one_game_as_a_json_file(tmp_path, small_game):

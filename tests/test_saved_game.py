@@ -162,9 +162,11 @@ def test_jsonl(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match="line 1 is no saved game"):
             list(read_saved_games(path))
-    for content in (b"\xff\xfe", b"[" * 100_000, b"\0"):
+    for content, words in (
+        (b"\xff\xfe\x00", "text"), (b"\x89PNG", "text"), (b"[" * 100_000, "JSON"), (b"\0", "JSON"),
+    ):  # fmt: skip
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="line 1 is not JSON"):
+        with pytest.raises(ValueError, match=f"line 1 is not {words}"):
             list(read_saved_games(path))
 
 

@@ -253,8 +253,9 @@ function drawResults(found) {
   const lines = state.view.powers.map(({ power }) => {
     const orders = found.orders.filter((order) => order.power === power);
     if (!orders.length) return null;
+    // A unit that is dislodged may have done what it was ordered to, such as to support.
     const items = orders.map(({ text, result }) =>
-      h("li", { class: result?.length ? "failed" : "" }, text, result?.length ? h("em", {}, ` ${result.join(", ")}`) : null));
+      h("li", { class: result?.some((word) => word !== "dislodged") ? "failed" : "" }, text, result?.length ? h("em", {}, ` ${result.join(", ")}`) : null));
     return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
   });
   place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean));
@@ -271,6 +272,7 @@ function drawWaiting(view) {
   if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
   if (view.given) {
     const list = view.given.map((text) => h("li", {}, text));
+    if (!list.length) list.push(h("li", { class: "quiet" }, "None: what has no order is decided by the rules."));
     parts.push(h("h2", {}, "Your orders are given"), h("ul", {}, ...list));
     if (view.waiting.length)
       parts.push(h("button", { id: "withdraw", onclick: () => send("/api/withdraw", {}) }, "Change them"));
