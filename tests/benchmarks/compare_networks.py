@@ -21,6 +21,8 @@ from pathlib import Path
 
 from bench_trainer import ROOT
 
+from diplomacy_engine.run_folder import CHECKPOINT
+
 SCRIPT = str(ROOT / "ppo_selfplay_diplomacy.py")
 VARIANTS = {
     "as it is": "",
@@ -98,7 +100,7 @@ def main() -> None:
         folder = root / str(number)
         folder.mkdir(parents=True, exist_ok=True)
         words = ["--map", arguments.map, "--seed", arguments.seed, *variant.split(), *flags]
-        made = [path.parent for path in folder.glob("*/checkpoint.pt")]
+        made = [path.parent for path in folder.glob(f"*/{CHECKPOINT}")]
         runs[name] = made[0] if made else train(folder, words, arguments.seconds)
         print(f"{name}: {decisions_of(runs[name]):,} decisions", flush=True)
     table = call(root, "tournament", *match, "--players", *map(str, runs.values()), "dumbbot")
@@ -107,7 +109,10 @@ def main() -> None:
     print("|---|---|---|---|")
     for name, run in runs.items():
         against = call(root, "evaluate", *match, "--player", str(run), "--against", "dumbbot")
-        score, rating = against["overall"]["sum_of_squares"], table["players"][str(run)]["rating"]
+        score, rating = (
+            against["overall"]["sum_of_squares"],
+            table["players"][str(run / CHECKPOINT)]["rating"],
+        )
         found[name] = {
             "flags": VARIANTS[name],
             "decisions": decisions_of(run),

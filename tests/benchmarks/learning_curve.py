@@ -23,6 +23,13 @@ STYLES = {
     "random": {"color": "#D55E00", "linestyle": "--"},
 }
 
+FIGURES = {
+    "win": "win rate (%)",
+    "solo": "solo rate (%)",
+    "survival": "survival rate (%)",
+    "sum_of_squares": "sum of squares (%)",
+}
+
 
 def read_curve(folder: Path, figure: str) -> dict[str, np.ndarray]:
     """Return a run's `decisions`, `minutes`, and each bot's figure, one entry per evaluation."""
@@ -60,7 +67,7 @@ def draw(curves: list[dict[str, np.ndarray]], figure: str, target: Path) -> None
         panel.grid(alpha=0.25, linewidth=0.6)
     panels[0].set_xlabel("learner decisions (thousands)")
     panels[1].set_xlabel("minutes")
-    panels[0].set_ylabel(f"{figure} rate (%)")
+    panels[0].set_ylabel(FIGURES[figure])
     panels[1].legend(loc="lower right", frameon=False)
     target.parent.mkdir(parents=True, exist_ok=True)
     image.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
@@ -71,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+", help="run folders, usually one per seed")
     parser.add_argument("--out", type=Path, default=Path("docs/learning_curve_small.png"))
-    parser.add_argument("--figure", default="win", choices=("win", "solo", "survival"))
+    parser.add_argument("--figure", default="win", choices=FIGURES)
     arguments = parser.parse_args()
     curves = [read_curve(folder, arguments.figure) for folder in arguments.runs]
     draw(curves, arguments.figure, arguments.out)
