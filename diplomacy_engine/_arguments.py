@@ -1,10 +1,15 @@
-"""What the commands share: kinds of arguments, and a word about compilation."""
+"""What the commands share: kinds of arguments, options of matches, a word about compilation."""
 
 import argparse
+import json
 import sys
+from collections.abc import Sequence
 
 from ._jit import kernels_are_cached
 from .arena import YEAR_LIMITS
+from .map import Map
+from .players import Player, load_player
+from .run_folder import atomic_write
 
 
 def whole_number(least: int, most: int):
@@ -24,9 +29,24 @@ def whole_number(least: int, most: int):
     return convert
 
 
-def add_match_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that plays matches and reports their result."""
+def add_match_options(parser: argparse.ArgumentParser, games: str) -> None:
+    """Add the options of every command that plays matches and reports their result.
+
+    `games` says what else there is to know of their number.
+    """
     add = parser.add_argument
+    add(
+        "--map",
+        default="small",
+        help="small, three, standard, or the path of a map file (default: small)",
+    )
+    add(
+        "--games",
+        type=whole_number(1, 10**7),
+        default=1000,
+        metavar="N",
+        help=f"games, {games} (default: 1000)",
+    )
     add(
         "--seed",
         type=whole_number(0, 2**62),
@@ -63,6 +83,28 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         help="trainer's script that plays checkpoints (default: the repository's own)",
     )
     add("--json", metavar="FILE", help="write the result to a file")
+
+
+def load_players(
+    names: Sequence[str], game_map: Map, arguments: argparse.Namespace
+) -> list[Player]:
+    """Return the players of a match, each with a seed of its own; see `players.load_player`."""
+    return [
+        load_player(
+            name,
+            game_map=game_map,
+            script=arguments.script,
+            greedy=arguments.greedy,
+            seed=len(names) * arguments.seed + number,
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def write_result(path: str | None, result: dict) -> None:
+    """Write a match's result as JSON, if a file for it was named."""
+    if path:
+        atomic_write(path, (json.dumps(result, indent=2) + "\n").encode())
 
 
 def announce_compilation() -> None:

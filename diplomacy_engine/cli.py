@@ -14,14 +14,19 @@ from typing import NoReturn
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from ._arguments import add_match_options, announce_compilation, whole_number
+from ._arguments import (
+    add_match_options,
+    announce_compilation,
+    load_players,
+    whole_number,
+    write_result,
+)
 from ._console import make_console
 from .arena import FIGURES, RATES, evaluate_player
 from .bench import BOT_UNIT, NUM_GAMES, STAGES, last_year, measure
 from .bots import BOTS
 from .map import MAP_NAMES, MapError, load_map
 from .play_command import add_play
-from .players import load_player
 from .progress import label
 from .replay_command import add_replay
 from .run_folder import atomic_write, check_target
@@ -86,11 +91,6 @@ def add_evaluate(commands) -> None:
     )
     add = parser.add_argument
     add(
-        "--map",
-        default="small",
-        help="small, three, standard, or the path of a map file (default: small)",
-    )
-    add(
         "--player",
         required=True,
         metavar="PLAYER",
@@ -102,14 +102,7 @@ def add_evaluate(commands) -> None:
         metavar="PLAYER",
         help="who plays every other power (default: dumbbot)",
     )
-    add(
-        "--games",
-        type=whole_number(1, 10**7),
-        default=1000,
-        metavar="N",
-        help="games, rounded up to a multiple of the powers (default: 1000)",
-    )
-    add_match_options(parser)
+    add_match_options(parser, "rounded up to a multiple of the powers")
     add("--save-games", metavar="FILE", help="write saved games to a .jsonl file")
     add(
         "--save-count",
@@ -126,16 +119,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     for file in filter(None, (arguments.json, arguments.save_games)):
         check_target(Path(file))
     game_map = load_map(arguments.map)
-    player, against = (
-        load_player(
-            name,
-            game_map=game_map,
-            script=arguments.script,
-            greedy=arguments.greedy,
-            seed=2 * arguments.seed + number,
-        )
-        for number, name in enumerate((arguments.player, arguments.against))
-    )
+    player, against = load_players((arguments.player, arguments.against), game_map, arguments)
     announce_compilation()
     result, saved_games = evaluate_player(
         game_map,
@@ -150,8 +134,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     )
     result["greedy"] = arguments.greedy
     _print_evaluation(result)
-    if arguments.json:
-        atomic_write(arguments.json, (json.dumps(result, indent=2) + "\n").encode())
+    write_result(arguments.json, result)
     if arguments.save_games:
         lines = "".join(json.dumps(game) + "\n" for game in saved_games)
         atomic_write(arguments.save_games, lines.encode())

@@ -1,18 +1,16 @@
 """`python -m diplomacy_engine tournament`: ratings, who ends ahead of whom, results per power."""
 
 import argparse
-import json
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from ._arguments import add_match_options, announce_compilation, whole_number
+from ._arguments import add_match_options, announce_compilation, load_players, write_result
 from ._console import make_console
 from .map import load_map
-from .players import load_player
-from .run_folder import atomic_write, check_target
+from .run_folder import check_target
 from .tournament import check_tournament, play_tournament
 
 
@@ -24,27 +22,14 @@ def add_tournament(commands) -> None:
         description="Seat several players at mixed tables, each as every power equally often, and "
         "print their ratings, who ends ahead of whom, and their results with each power.",
     )
-    add = parser.add_argument
-    add(
-        "--map",
-        default="small",
-        help="small, three, standard, or the path of a map file (default: small)",
-    )
-    add(
+    parser.add_argument(
         "--players",
         required=True,
         nargs="+",
         metavar="PLAYER",
         help="two or more: bots, checkpoints or run folders",
     )
-    add(
-        "--games",
-        type=whole_number(1, 10**7),
-        default=1000,
-        metavar="N",
-        help="games, at least as many as players (default: 1000)",
-    )
-    add_match_options(parser)
+    add_match_options(parser, "at least as many as players")
     parser.set_defaults(run=run_tournament)
 
 
@@ -54,16 +39,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
         check_target(Path(arguments.json))
     game_map = load_map(arguments.map)
     check_tournament(arguments.players, game_map, arguments.games)
-    players = [
-        load_player(
-            name,
-            game_map=game_map,
-            script=arguments.script,
-            greedy=arguments.greedy,
-            seed=len(arguments.players) * arguments.seed + number,
-        )
-        for number, name in enumerate(arguments.players)
-    ]
+    players = load_players(arguments.players, game_map, arguments)
     announce_compilation()
     result = play_tournament(
         game_map,
@@ -76,8 +52,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     )
     result["greedy"] = arguments.greedy
     _print_tournament(result)
-    if arguments.json:
-        atomic_write(arguments.json, (json.dumps(result, indent=2) + "\n").encode())
+    write_result(arguments.json, result)
     return 0
 
 
