@@ -188,10 +188,10 @@ class Args:
     """clipping norm of the gradient"""
     target_kl: float | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
+    average: float = 0.0
+    """play, freeze and keep an average of all weights so far, update n weighing n to this power"""
     kl_coef: float = 0.0
-    """pull to an average of the policy's own past, in deviations of the advantage per nat"""
-    kl_decay: float = 0.99
-    """share of that average of weights that stays at each update"""
+    """pull to that average's policy, in deviations of the advantage per nat"""
 
     # The network
     hidden: int = 64
@@ -541,12 +541,21 @@ def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return (advantages - whole.mean()) / (whole.std(ddof=1) + 1e-8)
 
 
-def average_pull(args: Args, average: Agent, batch: Batch) -> np.ndarray:
-    """Return what is added to the advantages (B,) of a batch to pull the policy to an average.
+def take_into_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
+    """Take new weights into the average of those after each of `updates` updates before.
 
-    The average of one's own past weights is a slow opponent of sudden turns: self-play that chases
-    its newest copies goes around in circles (see Sokota et al. 2022, magnetic mirror descent). The
-    gradient is that of the KL divergence from the average's policy, as sampled.
+    Polynomial decay (Shamir & Zhang 2013): the weights after update n count in proportion to n to
+    the `power`, nearly, so that the average forgets its beginnings however long a run is.
+    """
+    for kept, new in zip(average.parameters(), agent.parameters()):
+        kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
+
+
+def average_pull(args: Args, average: Agent, batch: Batch) -> np.ndarray:
+    """Return what is added to the advantages (B,) of a batch to pull the policy to its average.
+
+    See Sokota et al. 2022, magnetic mirror descent. The gradient is that of the KL divergence from
+    the average's policy, as sampled.
     """
     pull = np.zeros_like(batch.values)
     for rows in batch.split(args.num_minibatches):
@@ -769,7 +778,7 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     for number, name in list(enumerate(names))[run.ranks.rank :: run.ranks.count]:
         entropy = [args.seed, run.global_step, number]
         seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-        player = PolicyPlayer(run.agent, "learner", seed)
+        player = PolicyPlayer(run.policy, "learner", seed)
         results[name], samples[name] = evaluate_player(
             run.game_map,
             player,
@@ -950,7 +959,7 @@ class Run:
         self.agent = make_agent(args, game_map).to(device)
         if weights:
             self.agent.load_state_dict(weights)
-        self.average = frozen_copy(self.agent) if args.kl_coef else None
+        self.average = frozen_copy(self.agent) if args.average else None
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
@@ -975,13 +984,21 @@ class Run:
         return self.counters["global_step"]
 
     @property
+    def policy(self) -> Agent:
+        """What is played, frozen and kept: the agent, or the average of its weights.
+
+        Self-play that answers its newest copies goes around in circles; an average does not.
+        """
+        return self.average or self.agent
+
+    @property
     def done(self) -> float:
         """The share of the training done, 0..1."""
         return min(1.0, self.global_step / self.args.total_timesteps)
 
     def state_dict(self) -> dict:
         """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
-        policy = policy_dict(self.args, self.agent, self.game_map, self.global_step)
+        policy = policy_dict(self.args, self.policy, self.game_map, self.global_step)
         own = {
             "self_play": self.self_play.seating.state_dict(),
             "buffer": self.buffer.state_dict(),
@@ -991,7 +1008,7 @@ class Run:
         first, *others = map(plain, self.ranks.gather(own))
         return policy | {
             "optimizer": self.optimizer.state_dict(),
-            "average": self.average and self.average.state_dict(),
+            "learner": self.average and self.agent.state_dict(),
             "pool": self.pool.state_dict(),
             **first,
             "other_ranks": others,
@@ -1007,10 +1024,10 @@ class Run:
         """Continue exactly from a `state_dict()` of as many ranks."""
         own = (saved, *saved.get("other_ranks", ()))[self.ranks.rank]
         frozen = self.pool.members[0].player
-        self.agent.load_state_dict(saved["model"])
-        self.optimizer.load_state_dict(saved["optimizer"])
+        self.policy.load_state_dict(saved["model"])
         if self.average:
-            self.average.load_state_dict(saved["average"])
+            self.agent.load_state_dict(saved["learner"])
+        self.optimizer.load_state_dict(saved["optimizer"])
         self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(frozen, model))
         self.self_play.seating.load_state_dict(arrays(own["self_play"]))
         self.buffer.load_state_dict(arrays(own["buffer"]))
@@ -1036,14 +1053,13 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
     size = sum(run.ranks.gather(len(batch.values)))
     if not size:  # as when a finished run was resumed
         return
-    if run.average:
+    if args.kl_coef:
         with clock("learning"):
             batch = batch._replace(pull=average_pull(args, run.average, batch))
     shared = run.workers, run.ranks
     losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, *shared)
     if run.average:
-        for kept, new in zip(run.average.parameters(), run.agent.parameters()):
-            kept.lerp_(new.detach(), 1 - args.kl_decay)
+        take_into_average(run.average, run.agent, run.counters["updates"], args.average)
     run.counters["updates"] += 1
     played = run.self_play.seating.take_statistics(run.global_step)
     seconds = run.seconds + clock.since_lap
@@ -1058,10 +1074,10 @@ def learn(run: Run, records: Records, clock: Clock) -> None:
 
 
 def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
-    """Evaluate the agent, and log the figures and a few sample games."""
+    """Evaluate the policy, and log the figures and a few sample games."""
     with clock("evaluation"):
         run.evaluations, samples = evaluate(run)
-        rated = run.agent, run.pool.members, PolicyPlayer
+        rated = run.policy, run.pool.members, PolicyPlayer
         ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
     games = [game for games in samples.values() for game in games]
     records.evaluations(run.evaluations, games, run.global_step, ratings)
@@ -1095,7 +1111,7 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
             for name in played:
                 run.counters[name] += total[name]
             if run.pool.is_due(run.global_step):
-                run.pool.freeze(frozen_copy(run.agent), run.global_step)
+                run.pool.freeze(frozen_copy(run.policy), run.global_step)
                 run.self_play.seating.forget_unused()
             if total["full"]:
                 learn(run, records, clock)

@@ -21,9 +21,9 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
     positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
     positive += " warm_up_phases save_interval opponent_temperature"
     shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
-    shares += " warm_up_share weak_seats kl_decay"
+    shares += " warm_up_share weak_seats"
     others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
-    others += " kl_coef"
+    others += " average kl_coef"
     check_ranges(args, positive, 1)
     check_ranges(args, shares, 0.0, 1.0)
     check_ranges(args, others + " num_layers save_games capture_games league_games", 0)
@@ -38,7 +38,6 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         "reward": (not args.reward_mix, "no --reward-mix beside it"),
         "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
         "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
-        "kl_decay": (args.kl_coef > 0, "--kl-coef"),
         "warm_up_phases": (args.warm_up_share > 0, "--warm-up-share"),
         "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
         "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
@@ -57,6 +56,8 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         works, needed = needs[name]
         if not works:
             raise SettingsError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
+    if args.kl_coef and not args.average:
+        raise SettingsError(f"--kl-coef {args.kl_coef} pulls to an average: it needs --average")
     if args.num_envs < ranks:
         raise SettingsError(f"--num-envs {args.num_envs} is too few for {ranks} ranks")
     if args.year_limit == "truncate" and args.max_years == 0:

@@ -831,6 +831,18 @@ def test_two_workers_take_the_steps_of_one(name):
     assert all((again[key] == tensor).all() for key, tensor in learned(2)[0].items())
 
 
+def test_the_average_counts_late_weights_more():
+    agents = [make_agent(seed=seed) for seed in (1, 2, 3, 4)]
+    for power, shares in ((1.0, (1, 2, 3, 4)), (2.0, (2, 6, 12, 20))):  # n (n + 1) for power 2
+        average = frozen_copy(make_agent(seed=9))  # forgotten at the first update
+        for updates, agent in enumerate(agents):
+            ppo.take_into_average(average, agent, updates, power)
+        for kept, *weights in zip(average.parameters(), *(a.parameters() for a in agents)):
+            wanted = sum(share * weight for share, weight in zip(shares, weights)) / sum(shares)
+            torch.testing.assert_close(kept, wanted)
+    assert all(not kept.requires_grad for kept in average.parameters())
+
+
 def test_the_pull_is_towards_the_average():
     agent, average = make_agent(seed=1), make_agent(seed=2)
     changes = {"norm_adv": False, "vf_coef": 0.0, "target_kl": None, "num_minibatches": 2}

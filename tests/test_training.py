@@ -73,7 +73,7 @@ RICH = {
     "clip_vloss": True,
     "target_kl": 0.02,
     "kl_coef": 0.3,
-    "kl_decay": 0.9,
+    "average": 2.0,
     "value_shares": True,
     "anneal_ent": True,
     "pool_sampling": "pfsp",
@@ -273,6 +273,34 @@ def test_the_same_seed_gives_the_same_run(whole, tmp_path):
     one, two = (load(run)["self_play"]["games"]["row_seed"] for run in (again, other))
     assert (one != two).any()
     assert metrics(other)[0] != metrics(again)[0]
+
+
+def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch):
+    runs, evaluated, copied = [], [], []
+
+    def made(run, *args, **kwargs):
+        runs.append(run)
+        return original(run, *args, **kwargs)
+
+    original, evaluate, freeze = ppo.Run.__init__, ppo.evaluate_player, ppo.frozen_copy
+    monkeypatch.setattr(ppo.Run, "__init__", made)
+    monkeypatch.setattr(ppo, "frozen_copy", lambda agent: copied.append(agent) or freeze(agent))
+    monkeypatch.setattr(
+        ppo,
+        "evaluate_player",
+        lambda game_map, player, *args, **kwargs: (
+            evaluated.append(player.agent) or evaluate(game_map, player, *args, **kwargs)
+        ),
+    )
+    folder = train(tmp_path / "runs", average=1.0)
+    (run,) = runs
+    assert evaluated and all(agent is run.average for agent in evaluated)
+    # At the start the agent is the average itself and the pool's first copy.
+    assert len(copied) > 4 and all(agent is run.average for agent in copied[2:])
+    saved, average, learner = load(folder), run.average.state_dict(), run.agent.state_dict()
+    assert differences(dict(saved["model"]), dict(average)) == []
+    assert differences(dict(saved["learner"]), dict(learner)) == []
+    assert differences(dict(average), dict(learner)) != []
 
 
 def test_evaluations_and_checkpoints_do_not_change_the_training(whole, tmp_path):
@@ -497,7 +525,8 @@ def refused(argv: list[str], message: str, capsys) -> str:
         ("--staged-interval 100", "--staged-interval has no effect"),
         ("--pool-schedule staged --pool-size 5", "--pool-size has no effect"),
         ("--wandb-mode offline", "--wandb-mode has no effect: it needs --track"),
-        ("--kl-decay 0.5", "--kl-decay has no effect: it needs --kl-coef"),
+        ("--kl-coef 0.5", "--kl-coef 0.5 pulls to an average: it needs --average"),
+        ("--average -1", "--average must be at least 0"),
         ("--kl-coef -1", "--kl-coef must be at least 0"),
         ("--year-limit truncate --max-years 0", "truncate needs a year limit"),
         ("--learner-seats 3", "--learner-seats must be from 1 to 2"),
