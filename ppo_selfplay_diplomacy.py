@@ -865,7 +865,7 @@ def load_policy(flag: str, name: str) -> dict:
     load_agent(saved, path)  # says what is wrong if it does not fit
     names = "map_name map_facts vocabulary_hash observation_version global_step model"
     kept = {name: saved[name] for name in names.split()}
-    return kept | {"args": asdict(Args(**saved["args"]))}  # with settings that are newer than it
+    return kept | {"args": asdict(Args()) | saved["args"]}  # with settings that are newer than it
 
 
 def load_agent(saved: dict, path: str | Path) -> Agent:
@@ -877,7 +877,7 @@ def load_agent(saved: dict, path: str | Path) -> Agent:
                 f"this is version {OBSERVATION_VERSION}"
             )
         game_map = Map(saved["map_facts"], saved["map_name"])
-        agent = make_agent(Args(**saved["args"]), game_map)
+        agent = make_agent(asdict(Args()) | saved["args"], game_map)  # it may be older or newer
         if agent.vocabulary_hash != saved["vocabulary_hash"]:
             raise CheckpointError(f"{path}: made for another order vocabulary of {game_map.name}")
         agent.load_state_dict(saved["model"])
@@ -889,9 +889,9 @@ def load_agent(saved: dict, path: str | Path) -> Agent:
     return agent
 
 
-def make_agent(args: Args, game_map: Map) -> Agent:
-    """Return a new agent with the network settings of `args`."""
-    return Agent(game_map, *(getattr(args, name) for name in NETWORK))
+def make_agent(settings: dict, game_map: Map) -> Agent:
+    """Return a new agent with the network settings of `settings`."""
+    return Agent(game_map, *(settings[name] for name in NETWORK))
 
 
 def plain(value: Any) -> Any:
@@ -956,7 +956,7 @@ class Run:
         self.workers = Workers(args.threads if device.type == "cpu" else 1, torch.set_num_threads)
         torch.manual_seed(args.seed)
         self.rng = np.random.default_rng(own.seed)
-        self.agent = make_agent(args, game_map).to(device)
+        self.agent = make_agent(vars(args), game_map).to(device)
         if weights:
             self.agent.load_state_dict(weights)
         self.average = frozen_copy(self.agent) if args.average else None

@@ -6,6 +6,8 @@ import pytest
 import torch
 from test_training import differences, load, refused, train, write_config
 
+import ppo_selfplay_diplomacy as ppo
+
 CHANGES = {"total_timesteps": 200, "eval_games": 2}
 
 
@@ -25,6 +27,18 @@ def test_the_weights_are_those_of_the_policy(first, tmp_path):
     assert saved["args"]["start_from"] == str(first)
     run = train(tmp_path / "moving", *flags, **CHANGES)
     assert differences(dict(load(run)["model"]), dict(before)) != []
+
+
+def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
+    """Those that have gone since do not matter, those that came since have their defaults."""
+    saved = load(first)
+    saved["args"] |= {"gone_since": 0.5}
+    del saved["args"]["average"], saved["args"]["value_shares"]
+    torch.save(saved, tmp_path / "older.pt")
+    assert ppo.load_policy_player(tmp_path / "older.pt").agent.vocabulary_hash
+    flags = "--start-from", str(tmp_path / "older.pt"), "--hidden", "24"
+    run = train(tmp_path / "on", *flags, "--learning-rate", "0", **CHANGES)
+    assert differences(dict(load(run)["model"]), dict(saved["model"])) == []
 
 
 @pytest.mark.parametrize(

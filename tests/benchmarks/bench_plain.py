@@ -86,7 +86,7 @@ def main() -> None:
             run = train(arguments.map, 15_000 + arguments.decisions, words[2:], folder)
             batched = measure(read_updates(run), 15_000)["decisions_per_second"]
         torch.set_num_threads(1)
-        agent = ppo.make_agent(args, load_map(args.map))
+        agent = ppo.make_agent(vars(args), load_map(args.map))
         playing, learning = (ways(args, agent, arguments.plain) for ways in (collect, learn))
         plain = 1 / (playing + learning)
         print(
