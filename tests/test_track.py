@@ -53,3 +53,18 @@ def test_without_an_account(tmp_path, monkeypatch, capsys):
     assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and "--wandb-mode offline" in message
+
+
+def test_offline_files_hold_the_figures(tmp_path, monkeypatch):
+    """With W&B itself: a run, its resumption, and a file of each that `wandb sync` can upload."""
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    flags = "--track --wandb-mode offline --runs-folder"
+    assert ppo.main([*TINY.split(), *flags.split(), str(tmp_path)]) == 0
+    (folder,) = tmp_path.iterdir()
+    (kept,) = (folder / "wandb").glob("offline-run-*/*.wandb")
+    assert b"global_step" in kept.read_bytes() and b"eval/dumbbot/win" in kept.read_bytes()
+    assert ppo.main(["--resume", str(folder), "--total-timesteps", "160"]) == 0
+    files = list((folder / "wandb").glob("offline-run-*/*.wandb"))
+    names = {path.name for path in files}  # run-ID.wandb: the resumed run is the same one
+    assert len(files) == 2 and len(names) == 1
