@@ -78,7 +78,7 @@ from diplomacy_engine.players import Explanation
 from diplomacy_engine.progress import Progress
 from diplomacy_engine.records import NoRecords, Records, RecordsError, start_wandb
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.run_folder import RunFolder, RunFolderError, file_sha256
+from diplomacy_engine.run_folder import RunFolder, RunFolderError, atomic_write, file_sha256
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
@@ -189,7 +189,7 @@ class Args:
     target_kl: float | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
     average: float = 0.0
-    """play, freeze and keep an average of all weights so far, update n weighing n to this power"""
+    """average of weights that is evaluated, frozen and kept: update n counts n to this; 0: none"""
     kl_coef: float = 0.0
     """pull to that average's policy, in deviations of the advantage per nat"""
 
@@ -270,7 +270,7 @@ class Agent(nn.Module):
         self,
         game_map: Map,
         hidden: int = 64,
-        num_layers: int = 3,
+        num_layers: int = 2,
         autoregressive: bool = True,
         value_shares: bool = False,
     ):
@@ -854,7 +854,9 @@ def load_checkpoint(path: str | Path) -> dict:
     except Exception:  # torch.load raises nearly anything on a damaged or hostile file
         raise CheckpointError(f"{path}: damaged, or not a checkpoint of this project") from None
     if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
-        raise CheckpointError(f"{path}: not a checkpoint of this project (format 1)")
+        raise CheckpointError(
+            f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})"
+        )
     return saved
 
 
@@ -985,7 +987,7 @@ class Run:
 
     @property
     def policy(self) -> Agent:
-        """What is played, frozen and kept: the agent, or the average of its weights.
+        """What is evaluated, frozen and kept: the agent, or the average of its weights.
 
         Self-play that answers its newest copies goes around in circles; an average does not.
         """
@@ -1043,16 +1045,18 @@ class Run:
 def learn(run: Run, records: Records, clock: Clock) -> None:
     """Update the agent on everything collected, and log it."""
     args = run.args
-    if args.anneal_lr:
-        run.optimizer.param_groups[0]["lr"] = (1.0 - run.done) * args.learning_rate
-    ent_coef = args.ent_coef * (1.0 - run.done) if args.anneal_ent else args.ent_coef
     with clock("batching"):
         held = run.buffer
         trajectory = held.rewards, held.values, held.next_values, held.ends, held.closed
         batch = held.take_batch(compute_gae(*trajectory, args.gamma, args.gae_lambda))
     size = sum(run.ranks.gather(len(batch.values)))
-    if not size:  # as when a finished run was resumed
+    if not size:
         return
+    begun = run.global_step - size  # so that the run's last batch is learned from, too
+    left = max(0.0, 1.0 - begun / args.total_timesteps)
+    if args.anneal_lr:
+        run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
+    ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
     if args.kl_coef:
         with clock("learning"):
             batch = batch._replace(pull=average_pull(args, run.average, batch))
@@ -1103,6 +1107,8 @@ def save(run: Run, records: Records, clock: Clock) -> None:
 def train(run: Run, records: Records, clock: Clock) -> bool:
     """Play, update, evaluate and save until all decisions are made; False if asked to stop."""
     args = run.args
+    if run.global_step >= args.total_timesteps and not run.buffer.open.any():
+        return True  # a finished run was resumed
     with StopSignals() as stop:
         while run.global_step < args.total_timesteps:
             played = run.self_play.step(run.agent, run.buffer, run.done, clock)
@@ -1115,7 +1121,7 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
                 run.self_play.seating.forget_unused()
             if total["full"]:
                 learn(run, records, clock)
-            if run.global_step >= run.next_eval:
+            if run.next_eval <= run.global_step < args.total_timesteps:
                 run.next_eval += args.eval_interval
                 evaluate_and_record(run, records, clock)
             if run.global_step >= run.next_save or total["stopped"]:
@@ -1131,7 +1137,21 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
     return True
 
 
-def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run, Records]:
+def choose_device(args: Args, ranks: Ranks) -> torch.device:
+    """Return the processor or this rank's GPU, as --cuda says."""
+    gpus = torch.cuda.device_count()
+    if not args.cuda:
+        return torch.device("cpu")
+    if not gpus:
+        if ranks.rank == 0:
+            print("no GPU was found: training on the CPU")
+        return torch.device("cpu")
+    device = torch.device("cuda", ranks.choose_gpu(gpus))
+    torch.cuda.set_device(device)
+    return device
+
+
+def new_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
     """Start a run in a new folder."""
     args, exploited, weights = settings.args, None, None
     if "reward" in settings.given and "reward_mix" not in settings.given:
@@ -1145,6 +1165,7 @@ def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run
         check_start(args, start, game_map)
         weights = start["model"]
     check_args(args, settings.given, game_map, ranks.count)
+    device = choose_device(args, ranks)
     if ranks.rank > 0:
         return Run(args, game_map, device, ranks, exploited, weights), NoRecords()
     folder = RunFolder.create(
@@ -1152,15 +1173,15 @@ def new_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run
     )
     try:
         records = make_records(args, folder, 0, None)
-    except RecordsError:  # W&B refused; the folder is still empty
+    except RecordsError:  # W&B refused; nothing has been trained
         folder.remove()
         raise
     return Run(args, game_map, device, ranks, exploited, weights), records
 
 
-def resumed_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple[Run, Records]:
+def resumed_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
     """Go on with the run in the folder --resume; only the first rank changes files."""
-    check_resumed(settings.given)
+    check_resumed(settings.args, settings.given)
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
     saved = load_checkpoint(folder.checkpoint)
     load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
@@ -1174,7 +1195,7 @@ def resumed_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple
         )
     check_ranks(folder.path, saved, ranks.count)
     game_map = Map(saved["map_facts"], saved["map_name"])
-    run = Run(args, game_map, device, ranks, saved.get("exploited"))
+    run = Run(args, game_map, choose_device(args, ranks), ranks, saved.get("exploited"))
     try:
         run.load_state_dict(saved)
         if ranks.rank > 0:
@@ -1187,7 +1208,8 @@ def resumed_run(settings: Settings, device: torch.device, ranks: Ranks) -> tuple
     if args.total_timesteps != kept.total_timesteps:  # the next resume is to know it too
         folder.save_args(asdict(replace(kept, total_timesteps=args.total_timesteps)))
     if saved["script_sha256"] != file_sha256(__file__):
-        print(f"note: {Path(__file__).name} has changed since this run began")
+        print(f"note: {Path(__file__).name} has changed since the last checkpoint of this run")
+        atomic_write(folder.path / Path(__file__).name, Path(__file__).read_bytes())
     return run, make_records(args, folder, run.global_step, saved["wandb_id"])
 
 
@@ -1205,26 +1227,23 @@ def main(argv: list[str] | None = None) -> int:
     ranks = Ranks.start(distributed, torch.cuda.device_count())
     try:
         settings = ranks.agree(read_settings, sys.argv[1:] if argv is None else argv)
-        device, gpus = torch.device("cpu"), torch.cuda.device_count()
-        if settings.args.cuda and gpus:
-            device = torch.device("cuda", ranks.agree(ranks.choose_gpu, gpus))
-            torch.cuda.set_device(device)
-        elif settings.args.cuda and ranks.rank == 0:
-            print("no GPU was found: training on the CPU")
         if ranks.rank == 0 and not kernels_are_cached():
             print(
                 "compiling the game's kernels for this machine; this happens once ...", flush=True
             )
         clock = Clock(network=("inference", "learning"))
         start = resumed_run if settings.args.resume else new_run
-        run, records = ranks.agree(start, settings, device, ranks)
+        run, records = ranks.agree(start, settings, ranks)
         try:
             finished = train(run, records, clock)
         finally:
-            records.close(run.counters, run.seconds, run.evaluations)
+            records.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
         if not finished and ranks.rank == 0:
             print(f"stopped; go on with --resume {records.folder.path}")
         return 0
+    except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
+        print("error: interrupted", file=sys.stderr)
+        return 130
     except KNOWN_ERRORS as error:
         if ranks.rank == 0:
             print(f"error: {error}", file=sys.stderr)

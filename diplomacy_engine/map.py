@@ -54,6 +54,9 @@ class MapError(ValueError):
         more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
         super().__init__(f"map {source}: {problems[0]}{more}")
 
+    def __reduce__(self) -> tuple:
+        return MapError, (self.source, self.problems)  # ranks tell each other of their errors
+
 
 class Board(NamedTuple):
     """What the kernels know of a map: read-only arrays of power, province and location indices."""

@@ -117,6 +117,8 @@ def load_player(
     path = Path(name)
     if path.is_dir():
         path = path / CHECKPOINT
+        if not path.is_file():
+            raise PlayerError(f"the folder {name} has no {CHECKPOINT}")
     if not path.is_file():
         raise PlayerError(
             f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "

@@ -225,9 +225,10 @@ def start_wandb(wandb: Any, args: Any, folder: RunFolder, wandb_id: str | None) 
             config=asdict(args),
         )
     except wandb.errors.Error as error:
+        offline = "" if args.resume else ", or use --wandb-mode offline"
         raise RecordsError(
-            f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`, "
-            "or use --wandb-mode offline"
+            f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
+            f"{offline}"
         ) from None
 
 

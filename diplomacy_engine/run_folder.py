@@ -7,7 +7,7 @@
       checkpoints/         the newest few, by learner decisions
       metrics.jsonl        one line of figures per `log`
       events.out.tfevents* TensorBoard, written by the script
-      games/*.jsonl        sample games
+      games/*.jsonl        sample games, and games/*.html pages that replay them
 
 A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
 takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
@@ -313,6 +313,7 @@ class RunFolder:
             try:
                 if type(size) is not int or size < 0:
                     path.unlink()
+                    path.with_suffix(".html").unlink(missing_ok=True)  # the page of these games
                     continue
                 with open(path, "r+b") as file:
                     lines = path.suffix == ".jsonl"

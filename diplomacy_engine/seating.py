@@ -124,13 +124,12 @@ class Seating:
 
     def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> Finished:
         """Return how the games `rows` went; `alive` (games, learner seats)."""
-        centers, learners = result.centers[rows], self.learner_power[rows]
-        own = np.take_along_axis(centers, learners, 1).max(1)
-        others = np.where(self.seats[rows] == LEARNER, -1, centers).max(1)
-        solo = np.take_along_axis(self.seats[rows], result.winner[rows, None].clip(0), 1)[:, 0]
-        won_solo = (result.winner[rows] != NONE) & (solo == LEARNER)
+        centers, mine = result.centers[rows], self.seats[rows] == LEARNER
+        own = np.where(mine, centers, 0).max(1)
         at_limit = result.ended[rows] == YEAR_LIMIT
-        win = won_solo | (at_limit & (own > others))
+        solo = np.arange(centers.shape[1]) == result.winner[rows, None]
+        victory = solo | (at_limit[:, None] & (lead(centers) > 0))
+        won_solo, win = (mine & solo).any(1), (mine & victory).any(1)
         draw = at_limit & alive.any(1)
         age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
         statistics = {
@@ -144,8 +143,6 @@ class Seating:
             "frozen_at": float(np.sum(age)),
             "opponents": len(age),
         }
-        victory = np.arange(centers.shape[1]) == result.winner[rows, None]
-        victory |= at_limit[:, None] & (lead(centers) > 0)
         scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
         return Finished(statistics, self.seats[rows], scores, victory)
 
@@ -180,7 +177,9 @@ class Seating:
         sums = {name: sum(s[name] for s in self.statistics) for name in self.statistics[0]}
         self.statistics = []
         games = sums.pop("games")
-        ages = global_step - sums.pop("frozen_at") / max(1, sums["opponents"])
-        means = {name: sums[name] / games for name in sums if name != "opponents"}
+        opponents, frozen_at = sums.pop("opponents"), sums.pop("frozen_at")
+        means = {name: total / games for name, total in sums.items()}
+        if opponents:  # that are copies
+            means["opponent_age"] = global_step - frozen_at / opponents
         means |= {f"win_{p}": share for p, share in zip(self.games.map.powers, self.win_share)}
-        return {"games": games, "opponent_age": ages} | means
+        return {"games": games} | means

@@ -55,6 +55,9 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
     wants_help = "--help" in argv or "-h" in argv
     words = _read_flags(kinds, [word for word in argv if word not in ("--help", "-h")])
     given = {name: _from_words(kinds[name], f"--{_dashes(name)}", words[name]) for name in words}
+    for field in dataclasses.fields(args_class):  # as when a shell's variable was not set
+        if field.default is None and given.get(field.name) == "":
+            raise SettingsError(f"--{_dashes(field.name)} is empty")
     config, values = _settings_file(args_class, given, configs_folder)
     defaults = args_class(**values)
     if wants_help:

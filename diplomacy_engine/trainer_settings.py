@@ -17,14 +17,17 @@ NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an 
 
 def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) -> None:
     """Raise SettingsError for values out of range and flags that contradict each other."""
-    positive = "threads num_envs learner_seats total_timesteps num_minibatches update_epochs hidden"
+    positive = "threads num_envs total_timesteps num_minibatches update_epochs hidden"
     positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
     positive += " warm_up_phases save_interval opponent_temperature"
     shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
     shares += " warm_up_share weak_seats"
-    others = "seed max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
+    others = "max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
     others += " average kl_coef"
     check_ranges(args, positive, 1)
+    check_ranges(args, "seed", 0, 2**62)
+    check_ranges(args, "threads num_layers", 0, 1024)
+    check_ranges(args, "num_envs num_steps hidden eval_games", 0, 10**6)
     check_ranges(args, shares, 0.0, 1.0)
     check_ranges(args, others + " num_layers save_games capture_games league_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
@@ -40,6 +43,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
         "warm_up_phases": (args.warm_up_share > 0, "--warm-up-share"),
         "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
+        "pool_sampling": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
         "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
         "pool_size": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
         "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
@@ -70,8 +74,9 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         raise SettingsError(str(error)) from None
 
 
-def check_resumed(given: frozenset[str]) -> None:
-    """Raise SettingsError if flags were given that a resumed run cannot change."""
+def check_resumed(args: Any, given: frozenset[str]) -> None:
+    """Raise SettingsError if flags were given that a resumed run cannot change, or not to that."""
+    check_ranges(args, "total_timesteps", 1)
     other = given - {"resume", "total_timesteps", "track", "cuda"}
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))

@@ -3,6 +3,7 @@
 import copy
 import functools
 import itertools
+import types
 
 import numpy as np
 import pytest
@@ -1527,6 +1528,32 @@ def test_scores_of_games_reach_the_pool():
     assert (run.pool.bots[0].games, run.pool.bots[0].score) == (1.0, 0.0)
 
 
+def test_a_tie_of_two_powers_of_the_learner_is_no_win():
+    run = make_run(map="three", num_envs=3, learner_seats=2)
+    seating = run.self_play.seating
+    centers = np.zeros((3, 3), np.int8)
+    mine = seating.seats == LEARNER
+    centers[0, mine[0]] = 5  # both lead: nobody does
+    centers[1, mine[1]], centers[2, ~mine[2]] = (6, 5), 7
+    result = types.SimpleNamespace(
+        centers=centers,
+        ended=np.full(3, YEAR_LIMIT, np.int8),
+        winner=np.full(3, NONE, np.int8),
+        year=np.full(3, 1905),
+    )
+    finished = seating._count(result, np.arange(3), np.ones((3, 2), bool))
+    assert finished.scores.tolist() == [0.5, 1.0, 0.5]
+    assert finished.statistics["win"] == finished.victory[mine].sum() == 1
+    assert finished.statistics["centers"] == 5 + 6 + 0
+
+
+def test_no_age_of_opponents_that_are_no_copies():
+    run = make_run(num_envs=8, max_years=1, pool_bots=("hold",), pool_bot_prob=1.0)
+    while not run.self_play.seating.statistics:
+        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+    assert "opponent_age" not in run.self_play.seating.take_statistics(100)
+
+
 # --- Random beginnings ----------------------------------------------------------------------------
 
 
@@ -1623,7 +1650,8 @@ def test_win_shares_are_running_means_of_each_power():
     assert finished > 60 and (seating.win_share > 0).all()
     np.testing.assert_allclose(seating.win_share, expected, rtol=1e-6)
     figures = seating.take_statistics(0)
-    assert [figures[f"win_{p}"] for p in ("ENGLAND", "ITALY", "RUSSIA")] == expected.tolist()
+    shares = [figures[f"win_{p}"] for p in ("ENGLAND", "ITALY", "RUSSIA")]
+    assert shares == pytest.approx(expected.tolist())
 
 
 def test_opponents_have_temperatures_and_the_learner_has_none():

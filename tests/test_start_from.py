@@ -1,7 +1,5 @@
 """Runs that begin with the policy of another."""
 
-import re
-
 import pytest
 import torch
 from test_training import differences, load, refused, train, write_config
@@ -64,5 +62,5 @@ def test_wrong_use(flags, message, first, tmp_path, capsys):
     argv, runs = ["--start-from", *flags], tmp_path / "runs"
     if "--resume" not in argv:
         argv += ["--config", config, "--runs-folder", str(runs)]
-    sentence = refused(argv, message, capsys)
-    assert not runs.exists() and not re.search("Traceback", sentence)
+    refused(argv, message, capsys)
+    assert not runs.exists()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 NETWORK = ("inference", "learning")  # the stages that are forward and backward passes
-APART = ("evaluation", "saving")
+APART = ("evaluation", "capture", "saving")
 
 
 def read_updates(folder: Path) -> list[dict]:
