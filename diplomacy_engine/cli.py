@@ -257,8 +257,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
         arguments.seed,
     )
     _print_bench(found)
-    if arguments.json:
-        atomic_write(arguments.json, (json.dumps(found, indent=2) + "\n").encode())
+    write_result(arguments.json, found)
     return 0
 
 

@@ -13,10 +13,8 @@ DATC numbers are those of the Diplomacy Adjudicator Test Cases; "listed" means i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 Units = dict[str, list[str]]  # power -> unit texts
@@ -75,11 +73,12 @@ class ReferenceMap:
 
     @classmethod
     def from_facts(cls, facts: dict) -> ReferenceMap:
-        return cls(facts)
-
-    @classmethod
-    def from_json(cls, path: Path) -> ReferenceMap:
-        return cls(json.loads(Path(path).read_text(encoding="utf-8")))
+        """Take what a map file says, whose borders stand in lines: one place, all its neighbors."""
+        borders = {
+            key: [f"{a} {b}" for a, line in facts.get(key, {}).items() for b in line.split()]
+            for key in ("army_borders", "fleet_borders")
+        }
+        return cls({**facts, **borders})
 
     def reach(self, unit: str) -> set[str]:
         """Locations a unit can move, retreat or give support to: one step, never a convoy."""

@@ -322,15 +322,7 @@ def load_changed_map(folder: Path, text: str) -> Map | None:
 
 def reference_map(game_map: Map) -> ReferenceMap:
     """Return the tests' own reading of a map."""
-    borders = {
-        key: [
-            f"{here} {there}"
-            for here, others in game_map.facts.get(key, {}).items()
-            for there in others.split()
-        ]
-        for key in ("army_borders", "fleet_borders")
-    }
-    return ReferenceMap({**game_map.facts, **borders})
+    return ReferenceMap.from_facts(game_map.facts)
 
 
 @given(data=st.data())

@@ -21,19 +21,16 @@ from reference_adjudicator import (
 from reference_movement import Answers
 from reference_orders import home
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-CASES = SHARED / "datc" / "cases.json"
+import diplomacy_engine
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "datc" / "cases.json"
 MAP_NAMES = ("small", "three", "standard")
 
-needs_maps = pytest.mark.skipif(
-    not all((SHARED / "maps" / f"{name}.json").exists() for name in MAP_NAMES),
-    reason=f"no map facts in {SHARED / 'maps'}",
-)
 needs_cases = pytest.mark.skipif(not CASES.exists(), reason=f"no DATC table at {CASES}")
 
 
 def load_map(name: str) -> ReferenceMap:
-    return ReferenceMap.from_json(SHARED / "maps" / f"{name}.json")
+    return ReferenceMap.from_facts(diplomacy_engine.load_map(name).facts)
 
 
 def load_cases() -> list[dict]:
@@ -109,7 +106,6 @@ def run_case(case: dict, game_map: ReferenceMap) -> None:
         left = {unit: places for unit, places in found.get("dislodged", {}).items() if places}
 
 
-@needs_maps
 @needs_cases
 @pytest.mark.parametrize("case", load_cases(), ids=lambda case: case["id"])
 def test_datc(case, standard):
@@ -128,7 +124,6 @@ def test_no_datc_case_is_missing():
 # Lists of legal orders, worked out by hand.
 
 
-@needs_maps
 def test_opening_list_of_an_army(standard):
     listed = legal_orders(standard, {"name": "S1901M", "units": standard.start_units})
     assert listed["A PAR"] == [
@@ -146,7 +141,6 @@ def test_opening_list_of_an_army(standard):
     ]
 
 
-@needs_maps
 def test_list_with_convoys_and_split_coasts(standard):
     units = {"FRANCE": ["A GAS", "F MAO"], "ITALY": ["F WES", "F ENG"], "TURKEY": ["F POR"]}
     listed = legal_orders(standard, {"name": "S1901M", "units": units})
@@ -171,7 +165,6 @@ def test_list_with_convoys_and_split_coasts(standard):
     assert "F WES S A GAS - NAF" in listed["F WES"]
 
 
-@needs_maps
 def test_lists_of_retreats_and_winter(standard):
     retreat = {
         "name": "F1901R",
@@ -198,7 +191,6 @@ def test_lists_of_retreats_and_winter(standard):
     }
 
 
-@needs_maps
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
@@ -231,7 +223,6 @@ def test_readings(standard, text, meant):
     assert (str(order) if order else None) == meant
 
 
-@needs_maps
 def test_first_legal_order_of_a_unit_counts(standard):
     position = {"name": "S1901M", "units": {"FRANCE": ["A PAR", "F BRE"], "ITALY": ["A ROM"]}}
     orders = {
@@ -308,7 +299,6 @@ def all_consistent_answers(movement: Movement) -> list[Answers]:
     return found
 
 
-@needs_maps
 @pytest.mark.parametrize("seed", range(10))
 def test_solution_against_all_answers(standard, seed):
     """The one consistent answer; of several without a paradox the one where the rings move.
@@ -336,7 +326,6 @@ def test_solution_against_all_answers(standard, seed):
                 assert all(answers[decision] for decision in differs), (units, orders)
 
 
-@needs_maps
 @pytest.mark.parametrize("seed", range(5))
 def test_order_of_submission_is_irrelevant(standard, seed):
     rng = random.Random(seed)
@@ -348,7 +337,6 @@ def test_order_of_submission_is_irrelevant(standard, seed):
         assert adjudicate_movement(standard, mixed, shuffled) == result
 
 
-@needs_maps
 @pytest.mark.parametrize("seed", range(5))
 def test_convoy_routes_by_definition(standard, seed):
     """A route is a set of fleets that connects start and goal, and none can be left out."""
@@ -382,7 +370,6 @@ def test_convoy_routes_by_definition(standard, seed):
         assert set(board.routes(start).get(goal, [])) == expected, (fleets, start, goal)
 
 
-@needs_maps
 @pytest.mark.parametrize("name", MAP_NAMES)
 def test_listed_orders_read_as_themselves(name):
     game_map = load_map(name)

@@ -56,13 +56,7 @@ class Table:
         self.games = VectorGame(self.map, 1, threads=1)
         self.scratch = engine.movement_scratch(self.board)
         self.has_seas = bool((self.board.terrain == SEA).any())
-        borders = {
-            key: [
-                f"{a} {b}" for a, line in self.map.facts.get(key, {}).items() for b in line.split()
-            ]
-            for key in ("army_borders", "fleet_borders")
-        }
-        self.reference = ReferenceMap({**self.map.facts, **borders})
+        self.reference = ReferenceMap.from_facts(self.map.facts)
 
     def place(self, units: dict[int, tuple[int, int, int]]) -> None:
         """Put units on the board: province -> (power, kind, location)."""
