@@ -24,6 +24,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve t
 
 import copy
 import io
+import signal
 import struct
 import sys
 import zipfile
@@ -1236,6 +1237,9 @@ def main(argv: list[str] | None = None) -> int:
         run, records = ranks.agree(start, settings, ranks)
         try:
             finished = train(run, records, clock)
+        except RankError:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
+            raise
         finally:
             records.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
         if not finished and ranks.rank == 0:

@@ -220,17 +220,20 @@ def test_wrong_use(together, capsys):
 
 
 CRASH = """
-import os, signal, sys
+import os, signal, sys, time
 import ppo_selfplay_diplomacy as ppo
 
-steps, step = 0, ppo.SelfPlay.step
+steps, step, close = 0, ppo.SelfPlay.step, ppo.Records.close
 def dying(self, *rest):
     global steps
     steps += 1
     if steps == 40 and os.environ["RANK"] == "1":
         os.kill(os.getpid(), signal.SIGKILL)
     return step(self, *rest)
-ppo.SelfPlay.step = dying
+def slow(*rest):
+    time.sleep(3)  # meanwhile torchrun tells the others to end
+    close(*rest)
+ppo.SelfPlay.step, ppo.Records.close = dying, slow
 sys.exit(ppo.main(sys.argv[1:]))
 """
 
