@@ -7,16 +7,18 @@ import pytest
 
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
 
-FOLDERS = sorted(path.parent for path in Path(__file__).parent.parent.glob("runs/reference/*/*.pt"))
+REFERENCE = Path(__file__).parent.parent / "runs" / "reference"
+FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/policy.pt"))
+OTHERS = sorted(path.parent for path in REFERENCE.glob("other/*/policy.pt"))
 
 
 def test_there_are_some():
-    assert FOLDERS
+    assert len(FOLDERS) >= 7 and len(list(REFERENCE.rglob("*.pt"))) == len(FOLDERS) + len(OTHERS)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS + OTHERS, ids=lambda folder: folder.name)
 def test_it_beats_random_players(folder):
-    game_map, kind, seed = folder.name.split("__")
+    game_map, kind, seed, *_ = folder.name.split("__")
     args = json.loads((folder / "args.json").read_text())
     assert (args["map"], args["seed"]) == (game_map, int(seed))
     assert kind != "pure" or not args["pool_bots"]
