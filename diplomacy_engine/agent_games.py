@@ -5,6 +5,7 @@ random comes from each game's own seed, so a row plays alike whatever the other 
 """
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -90,9 +91,9 @@ def check_settings(max_years: int | None, year_limit: str, start: str, warm_up_p
         raise ValueError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
     for name, value in (("max_years", max_years), ("warm_up_phases", warm_up_phases)):
         if not (value is None and name == "max_years") and (
-            isinstance(value, bool) or not isinstance(value, int) or value < 0
+            isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= 1000
         ):
-            raise ValueError(f"{name} must be an integer of 0 or more, not {quoted(value)}")
+            raise ValueError(f"{name} must be an integer from 0 to 1000, not {quoted(value)}")
 
 
 class AgentGames:

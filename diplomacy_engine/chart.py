@@ -100,12 +100,12 @@ def _apart(heights: Sequence[float]) -> list[float]:
     """Return the heights of the names at the lines' ends so that none covers another."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
-    gap = min(_LABEL, (HEIGHT - TOP - 8) / max(len(heights) - 1, 1))
+    gap = min(_LABEL, (HEIGHT - TOP - BOTTOM - 2) / max(len(heights) - 1, 1))
     lowest = TOP
     for i in order:
         placed[i] = lowest = max(placed[i], lowest)
         lowest += gap
-    highest = HEIGHT - 8
+    highest = HEIGHT - BOTTOM - 2  # above the years
     for i in reversed(order):
         placed[i] = highest = min(placed[i], highest)
         highest -= gap

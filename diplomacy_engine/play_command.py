@@ -15,6 +15,7 @@ from .play_session import PlaySession
 from .play_text import TextGame
 from .players import ExplainingPlayer, Player, load_player
 from .position import power_number
+from .replay import make_replay
 from .run_folder import check_target
 
 FOLDER = Path("runs") / "play"
@@ -148,6 +149,10 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
 
 def _resumed(arguments: argparse.Namespace) -> PlaySession:
     game, play = read_session(arguments.resume, arguments.map, arguments.max_years)
+    try:
+        make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at
+    except ValueError as error:
+        raise ValueError(f"{arguments.resume} cannot be gone on with: {error}") from None
     if play is None:
         opponents = arguments.against or ["dumbbot"]
         seats = _seats(arguments, game.map, opponents)

@@ -206,6 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
             content, kind = work()
             status = 200
         except Refusal as error:
+            self.close_connection = True  # what came with it is not read, and is no next request
             status, content, kind = error.status, _error(str(error)), "application/json"
         except PlayError as error:
             status, content, kind = _STATUS[error.kind], _error(str(error)), "application/json"
@@ -232,7 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refusal(403, "another page cannot ask for this game")
 
     def _read(self) -> tuple[bytes, str]:
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+        lengths = self.headers.get_all("Content-Length", ["0"])
+        if lengths != ["0"] or "Transfer-Encoding" in self.headers:
             self.close_connection = True  # nobody reads what comes with it
         url = urlsplit(self.path)
         if url.path in PAGES:

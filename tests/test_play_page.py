@@ -278,6 +278,21 @@ def test_watching_players(start, open_page):
     assert server.session.game.is_over
 
 
+def test_watching_can_be_paused(start, open_page):
+    game = Game("small", max_years=40)
+    server = start(game, ["hold", "hold"], seats(game))
+    page = open_page(server.link("host"))
+    page.click("#next")
+    page.click("#continue")
+    page.click("#play")
+    until(lambda: server.session.now.step > 3)
+    page.click("#play[aria-pressed=true]", timeout=3_000)
+    page.wait_for_selector("#continue")
+    reached = server.session.now.step
+    page.wait_for_timeout(3_000)
+    assert server.session.now.step <= reached + 1 and not server.session.game.is_over
+
+
 @contextmanager
 def playing(*words: str):
     """Run the command `play`; yield the process and the host's link; kill it in the end."""

@@ -148,6 +148,19 @@ def test_without_a_token_nothing_is_read_or_ordered(server, path):
     assert server.session.now.step == 0 and server.session.game.orders == {}
 
 
+def test_what_comes_with_a_refused_request_is_no_request(server):
+    host, port = server.server_address[:2]
+    inner = f"GET /icon.svg HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"
+    for head in (
+        f"POST /api/orders HTTP/1.1\r\nOrigin: http://evil.example\r\nContent-Length: {len(inner)}",
+        f"GET /icon.svg HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: {len(inner)}",
+    ):
+        with socket.create_connection((host, port), timeout=5) as connection:
+            connection.sendall(f"{head}\r\nHost: {host}:{port}\r\n\r\n{inner}".encode())
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert answer.count(b"HTTP/1.1 ") == 1, answer[:300]
+
+
 @pytest.mark.parametrize(
     "headers",
     [

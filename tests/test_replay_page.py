@@ -92,6 +92,10 @@ def test_playing_ends_at_the_end(address, replays, open_page):
     assert view.locator("#play").get_attribute("aria-label") == "play"
 
 
+def test_a_link_that_cannot_be_read_shows_the_first_phase(address, open_page):
+    ready(open_page(address + "#100%", **DESK), "S1901M")
+
+
 def test_links_and_several_games(address, replays, open_page):
     view = open_page(f"{address}#2/F1901M", **DESK)
     ready(view, "F1901M")

@@ -118,6 +118,7 @@ function take(view) {
     say("");
     if (before && played > was) state.shown = was; // first see what came of the orders
     else state.shown = null;
+    if (view.over) state.playing = false;
     if (state.playing && played > 0) state.shown = played - 1;
   } else {
     panel.update(view);
@@ -240,8 +241,11 @@ function start(event) {
 
 function drawContinue(view, at, now) {
   const next = at + 1 < now ? `Next: ${phaseTitle(view.phases[at + 1])}` : view.over ? "How it ended" : "Go on playing";
+  const pause = () => { state.playing = false; draw(); };
   $("panel").replaceChildren(
-    h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
+    state.playing
+      ? h("button", { class: "main", id: "play", "aria-pressed": "true", onclick: pause }, "Pause")
+      : h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
     h("div", { id: "results" }),
   );
   if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
