@@ -1140,16 +1140,14 @@ def train(run: Run, records: Records, clock: Clock) -> bool:
 
 def choose_device(args: Args, ranks: Ranks) -> torch.device:
     """Return the processor or this rank's GPU, as --cuda says."""
-    gpus = torch.cuda.device_count()
-    if not args.cuda:
-        return torch.device("cpu")
-    if not gpus:
-        if ranks.rank == 0:
-            print("no GPU was found: training on the CPU")
-        return torch.device("cpu")
-    device = torch.device("cuda", ranks.choose_gpu(gpus))
-    torch.cuda.set_device(device)
-    return device
+    gpus = torch.cuda.device_count() if args.cuda else 0
+    if gpus:
+        device = torch.device("cuda", ranks.choose_gpu(gpus))
+        torch.cuda.set_device(device)
+        return device
+    if args.cuda and ranks.rank == 0:
+        print("no GPU was found: training on the CPU")
+    return torch.device("cpu")
 
 
 def new_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:

@@ -102,7 +102,7 @@ def load_players(
 
 
 def write_result(path: str | None, result: dict) -> None:
-    """Write a match's result as JSON, if a file for it was named."""
+    """Write what a command found as JSON, if a file for it was named."""
     if path:
         atomic_write(path, (json.dumps(result, indent=2) + "\n").encode())
 

@@ -320,11 +320,6 @@ def load_changed_map(folder: Path, text: str) -> Map | None:
     return game_map
 
 
-def reference_map(game_map: Map) -> ReferenceMap:
-    """Return the tests' own reading of a map."""
-    return ReferenceMap.from_facts(game_map.facts)
-
-
 @given(data=st.data())
 @settings(deadline=None, max_examples=300)
 def test_changed_maps_are_refused_or_played_by_the_rules(folder, data):
@@ -337,7 +332,8 @@ def test_changed_maps_are_refused_or_played_by_the_rules(folder, data):
     if game_map is None:
         return
     texts = vocabulary(game_map).texts
-    reference, game, rng = reference_map(game_map), Game(game_map, max_years=2), random.Random(1)
+    reference = ReferenceMap.from_facts(game_map.facts)
+    game, rng = Game(game_map, max_years=2), random.Random(1)
     while not game.is_over:
         expected = legal_orders(reference, game.to_state())
         for power, places in orderable(game).items():

@@ -265,26 +265,27 @@ def test_people_at_several_links(start, open_page):
     assert server.session.now.step == 1
 
 
-def test_watching_players(start, open_page):
-    game = Game("small", max_years=1)
-    server = start(game, ["hold", "random"], seats(game))
+def watch(start, open_page, players, max_years):
+    """Return the server and the page of a game that has begun to play on by itself."""
+    game = Game("small", max_years=max_years)
+    server = start(game, players, seats(game))
     page = open_page(server.link("host"))
     page.click("#next")
     page.wait_for_selector("#continue")
     page.click("#continue")
     page.click("#play")
+    return server, page
+
+
+def test_watching_players(start, open_page):
+    server, page = watch(start, open_page, ["hold", "random"], 1)
     page.wait_for_selector("#end, #continue", timeout=20_000)
     until(lambda: page.title().startswith("Game over"))
     assert server.session.game.is_over
 
 
 def test_watching_can_be_paused(start, open_page):
-    game = Game("small", max_years=40)
-    server = start(game, ["hold", "hold"], seats(game))
-    page = open_page(server.link("host"))
-    page.click("#next")
-    page.click("#continue")
-    page.click("#play")
+    server, page = watch(start, open_page, ["hold", "hold"], 40)
     until(lambda: server.session.now.step > 3)
     page.click("#play[aria-pressed=true]", timeout=3_000)
     page.wait_for_selector("#continue")

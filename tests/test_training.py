@@ -4,7 +4,6 @@ Every run here takes a tiny settings file of its own, so that the tuned ones may
 """
 
 import contextlib
-import hashlib
 import itertools
 import json
 import os
@@ -470,13 +469,12 @@ def test_killed_in_the_middle_of_the_first_checkpoint(tmp_path, capsys):
 
 def test_a_finished_run_is_resumed(copied, capsys):
     """Without more to do it stays as it is; with more --total-timesteps it goes on."""
-    before = load(copied)
-    files = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    before, contents = load(copied), files(copied)
     assert resume(copied) == 0
-    after = load(copied)
-    for path, content in files.items():
-        if "tfevents" not in path.name:  # a new writer, and nothing in it
-            assert path.read_bytes() == content, path
+    after, now = load(copied), files(copied)
+    for name, content in contents.items():
+        if "tfevents" not in name:  # a new writer, and nothing in it
+            assert now[name] == content, name
     for name in ("model", "optimizer", "self_play", "counters"):
         assert differences(before[name], after[name], name) == []
     assert resume(copied, "--total-timesteps", "900") == 0
@@ -519,7 +517,7 @@ def test_the_copy_of_the_script_is_that_of_the_checkpoint(copied, capsys):
     edit(copied, lambda saved: saved.update(script_sha256="0" * 64))
     assert resume(copied, "--total-timesteps", "700") == 0
     assert "has changed since the last checkpoint" in capsys.readouterr().out
-    assert hashlib.sha256(script.read_bytes()).hexdigest() == load(copied)["script_sha256"]
+    assert ppo.file_sha256(script) == load(copied)["script_sha256"]
 
 
 def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
