@@ -148,7 +148,7 @@ class Args:
     weak_seats: float = 0.0
     """how much more often the learner plays powers with which it wins less, 0 (not at all) to 1"""
     opponent_temperature: float = 1.0
-    """highest temperature of opponents' draws of orders; each seat's is drawn between 1 and it"""
+    """temperature of opponents' draws of orders: each seat's is drawn between 1 and it"""
     warm_up_share: float = 0.0
     """probability that a power begins a game with some phases of random orders"""
     warm_up_phases: int = 8

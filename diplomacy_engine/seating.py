@@ -42,7 +42,8 @@ class Seating:
     gives random orders. Random beginnings, of a length of its own for each power, set the learner
     before positions that its own play never reaches: behind as well as ahead, and against opponents
     that lost time. `temperature` (E, P) float32 is that of a seat's draws of orders, 1 for the
-    learner; hot opponents err, which a learner whose power loses to strong ones can learn from.
+    learner; hot opponents err, which a learner whose power loses to strong ones can learn from, and
+    cold ones stay strong while the learner explores.
     `win_share` (P,) is the learner's running mean share of wins with each power.
     """
 
@@ -74,9 +75,9 @@ class Seating:
         seats = self.pool.draw(self.rng, shape)
         seats[game, learners] = LEARNER
         self.seats[rows] = seats
-        if self.args.opponent_temperature > 1:
-            hot = self.args.opponent_temperature ** self.rng.random(shape)
-            self.temperature[rows] = np.where(seats == LEARNER, 1.0, hot)
+        if self.args.opponent_temperature != 1:
+            drawn = self.args.opponent_temperature ** self.rng.random(shape)
+            self.temperature[rows] = np.where(seats == LEARNER, 1.0, drawn)
         self.learner_power[rows] = learners
         stream = np.full(shape, NONE)
         stream[game, learners] = rows[:, None] * self.args.learner_seats + np.arange(

@@ -19,7 +19,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
     """Raise SettingsError for values out of range and flags that contradict each other."""
     positive = "threads num_envs total_timesteps num_minibatches update_epochs hidden"
     positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
-    positive += " warm_up_phases save_interval opponent_temperature"
+    positive += " warm_up_phases save_interval"
     shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
     shares += " warm_up_share weak_seats"
     others = "max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
@@ -32,6 +32,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
     check_ranges(args, others + " num_layers save_games capture_games league_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
     check_ranges(args, "learner_seats", 1, len(game_map.powers))
+    check_ranges(args, "opponent_temperature", 0.01, 100.0)
     if args.capture_games and args.save_games:
         try:
             renderer()

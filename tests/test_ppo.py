@@ -1661,6 +1661,10 @@ def test_opponents_have_temperatures_and_the_learner_has_none():
     hot = np.log(seating.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
     assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
     assert hot.mean() == pytest.approx(0.5, abs=0.03)
+    cold = make_run(num_envs=3000, opponent_temperature=0.25, hidden=8).self_play.seating
+    assert (cold.temperature[cold.seats == LEARNER] == 1).all()
+    drawn = cold.temperature[cold.seats != LEARNER]
+    assert 0.25 <= drawn.min() < 0.26 and 0.98 < drawn.max() <= 1
     plain = make_run(num_envs=50, hidden=8).self_play.seating
     assert (plain.temperature == 1).all()
 

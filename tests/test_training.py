@@ -582,6 +582,7 @@ def refused(argv: list[str], message: str, capsys) -> str:
         ("--year-limit truncate --max-years 0", "truncate needs a year limit"),
         ("--learner-seats 3", "--learner-seats must be from 1 to 2"),
         ("--num-envs 0", "--num-envs must be at least 1"),
+        ("--opponent-temperature 0", "--opponent-temperature must be from 0.01 to 100"),
         ("--num-steps 1", "--num-steps must be at least 2"),
         ("--gamma 1.5", "--gamma must be from"),
         ("--clip-coef -0.1", "--clip-coef must be at least 0"),
