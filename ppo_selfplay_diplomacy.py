@@ -79,7 +79,7 @@ from diplomacy_engine.players import Explanation
 from diplomacy_engine.progress import Progress
 from diplomacy_engine.records import NoRecords, Records, RecordsError, start_wandb
 from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.run_folder import RunFolder, RunFolderError, atomic_write, file_sha256
+from diplomacy_engine.run_folder import RunFolder, RunFolderError, file_sha256
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.seating import WARM_UP, Seating
 from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
@@ -1208,7 +1208,7 @@ def resumed_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
         folder.save_args(asdict(replace(kept, total_timesteps=args.total_timesteps)))
     if saved["script_sha256"] != file_sha256(__file__):
         print(f"note: {Path(__file__).name} has changed since the last checkpoint of this run")
-        atomic_write(folder.path / Path(__file__).name, Path(__file__).read_bytes())
+        folder.save_script(__file__)
     return run, make_records(args, folder, run.global_step, saved["wandb_id"])
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ._suggest import did_you_mean, quoted
+from .arena import YEAR_LIMITS
 from .bots import RandomBot, make_bot
 from .constants import NONE
 from .decisions import Decisions, empty_decisions, filled
@@ -29,7 +30,6 @@ from .seat_kernels import (
 )
 from .vector_game import StepResult, VectorGame
 
-YEAR_LIMITS = ("draw", "truncate")
 STARTS = ("opening", "random")
 PAID_ON_CAPTURE = ("center_delta", "lead_delta")
 

@@ -85,6 +85,7 @@ RESULT_WORDS = ("bounce", "void", "cut", "no convoy", "disrupted", "dislodged", 
 
 COASTS = ("", "NC", "EC", "SC", "WC")  # index 0: the province itself
 UNIT_LETTERS = "AF"
+COMPLETED = "COMPLETED"  # in place of a phase's name once a game is over
 SEASON_LETTERS = "SSFFW"
 PHASE_LETTERS = "MRMRA"
 _YEAR_DIGITS = 9  # longer ones are no years, and int() refuses some

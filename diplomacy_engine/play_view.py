@@ -10,6 +10,7 @@ from .constants import (
     ARMY,
     BUILD,
     COASTS,
+    COMPLETED,
     CONVOY,
     DISBAND,
     HOLD,
@@ -24,7 +25,6 @@ from .map import Map
 from .notation import Place, UnitText, place_text, read_order
 from .play_file import GUEST, HOST, PLAYER, WATCH
 from .play_session import PlaySession, Viewer
-from .position import COMPLETED
 from .render import board_svg
 from .replay import frame_svg, make_replay, order_lines
 

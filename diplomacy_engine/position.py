@@ -11,6 +11,7 @@ import numpy as np
 
 from ._suggest import quoted
 from .constants import (
+    COMPLETED,
     FALL_RETREATS,
     FLEET,
     NONE,
@@ -27,7 +28,6 @@ from .notation import UnitText, place_text, read_place, read_unit, unit_phrase, 
 from .state import adjustments_owed, count_units, is_open_home, reset_game
 from .vector_game import VectorGame
 
-COMPLETED = "COMPLETED"
 MAX_YEAR = 9999
 
 

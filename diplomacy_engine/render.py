@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from .arrows import LEAST_SHARE, considered, order_marks
 from .colors import THEMES, style_sheet
-from .constants import LAND, SEA
+from .constants import COMPLETED, LAND, SEA
 from .layout import Layout, layout_of
 from .map import Map
 
@@ -311,7 +311,7 @@ def _legend(game_map: Map, scene: Scene, layout: Layout) -> str:
     parts = [
         f'<g class="legend"><rect class="paper" y="{layout.height:g}" width="{layout.width:g}"'
         f' height="{_LEGEND_HEIGHT:g}"/><text class="phase" x="12" y="{y + 5:g}">'
-        f"{escape('End' if scene.phase == 'COMPLETED' else scene.phase)}</text>"
+        f"{escape('End' if scene.phase == COMPLETED else scene.phase)}</text>"
     ]
     for i, power in enumerate(game_map.powers):
         x = 100 + i * step

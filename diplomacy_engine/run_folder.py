@@ -168,7 +168,7 @@ class RunFolder:
                 run.path.mkdir()
                 (run.path / "checkpoints").mkdir()
                 (run.path / "games").mkdir()
-                source = Path(script).read_bytes()
+                run.save_script(script)
             except FileExistsError:
                 if not run.path.is_dir():
                     raise RunFolderError(f"{root} is a file, not a folder for runs") from None
@@ -179,7 +179,6 @@ class RunFolder:
                     f"run folder {run.path} cannot be made: {error.filename}: {_reason(error)}"
                 ) from error
             run.save_args(args)
-            atomic_write(run.path / Path(script).name, source)
             return run
 
     @classmethod
@@ -211,6 +210,10 @@ class RunFolder:
     def checkpoint(self) -> Path:
         """The newest checkpoint."""
         return self.path / CHECKPOINT
+
+    def save_script(self, script: str | Path) -> None:
+        """Copy the script that trains; RunFolderError if it cannot be written."""
+        atomic_write(self.path / Path(script).name, Path(script).read_bytes())
 
     def save_args(self, args: Mapping[str, Any]) -> None:
         """Write args.json; RunFolderError if it cannot be, and it is then as it was."""

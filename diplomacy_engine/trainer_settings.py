@@ -29,7 +29,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
     check_ranges(args, "threads num_layers", 0, 1024)
     check_ranges(args, "num_envs num_steps hidden eval_games", 0, 10**6)
     check_ranges(args, shares, 0.0, 1.0)
-    check_ranges(args, others + " num_layers save_games capture_games league_games", 0)
+    check_ranges(args, others + " save_games capture_games league_games", 0)
     check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
     check_ranges(args, "learner_seats", 1, len(game_map.powers))
     check_ranges(args, "opponent_temperature", 0.01, 100.0)
