@@ -63,6 +63,19 @@ class Refusal(Exception):
         self.status = status
 
 
+def _network_address(family: int) -> str:
+    """Return the address by which the network knows this machine, or localhost if it has none.
+
+    Nothing is sent: connecting a datagram socket only looks up the route. The addresses are those
+    kept for documentation (RFC 5737, RFC 3849), which reach nobody.
+    """
+    target = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((target, 9))
+        return probe.getsockname()[0]
+    return "localhost"
+
+
 class PlayServer(socketserver.ThreadingTCPServer):
     """Serves one session.
 
@@ -93,7 +106,8 @@ class PlayServer(socketserver.ThreadingTCPServer):
     @property
     def address(self) -> str:
         """The page's address, such as `http://127.0.0.1:8000/`."""
-        host = "localhost" if self.host in ("0.0.0.0", "::") else self.host
+        everywhere = self.host in ("0.0.0.0", "::")
+        host = _network_address(self.address_family) if everywhere else self.host
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.server_address[1]}/"
 

@@ -21,7 +21,6 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -115,16 +114,6 @@ def file_sha256(path: str | Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {_reason(error)}") from error
-
-
-def source_commit(folder: str | Path) -> str | None:
-    """Return the git commit that a folder's files are from, with `-dirty` if changed; else None."""
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip() or None
 
 
 class RunFolder:

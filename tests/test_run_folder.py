@@ -19,7 +19,6 @@ from diplomacy_engine.run_folder import (
     atomic_write,
     check_writable,
     file_sha256,
-    source_commit,
 )
 
 REPOSITORY = Path(__file__).parent.parent
@@ -279,4 +278,3 @@ def test_helpers(tmp_path):
         check_writable(path / "below")
     check_writable(tmp_path)
     assert os.listdir(tmp_path) == ["file"]
-    assert source_commit(tmp_path / "none") is None
