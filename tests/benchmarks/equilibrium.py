@@ -78,7 +78,7 @@ class Equilibrium:
     def __init__(self, map_name: str, seed: int):
         self.tried = VectorGame(map_name, BATCH * CANDIDATES**2, auto_reset=False, seed=seed)
         if self.tried.num_powers != 2:
-            raise SystemExit(f"error: {map_name} has {self.tried.num_powers} powers, not two")
+            raise ValueError(f"{map_name} has {self.tried.num_powers} powers, not two")
         self.orders = self.tried.new_orders()
         table = self.tried.table
         provinces = self.tried.board.location_province
@@ -281,8 +281,14 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=500, help="for each seat and opponent")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    player = Equilibrium(arguments.map, arguments.seed)
-    opponents = [load_player(name, seed=1000) for name in arguments.against]
+    if not arguments.minutes > 0 or arguments.games < 1:
+        parser.error("--minutes must be above 0 and --games at least 1")
+    try:
+        player = Equilibrium(arguments.map, arguments.seed)
+        game_map = player.tried.map
+        opponents = [load_player(name, game_map=game_map, seed=1000) for name in arguments.against]
+    except ValueError as error:
+        parser.error(str(error))
     train(player, arguments.map, arguments.minutes, arguments.seed)
     for name, other in zip(arguments.against, opponents):
         for seat, power in enumerate(player.tried.map.powers):
