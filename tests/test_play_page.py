@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from play_serving import serving
+from waiting import until  # the page's policy forbids what Playwright's wait_for_function does
 
 from diplomacy_engine.bots import make_bot
 from diplomacy_engine.game import Game
@@ -65,14 +65,6 @@ def seats(game: Game, *people: str, player: str = "hold") -> dict[str, Seat]:
     """Return seats: the first of `people` hosts, the others are guests."""
     kinds = {power: Seat(HOST if n == 0 else GUEST) for n, power in enumerate(people)}
     return {power: kinds.get(power, Seat(PLAYER, player)) for power in game.powers}
-
-
-def until(condition) -> None:
-    """Wait for a condition; the page's policy forbids what `wait_for_function` does."""
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def unit(page, text: str) -> None:

@@ -1,9 +1,9 @@
 """Weights & Biases gets every figure once, also from a run that was stopped and resumed."""
 
 import json
-import time
 
 import pytest
+from waiting import until
 
 import ppo_selfplay_diplomacy as ppo
 
@@ -64,9 +64,8 @@ def test_offline_files_hold_the_figures(tmp_path, monkeypatch):
     assert ppo.main([*TINY.split(), *flags.split(), str(tmp_path)]) == 0
     (folder,) = tmp_path.iterdir()
     (kept,) = (folder / "wandb").glob("offline-run-*/*.wandb")
-    deadline = time.monotonic() + 60  # W&B's own process may write a little after `finish` returns
-    while b"eval/dumbbot/win" not in kept.read_bytes() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    # W&B's own process may write a little after `finish` returns.
+    until(lambda: b"eval/dumbbot/win" in kept.read_bytes(), 60)
     assert b"global_step" in kept.read_bytes() and b"eval/dumbbot/win" in kept.read_bytes()
     assert ppo.main(["--resume", str(folder), "--total-timesteps", "160"]) == 0
     files = list((folder / "wandb").glob("offline-run-*/*.wandb"))

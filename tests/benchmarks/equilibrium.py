@@ -24,7 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from diplomacy_engine import VectorGame
-from diplomacy_engine.arena import wilson_interval
+from diplomacy_engine.arena import play_games, wilson_interval
 from diplomacy_engine.constants import NONE, RUNNING
 from diplomacy_engine.players import Player, load_player
 
@@ -201,9 +201,9 @@ class Memory:
         return [torch.from_numpy(array[drawn]) for array in self.arrays]
 
 
-def train(player: Equilibrium, map_name: str, minutes: float, seed: int) -> None:
+def train(player: Equilibrium, minutes: float, seed: int) -> None:
     """Let it play itself for so long; a line every minute."""
-    games = VectorGame(map_name, BATCH, auto_reset=False, seed=seed)
+    games = VectorGame(player.tried.map, BATCH, auto_reset=False, seed=seed)
     rows, rng = np.arange(BATCH), player.rng
     width, vocabulary = features(games, rows).shape[1], len(player.province)
     values, proposals = Memory(150_000, width, 1), Memory(50_000, width, vocabulary, vocabulary)
@@ -259,15 +259,11 @@ def train(player: Equilibrium, map_name: str, minutes: float, seed: int) -> None
     print(f"{positions:,} positions in {minutes:g} min: {first} wins {opening:.1%} of the openings")
 
 
-def play(player: Equilibrium, other: Player, map_name: str, seat: int, count: int) -> np.ndarray:
+def play(player: Equilibrium, other: Player, seat: int, count: int) -> np.ndarray:
     """Return the results (count,) of a seat of the equilibrium's, 0 to 1."""
-    games = VectorGame(map_name, count, auto_reset=False, seed=1000)
-    while (games.state.end == RUNNING).any():
-        asked, orders = games.decisions(), games.new_orders()
-        for who, mine in ((player, asked.power == seat), (other, asked.power != seat)):
-            if mine.any():
-                who.act(games, asked.take(mine), orders)
-        games.step(orders)
+    games = VectorGame(player.tried.map, count, auto_reset=False, seed=1000)
+    seats = np.broadcast_to(np.arange(2) != seat, (count, 2)).astype(int)
+    play_games(games, seats, [player, other])
     result = player.outcome(games, np.arange(count))
     return 1 - result if seat else result
 
@@ -289,10 +285,10 @@ def main() -> None:
         opponents = [load_player(name, game_map=game_map, seed=1000) for name in arguments.against]
     except ValueError as error:
         parser.error(str(error))
-    train(player, arguments.map, arguments.minutes, arguments.seed)
+    train(player, arguments.minutes, arguments.seed)
     for name, other in zip(arguments.against, opponents):
         for seat, power in enumerate(player.tried.map.powers):
-            result = play(player, other, arguments.map, seat, arguments.games)
+            result = play(player, other, seat, arguments.games)
             low, high = wilson_interval(result.sum(), len(result))
             print(f"as {power} against {name}: {result.mean():.1%} ({low:.1%} - {high:.1%})")
 
