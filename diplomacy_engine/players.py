@@ -24,7 +24,7 @@ from ._suggest import did_you_mean
 from .bots import BOTS, make_bot
 from .map import Map
 from .orders import vocabulary
-from .run_folder import CHECKPOINT, file_sha256
+from .run_folder import CHECKPOINT, POLICY, file_sha256, policy_file
 from .vector_game import Decisions, VectorGame
 
 SCRIPT = Path(__file__).parent.parent / "ppo_selfplay_diplomacy.py"
@@ -102,7 +102,7 @@ def load_player(
     """Return a player.
 
     Args:
-        name: of a bot, else the path of a checkpoint or of a run folder (its newest checkpoint).
+        name: of a bot, else the path of a checkpoint or of a folder that has one (`policy_file`).
         game_map: the map to be played; a checkpoint of another one is refused at once.
         script: the trainer's script that plays a checkpoint; None for the repository's own.
         device: where the policy computes, as torch names it.
@@ -114,12 +114,10 @@ def load_player(
     """
     if str(name) in BOTS:
         return make_bot(str(name))
-    path = Path(name)
-    if path.is_dir():
-        path = path / CHECKPOINT
-        if not path.is_file():
-            raise PlayerError(f"the folder {name} has no {CHECKPOINT}")
+    path = policy_file(name)
     if not path.is_file():
+        if Path(name).is_dir():
+            raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
         raise PlayerError(
             f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
             f"nor a file{did_you_mean(str(name), BOTS)}"

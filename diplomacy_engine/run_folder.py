@@ -27,11 +27,24 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 CHECKPOINT = "checkpoint.pt"
+POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
 _GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl")
 
 
 class RunFolderError(ValueError):
     """A file of a run cannot be read or written; one sentence that says which and why."""
+
+
+def policy_file(path: str | Path) -> Path:
+    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
+
+    Any other path is returned as it is. The file need not exist.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        return path
+    kept = path / POLICY
+    return kept if kept.is_file() and not (path / CHECKPOINT).is_file() else path / CHECKPOINT
 
 
 def atomic_write(

@@ -8,7 +8,7 @@ from .bots import BOTS, make_bot
 from .map import Map
 from .orders import vocabulary
 from .pictures import PictureError, renderer
-from .run_folder import CHECKPOINT
+from .run_folder import policy_file
 from .scoring import make_reward_mix
 from .settings import SettingsError, check_ranges
 
@@ -137,10 +137,10 @@ def check_start(args: Any, saved: dict, game_map: Map) -> None:
 
 
 def policy_path(flag: str, name: str) -> Path:
-    """Return the file that a flag names, a checkpoint or run folder; SettingsError for a bot."""
+    """Return the file that a flag names, of a checkpoint or folder; SettingsError for a bot."""
     if name in BOTS:
         raise SettingsError(
             f"--{flag} needs a checkpoint, and {name!r} is a bot: "
             f"--pool-bots {name} --pool-bot-prob 1 trains against it"
         )
-    return Path(name) / CHECKPOINT if Path(name).is_dir() else Path(name)
+    return policy_file(name)

@@ -22,7 +22,7 @@ def test_it_beats_random_players(folder):
     args = json.loads((folder / "args.json").read_text())
     assert (args["map"], args["seed"]) == (game_map, int(seed))
     assert kind != "pure" or not args["pool_bots"]
-    player = load_player(folder / "policy.pt", game_map=load_map(game_map), seed=1)
+    player = load_player(folder, game_map=load_map(game_map), seed=1)
     games = 28 if game_map == "standard" else 60
     result, _ = evaluate_player(
         game_map, player, make_bot("random"), num_games=games, seed=2, max_years=15

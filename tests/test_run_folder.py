@@ -19,6 +19,7 @@ from diplomacy_engine.run_folder import (
     atomic_write,
     check_writable,
     file_sha256,
+    policy_file,
 )
 
 REPOSITORY = Path(__file__).parent.parent
@@ -208,6 +209,15 @@ def test_open_refuses_what_is_no_run(run, tmp_path):
     (run.path / "args.json").write_text("[]")
     with pytest.raises(RunFolderError, match="is not a dictionary"):
         run.load_args()
+
+
+def test_policy_file(tmp_path):
+    assert policy_file(tmp_path / "gone.pt") == tmp_path / "gone.pt"
+    assert policy_file(tmp_path).name == "checkpoint.pt"
+    (tmp_path / "policy.pt").touch()
+    assert policy_file(tmp_path) == tmp_path / "policy.pt"
+    (tmp_path / "checkpoint.pt").touch()  # the newer of the two, in a run that goes on
+    assert policy_file(str(tmp_path)) == tmp_path / "checkpoint.pt"
 
 
 def test_metrics(run):
