@@ -43,8 +43,8 @@ def policy_file(path: str | Path) -> Path:
     path = Path(path)
     if not path.is_dir():
         return path
-    kept = path / POLICY
-    return kept if kept.is_file() and not (path / CHECKPOINT).is_file() else path / CHECKPOINT
+    checkpoint, policy = path / CHECKPOINT, path / POLICY
+    return checkpoint if checkpoint.is_file() or not policy.is_file() else policy
 
 
 def atomic_write(

@@ -137,7 +137,7 @@ def check_start(args: Any, saved: dict, game_map: Map) -> None:
 
 
 def policy_path(flag: str, name: str) -> Path:
-    """Return the file that a flag names, of a checkpoint or folder; SettingsError for a bot."""
+    """Return the file of the policy that a flag names; SettingsError for a bot."""
     if name in BOTS:
         raise SettingsError(
             f"--{flag} needs a checkpoint, and {name!r} is a bot: "

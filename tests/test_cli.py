@@ -240,6 +240,12 @@ def test_damaged_checkpoints(tmp_path, script, content):
         load_player(path, script=script)
 
 
+def test_a_folder_without_a_policy(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PlayerError, match=r"empty has neither checkpoint\.pt nor policy\.pt"):
+        load_player(tmp_path / "empty")
+
+
 def test_scripts_that_cannot_play(tmp_path, script):
     path = write_checkpoint(tmp_path / "a.pt", script)
     with pytest.raises(PlayerError, match=r"there is no script .*none\.py"):
