@@ -41,17 +41,16 @@ from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
+from diplomacy_engine._files import RunFolderError, file_sha256
 from diplomacy_engine._jit import kernels_are_cached
-from diplomacy_engine._nested import each
-from diplomacy_engine.arena import evaluate_player
-from diplomacy_engine.bots import make_bot
-from diplomacy_engine.capture import thoughts
-from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import RUNNING, YEAR_LIMIT
-from diplomacy_engine.decisions import Decisions, order_numbers
-from diplomacy_engine.league import League
-from diplomacy_engine.map import Map, MapError, load_map
-from diplomacy_engine.network_inputs import (
+from diplomacy_engine.games.decisions import Decisions, order_numbers
+from diplomacy_engine.games.observation import OBSERVATION_VERSION, BoardViews
+from diplomacy_engine.games.vector_game import StepResult, VectorGame
+from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.protocols import Explanation
+from diplomacy_engine.policy.inputs import (
     FIRST_CLASS,
     FIRST_RELATION,
     NUM_BOARD,
@@ -66,25 +65,19 @@ from diplomacy_engine.network_inputs import (
     province_borders,
     province_reach,
 )
-from diplomacy_engine.observation import OBSERVATION_VERSION, BoardViews
-from diplomacy_engine.opponent_pool import LEARNER, OpponentPool
-from diplomacy_engine.order_scoring import (
+from diplomacy_engine.policy.order_logits import (
     RowSums,
     SlotScores,
     draw_orders,
 )
-from diplomacy_engine.orders import vocabulary
-from diplomacy_engine.parallel import RankError, Ranks, Workers
-from diplomacy_engine.players import Explanation
-from diplomacy_engine.progress import Progress
-from diplomacy_engine.records import NoRecords, Records, RecordsError, start_wandb
-from diplomacy_engine.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.run_folder import RunFolder, RunFolderError, file_sha256
-from diplomacy_engine.scoring import make_reward_mix, reward_input
-from diplomacy_engine.seating import WARM_UP, Seating
-from diplomacy_engine.settings import Settings, SettingsError, args_from_dictionary, parse_args
-from diplomacy_engine.signals import StopSignals
-from diplomacy_engine.trainer_settings import (
+from diplomacy_engine.rules.map import Map, MapError, load_map
+from diplomacy_engine.rules.vocabulary import vocabulary
+from diplomacy_engine.scoring.rewards import make_reward_mix, reward_input
+from diplomacy_engine.selfplay.league import League
+from diplomacy_engine.selfplay.opponent_pool import LEARNER, OpponentPool
+from diplomacy_engine.selfplay.rollout_buffer import Batch, Experience, RolloutBuffer
+from diplomacy_engine.selfplay.seating import WARM_UP, Seating
+from diplomacy_engine.training.checks import (
     NETWORK,
     check_args,
     check_ranks,
@@ -93,7 +86,20 @@ from diplomacy_engine.trainer_settings import (
     exploit_args,
     policy_path,
 )
-from diplomacy_engine.vector_game import StepResult, VectorGame
+from diplomacy_engine.training.clock import Clock
+from diplomacy_engine.training.nested import each
+from diplomacy_engine.training.parallel import RankError, Ranks, Workers
+from diplomacy_engine.training.progress import Progress
+from diplomacy_engine.training.records import NoRecords, Records, RecordsError, start_wandb
+from diplomacy_engine.training.run_folder import RunFolder
+from diplomacy_engine.training.sample_games import thoughts
+from diplomacy_engine.training.settings import (
+    Settings,
+    SettingsError,
+    args_from_dictionary,
+    parse_args,
+)
+from diplomacy_engine.training.signals import StopSignals
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -102,7 +108,7 @@ CONFIGS = Path(__file__).parent / "configs"
 class Args:
     """Settings. What differs per map is in configs/; flags win over it.
 
-    diplomacy_engine/trainer_settings.py says which values are allowed.
+    diplomacy_engine/training/checks.py says which values are allowed.
     """
 
     map: str = "small"

@@ -1,15 +1,17 @@
 """A fast engine for no-press Diplomacy: rules, maps, bots, matches. The names below are public."""
 
-from .arena import evaluate_player, play_games
-from .bots import BOTS, make_bot
-from .game import Game
-from .map import MAP_NAMES, Map, MapError, load_map
-from .observation import Observation
-from .orders import OrderVocabulary, vocabulary
-from .players import ExplainingPlayer, Explanation, Player, PlayerError, load_player
-from .registration import register_environments
-from .scoring import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
-from .vector_game import Decisions, StepResult, VectorGame
+from .environments.registration import register_environments
+from .games.decisions import Decisions
+from .games.game import Game
+from .games.observation import Observation
+from .games.vector_game import StepResult, VectorGame
+from .matches.arena import evaluate_player, play_games
+from .players.bots import BOTS, make_bot
+from .players.loading import PlayerError, load_player
+from .players.protocols import ExplainingPlayer, Explanation, Player
+from .rules.map import MAP_NAMES, Map, MapError, load_map
+from .rules.vocabulary import OrderVocabulary, vocabulary
+from .scoring.rewards import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
 
 __version__ = "0.1.0"
 

@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diplomacy_engine.cli import _parser, main
+from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
-from diplomacy_engine.env_gymnasium import DiplomacyEnv, DiplomacyVectorEnv
-from diplomacy_engine.game import Game
-from diplomacy_engine.map import (
+from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
+from diplomacy_engine.environments.registration import IDS
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
     MAX_FILE_BYTES,
@@ -21,10 +23,8 @@ from diplomacy_engine.map import (
     Map,
     load_map,
 )
-from diplomacy_engine.orders import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS, vocabulary
-from diplomacy_engine.registration import IDS
-from diplomacy_engine.settings import parse_args
-from diplomacy_engine.vector_game import VectorGame
+from diplomacy_engine.rules.vocabulary import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS, vocabulary
+from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import CONFIGS, Args
 
 ROOT = Path(__file__).parent.parent
@@ -193,7 +193,7 @@ def test_notation():
 
 
 def test_every_choice_of_the_cases_is_explained():
-    cases = "".join(path.read_text() for path in (ROOT / "tests" / "datc").glob("*.txt"))
+    cases = "".join(path.read_text() for path in (ROOT / "tests" / "rules" / "datc").glob("*.txt"))
     choices = set(re.findall(r"^  choice +(4\.[A-E]\.\d+)", cases, re.MULTILINE))
     assert len(choices) > 15
     assert choices == set(re.findall(r"4\.[A-E]\.\d+", RULES))

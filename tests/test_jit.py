@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from diplomacy_engine import _jit
-from diplomacy_engine.state import next_random
+from diplomacy_engine.rules.state import next_random
 
 
 @pytest.fixture

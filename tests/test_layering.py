@@ -1,4 +1,4 @@
-"""Who may know whom: lower layers never import higher ones, and the engine knows no learner."""
+"""Who may know whom: lower folders never import higher ones, and the engine knows no learner."""
 
 import ast
 import subprocess
@@ -9,131 +9,119 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 
-# Lowest first; a module imports from its own layer and those below. A folder stands for its files.
-LAYERS = (
-    ("constants", "_jit", "_suggest", "_nested"),
-    ("map", "decisions"),
-    ("orders",),
-    ("state",),
-    ("legal_orders", "adjudicator", "notation", "scoring"),
-    ("phases",),
-    ("observation", "vector_game", "seat_kernels", "deepdip_kernels"),
-    ("layout", "colors", "arrows", "render", "chart", "pictures"),
-    ("network_inputs", "order_scoring"),
-    ("bots", "game", "position", "reasons", "saved_game"),
-    (
-        "players",
-        "arena",
-        "bench",
-        "settings",
-        "run_folder",
-        "progress",
-        "clock",
-        "signals",
-        "rollout_buffer",
-        "rollouts",
-        "agent_games",
-        "env_forms",
-        "env_deepdip",
-        "env_gymnasium",
-        "env_pettingzoo",
-        "registration",
-        "replay",
-        "capture",
-        "consult",
-        "opponent_pool",
-        "parallel",
-        "records",
-        "seating",
-        "trainer_settings",
-    ),
-    ("ratings",),
-    ("tournament", "league"),
-    ("_arguments", "_console"),
-    ("play_file",),
-    ("play_session",),
-    ("play_view",),
-    ("play_server", "play_text"),
-    ("play_command",),
-    ("replay_command",),
-    ("tournament_command",),
-    ("cli",),
-    ("__main__", "__init__"),
+# Lowest first. A folder imports from those on lines above its own; files lie on the ground.
+FLOORS = (
+    ("_files", "_jit", "_suggest", "constants", "errors"),
+    ("rules", "scoring"),
+    ("pictures",),
+    ("games",),
+    ("players", "policy", "replays"),
+    ("matches",),
+    ("training",),
+    ("selfplay", "environments", "play"),
+    ("commands",),
+    ("__init__", "__main__"),
 )
-LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-FOREIGN = {"numpy", "numba", "rich", "tyro", "gymnasium", "openskill", "pettingzoo", "resvg_py"}
-FOREIGN_BY = {
-    "gymnasium": ("env_forms", "env_deepdip", "env_gymnasium", "env_pettingzoo", "registration"),
-    "numba": ("_jit",),
-    "openskill": ("ratings",),
-    "pettingzoo": ("env_pettingzoo",),
-    "resvg_py": ("pictures",),
-    "rich": ("progress", "cli", "_console", "tournament_command"),
-    "tyro": ("settings",),
+FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
+# Package -> the files and folders that may import it.
+FOREIGN = {
+    "numpy": ("",),
+    "gymnasium": ("environments",),
+    "numba": ("_jit.py",),
+    "openskill": ("matches/ratings.py",),
+    "pettingzoo": ("environments/pettingzoo_env.py",),
+    "resvg_py": ("pictures/png.py",),
+    "rich": ("training/progress.py", "commands"),
+    "tyro": ("training/settings.py",),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def module_of(path: Path) -> str:
-    """Return the name under which a file stands in LAYERS."""
+def module_of(path: Path) -> tuple[str, ...]:
+    """Return a file's name as a module of the package, ("rules", "map") for example."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return parts[0]
+    return parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts
 
 
-def imports_of(path: Path) -> list[tuple[str, bool]]:
+MODULES = {module_of(path) for path in FILES}
+
+
+def imports_of(path: Path) -> list[tuple[tuple[str, ...], bool]]:
     """Return `(module, whether of the package)` of every import in a file, nested ones included."""
     found = []
     folder = path.parent.relative_to(PACKAGE.parent).parts
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names = [tuple(alias.name.split(".")) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = folder[: len(folder) - node.level + 1] if node.level else ()
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            below = module == PACKAGE.name  # `from . import map`
-            names = [f"{module}.{alias.name}" if below else module for alias in node.names]
+            module = (*base, *(node.module.split(".") if node.module else ()))
+            names = [(*module, alias.name) for alias in node.names]
+            names = [name if name[1:] in MODULES else module for name in names]
         else:
             continue
         for name in dict.fromkeys(names):
-            parts = name.split(".")
-            inside = parts[0] == PACKAGE.name
-            found.append((parts[1] if inside and len(parts) > 1 else parts[0], inside))
+            inside = name[0] == PACKAGE.name
+            found.append((name[1:] if inside else name, inside))
     return found
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports(path):
-    module = module_of(path)
-    assert module in LAYER, f"{module} has no place in LAYERS"
+    """A file imports from its own folder and from lower floors, never beside or above."""
+    folder, place = module_of(path)[0], path.relative_to(PACKAGE)
+    assert folder in FLOOR, f"{folder} has no place in FLOORS"
     for name, inside in imports_of(path):
-        if inside:
-            assert name in LAYER, f"{path.name} imports {name}, which has no place in LAYERS"
-            assert LAYER[name] <= LAYER[module], f"{module} imports {name} of a higher layer"
-        elif name not in sys.stdlib_module_names:
-            assert name in FOREIGN, f"{path.name} imports {name}"
-            assert module in FOREIGN_BY.get(name, (module,)), f"{path.name} imports {name}"
+        if not inside:
+            if name[0] not in sys.stdlib_module_names:
+                allowed = FOREIGN.get(name[0], ())
+                assert any(place.is_relative_to(part) for part in allowed), (
+                    f"{place} imports {name[0]}"
+                )
+            continue
+        if not name:
+            assert folder in FLOORS[-1], f"{place} imports the whole package"
+            continue
+        assert name[0] in FLOOR, f"{place} imports {name[0]}, which has no place in FLOORS"
+        ground = FLOOR[name[0]] == FLOOR[folder] == 0
+        assert name[0] == folder or ground or FLOOR[name[0]] < FLOOR[folder], (
+            f"{place} imports {'.'.join(name)}, which is not below it"
+        )
 
 
 def test_no_import_runs_in_a_circle():
-    graph: dict[str, set[str]] = {}
+    """Inside a folder, too, the files can be put in an order in which each knows earlier ones."""
+    graph = {module_of(path): set() for path in FILES}
     for path in FILES:
         module = module_of(path)
-        names = {name for name, inside in imports_of(path) if inside and name != module}
-        graph.setdefault(module, set()).update(names)
-    done: set[str] = set()
+        graph[module] |= {name for name, inside in imports_of(path) if inside and name in graph}
+        graph[module].discard(module)
+    done: set[tuple[str, ...]] = set()
     while len(done) < len(graph):
         ready = {name for name in graph if name not in done and graph[name] <= done}
         assert ready, f"imports run in a circle among {sorted(graph.keys() - done)}"
         done |= ready
 
 
+def test_kernels_know_files_not_folders():
+    """A kernel's compiled code is kept until a file that it imports changes.
+
+    An import from a folder would make that every file which the folder shows.
+    """
+    folders = {module_of(path) for path in FILES if path.name == "__init__.py"}
+    for path in FILES:
+        if "\n@jit" in path.read_text():
+            named = {name for name, inside in imports_of(path) if inside}
+            assert not named & folders, f"{path.relative_to(PACKAGE)} imports {named & folders}"
+
+
 def test_no_engine_module_loads_a_learner():
     """Importing every module loads neither torch and its kind nor the trainer's script."""
-    modules = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in FILES]
+    modules = [".".join((PACKAGE.name, *module)) for module in MODULES]
     modules = [name.removesuffix(".__init__") for name in modules if "__main__" not in name]
     code = f"""
 import importlib, sys
-for name in {modules!r}:
+for name in {sorted(modules)!r}:
     importlib.import_module(name)
 learners = {{"torch", "tensorboard", "wandb", "ppo_selfplay_diplomacy"}}
 print(sorted(learners & sys.modules.keys()))

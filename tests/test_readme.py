@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from diplomacy_engine.cli import _parser
-from diplomacy_engine.map import MAP_NAMES
-from diplomacy_engine.settings import parse_args
+from diplomacy_engine.commands.cli import _parser
+from diplomacy_engine.rules.map import MAP_NAMES
+from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import CONFIGS, Args
 
 ROOT = Path(__file__).parent.parent

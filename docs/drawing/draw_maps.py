@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import europe
 
 from diplomacy_engine.constants import SEA
-from diplomacy_engine.map import MAPS_FOLDER, load_map
+from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
 
 WIDTH, HEIGHT = 1200.0, 1000.0
 MERIDIAN = 12.0  # degrees east, upright in the middle of the picture

@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from diplomacy_engine import VectorGame, load_map
-from diplomacy_engine.bots import make_bot
+from diplomacy_engine.players.bots import make_bot
 from ppo_selfplay_diplomacy import Agent
 
 PHASES = 23  # of DumbBot's play before the positions that are measured

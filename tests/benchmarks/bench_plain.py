@@ -20,8 +20,8 @@ from bench_trainer import ROOT, measure, read_updates, train
 sys.path.insert(0, str(ROOT))
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Game, VectorGame
-from diplomacy_engine.consult import orders_by_player
-from diplomacy_engine.map import load_map
+from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.rules.map import load_map
 
 
 def collect(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:

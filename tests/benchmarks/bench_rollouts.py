@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 from diplomacy_engine import VectorGame, make_bot
-from diplomacy_engine.bots.warm_up import warm_up
-from diplomacy_engine.rollouts import fork
+from diplomacy_engine.matches.beginnings import warm_up
+from diplomacy_engine.matches.forks import fork
 
 COPIES = 16
 HORIZONS = (1, 2, 4)

@@ -22,7 +22,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 import diplomacy_engine
-from diplomacy_engine.arena import wilson_interval
+from diplomacy_engine.matches.statistics import wilson_interval
 
 NUM_ENVS = 64
 # What the thesis left at the defaults of stable-baselines 2, which are not those of version 3.

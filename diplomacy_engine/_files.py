@@ -1,0 +1,94 @@
+"""Files that are written whole or not at all, with what went wrong in one sentence."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+
+class RunFolderError(ValueError):
+    """A file of a run cannot be read or written; one sentence that says which and why."""
+
+
+def atomic_write(
+    path: str | Path, content: bytes | Callable[[BinaryIO], None], mode: int = 0o666
+) -> None:
+    """Write a file whole or not at all: what was there stays until the new content is on the disk.
+
+    Args:
+        path: the file.
+        content: its bytes, or a function that writes them into an open binary file.
+        mode: permissions of the new file, before the umask takes some away.
+
+    Raises:
+        RunFolderError: it cannot be written. As with any other exception of `content`, the file
+            is then as it was before and nothing else is left behind.
+    """
+    device = os.path.exists(path) and not os.path.isfile(path)  # or a pipe: none can be replaced
+    path = Path(path if device else os.path.realpath(path))  # a link stays one
+    write = content if callable(content) else lambda file: file.write(content)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        if device:
+            with open(path, "wb") as file:
+                write(file)
+            return
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written: {_reason(error)}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename in a folder outlast a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def check_writable(folder: str | Path) -> None:
+    """Raise RunFolderError unless files can be made in a folder."""
+    probe = Path(folder) / f".probe.{os.getpid()}.tmp"
+    try:
+        probe.write_bytes(b"x")  # a byte, since an empty file fits on a full disk
+    except OSError as error:
+        raise RunFolderError(f"nothing can be written in {folder}: {_reason(error)}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+
+
+def check_target(file: Path) -> None:
+    """Raise ValueError before the work begins if a result could not be written afterwards."""
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder, not a file to write to")
+    if file.exists() and not file.is_file():
+        return  # a device or pipe
+    if not file.parent.is_dir():
+        raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+    check_writable(file.parent)
+
+
+def file_sha256(path: str | Path) -> str:
+    """Return the sha256 of a file, in hexadecimal."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {_reason(error)}") from error

@@ -1,0 +1,1 @@
+"""`python -m diplomacy_engine ...`, one file a command."""

@@ -1,0 +1,487 @@
+"""How fast the engine is: random legal play, each of its stages alone, and the bots.
+
+What is measured:
+
+    phase       one adjudicated phase of one game that was not skipped
+    play        before each phase the complete lists of legal orders of every unit, retreat and
+                adjustment of all powers are made; each gets one of its list, drawn uniformly; the
+                phase is adjudicated. A game goes from the opening to the fall of `until_year`,
+                whose centers are counted, or to a solo; then the next one starts in its place
+    positions   drawn uniformly from all phases of such games, at which the timed games begin: at
+                any moment they are a fair mix of openings and late, crowded boards
+    stages      each timed on its own, in one thread, on such positions of the phase kind concerned
+
+Everything runs once before it is timed, so compilation is excluded.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from .._files import check_target
+from ..constants import (
+    FALL_MOVEMENT,
+    FALL_RETREATS,
+    RUNNING,
+    SPRING_MOVEMENT,
+    SPRING_RETREATS,
+    WINTER_ADJUSTMENTS,
+)
+from ..games.vector_game import VectorGame
+from ..players.bots import BOTS, RandomBot
+from ..players.protocols import Player
+from ..rules.adjudicator.movement import movement_scratch
+from ..rules.map import Map, load_map
+from ..rules.state import GameState
+from ._arguments import announce_compilation, whole_number, write_result
+from ._console import make_console
+from .bench_kernel import adjudicate_rows
+
+NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
+YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken
+POOL_GAMES = 512  # played once from start to end for the positions
+POOL_SHARE = 0.25  # of their phases are kept
+STAGE_SHARE = 0.05  # of the seconds of play go to each stage
+
+# Stage -> what its microseconds are counted by.
+STAGES = {
+    "legal_orders": "movement phase",  # complete lists of all units
+    "adjudication": "movement phase",  # orders to moved units, results and retreats
+    "step": "movement phase",  # adjudication, the next phase, and what a step reports
+    "retreats": "retreat phase",  # lists and step
+    "adjustments": "winter phase",  # lists and step
+    "observation": "power and movement phase",
+}
+BOT_UNIT = "power and movement phase"
+
+# Plays whole games of the `diplomacy` package and prints what it counted.
+_PEER_SCRIPT = """
+import json, random, sys, time
+from importlib.metadata import version
+from diplomacy import Game
+
+rng, last, seconds = random.Random(1), int(sys.argv[1]), float(sys.argv[2])
+
+def play():
+    game, phases = Game(), 0
+    while not game.is_game_done:
+        name = game.get_current_phase()
+        if int(name[1:-1]) > last or name == f"W{last}A":
+            break
+        orders = game.get_all_possible_orders()
+        for power in game.powers:
+            places = game.get_orderable_locations(power)
+            game.set_orders(power, [rng.choice(orders[at]) for at in places if orders[at]])
+        game.process()
+        phases += 1
+    return phases
+
+play()
+start, phases, games = time.perf_counter(), 0, 0
+while games == 0 or time.perf_counter() - start < seconds:
+    phases += play()
+    games += 1
+taken = time.perf_counter() - start
+found = {"version": version("diplomacy"), "phases": phases, "games": games, "seconds": taken}
+print(json.dumps(found))
+"""
+
+
+class Play(NamedTuple):
+    """What was played in a measured time."""
+
+    phases: int
+    games: int  # games that ended
+    seconds: float
+
+
+def play(games: VectorGame, player: Player, seconds: float) -> Play:
+    """Play phases of all games until so many seconds are over, at least one of each."""
+    phases = finished = 0
+    start = time.perf_counter()
+    while True:
+        phases += int(np.count_nonzero(games.state.end == RUNNING))
+        decisions, orders = games.decisions(), games.new_orders()
+        player.act(games, decisions, orders)
+        finished += int(np.count_nonzero(games.step(orders).ended))
+        taken = time.perf_counter() - start
+        if taken >= seconds:
+            return Play(phases, finished, taken)
+
+
+def sample_positions(game_map: Map, max_years: int, seed: int) -> GameState:
+    """Return positions drawn uniformly from all phases of random games, as rows of a state."""
+    games = VectorGame(game_map, POOL_GAMES, seed, max_years, threads=1, auto_reset=False)
+    bot, rng, kept = RandomBot(), np.random.default_rng(seed), []
+    while (running := np.flatnonzero(games.state.end == RUNNING)).size:
+        rows = running[rng.random(running.size) < POOL_SHARE]
+        kept.append([array[rows] for array in games.state])
+        orders = games.new_orders()
+        bot.act(games, games.decisions(), orders)
+        games.step(orders)
+    return GameState(*(np.concatenate(parts) for parts in zip(*kept)))
+
+
+def place_positions(
+    games: VectorGame, positions: GameState, phases: Sequence[int], seed: int
+) -> bool:
+    """Set up every game at a random one of the positions in one of `phases`; False if none is."""
+    rows = np.flatnonzero(np.isin(positions.phase, phases))
+    if not len(rows):
+        return False
+    rows = np.random.default_rng(seed).choice(rows, games.num_games)
+    for name, array in games.state._asdict().items():
+        if name != "seed":  # games at the same position shall go on differently
+            array[:] = getattr(positions, name)[rows]
+    return True
+
+
+def measure(
+    game_map: str | Path | Map,
+    threads: int = 1,
+    num_games: int = NUM_GAMES,
+    seconds: float = 5.0,
+    until_year: int | None = None,
+    seed: int = 1,
+) -> dict:
+    """Measure the engine on a map; return the figures as written by `bench --json`.
+
+    Args:
+        game_map: a map's name or file, or a Map.
+        threads: of the play; the stages are timed in one.
+        num_games: games at once.
+        seconds: of play that are measured; stages, bots and the `diplomacy` package come on top.
+        until_year: the last year of a game; None for the tenth.
+        seed: of the games.
+
+    Raises:
+        ValueError: the year is before the map's first or more than 1,000 years after it.
+    """
+    found_map = load_map(game_map)
+    until_year = last_year(found_map, until_year)
+    max_years = until_year - found_map.board.first_year + 1
+    positions = sample_positions(found_map, max_years, seed)
+    games = VectorGame(found_map, num_games, seed, max_years, threads)
+    place_positions(games, positions, range(5), seed)
+    bot = RandomBot()
+    play(games, bot, 0.0)
+    played = play(games, bot, seconds)
+    memory = bytes_per_game(games)
+    del games
+    found = {
+        "map": found_map.name,
+        "threads": threads,
+        "games": num_games,
+        "until_year": until_year,
+        "seed": seed,
+        "seconds": played.seconds,
+        "phases": played.phases,
+        "games_finished": played.games,
+        "phases_per_second": played.phases / played.seconds,
+        "games_per_second": played.games / played.seconds,
+        "memory_bytes_per_game": memory,
+    }
+    found |= time_stages(found_map, positions, num_games, max_years, STAGE_SHARE * seconds, seed)
+    peer = peer_figures(until_year, seconds) if found_map is load_map("standard") else None
+    if peer is not None and "phases_per_second" in peer:
+        peer["ratio"] = found["phases_per_second"] / peer["phases_per_second"]
+    return found | {"diplomacy_package": peer, "machine": machine(), "versions": versions()}
+
+
+def last_year(game_map: Map, until_year: int | None) -> int:
+    """Return the last year of a game, the tenth unless given; ValueError if it cannot be that."""
+    first_year = game_map.board.first_year
+    if until_year is None:
+        return first_year + YEARS - 1
+    if not first_year <= until_year < first_year + 1000:
+        raise ValueError(
+            f"the last year must be {first_year} to {first_year + 999} on map {game_map.name}, "
+            f"not {until_year}"
+        )
+    return until_year
+
+
+def bytes_per_game(games: VectorGame) -> int:
+    """Return the bytes that a game needs: state, orders and what a step returns; no order lists."""
+    orders = games.new_orders()
+    arrays = [*games.state, games.row_seed, orders, *games.step(orders)]
+    return math.ceil(sum(array.nbytes for array in arrays) / games.num_games)
+
+
+def median_microseconds(
+    function: Callable[[], object],
+    items: int,
+    seconds: float,
+    prepare: Callable[[], object] = lambda: None,
+) -> float:
+    """Return the median time of a call, in microseconds an item.
+
+    Args:
+        function: called again and again, at least three times, until the seconds are over.
+        items: done by a call.
+        prepare: called before each call and not timed.
+    """
+    prepare()
+    function()
+    taken, start = [], time.perf_counter()
+    while len(taken) < 3 or time.perf_counter() - start < seconds:
+        prepare()
+        begin = time.perf_counter()
+        function()
+        taken.append(time.perf_counter() - begin)
+    return 1e6 * float(np.median(taken)) / items
+
+
+def time_stages(
+    game_map: Map, positions: GameState, num_games: int, max_years: int, seconds: float, seed: int
+) -> dict:
+    """Return `{"stage_microseconds": {...}, "bot_microseconds": {...}}`, the latter by bot.
+
+    A stage whose phase kind did not come up in play is None. See STAGES and BOT_UNIT for what is
+    counted; `seconds` go to each.
+    """
+    games = VectorGame(game_map, num_games, seed, max_years, threads=1)
+    stages = dict.fromkeys(STAGES)
+    bots = dict.fromkeys(BOTS)
+    if place_positions(games, positions, (SPRING_MOVEMENT, FALL_MOVEMENT), seed):
+        stages |= _time_movement(games, seconds)
+        decisions, orders = games.decisions(), games.new_orders()
+
+        def observe():
+            return games.observe(decisions)
+
+        stages["observation"] = median_microseconds(observe, len(decisions), seconds)
+        for name in BOTS:
+            bots[name] = _time_bot(name, games, decisions, orders, seconds)
+    for stage, phases in (
+        ("retreats", (SPRING_RETREATS, FALL_RETREATS)),
+        ("adjustments", (WINTER_ADJUSTMENTS,)),
+    ):
+        if place_positions(games, positions, phases, seed):
+            lists = median_microseconds(games.decisions, num_games, seconds)
+            stages[stage] = lists + _time_step(games, seconds)
+    return {"stage_microseconds": stages, "bot_microseconds": bots}
+
+
+def _random_orders(games: VectorGame) -> np.ndarray:
+    orders = games.new_orders()
+    RandomBot().act(games, games.decisions(), orders)
+    return orders
+
+
+def _time_step(games: VectorGame, seconds: float) -> float:
+    """Time a step of all games, in microseconds a phase; the games are left where they were."""
+    orders, start = _random_orders(games), games.snapshot()
+
+    def step():
+        return games.step(orders)
+
+    taken = median_microseconds(step, games.num_games, seconds, lambda: games.restore(start))
+    games.restore(start)
+    return taken
+
+
+def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
+    orders, start = _random_orders(games), games.snapshot()
+    scratch = movement_scratch(games.board)
+
+    def adjudicate():
+        adjudicate_rows(games.board, games.table, games.state, orders, scratch)
+
+    adjudication = median_microseconds(
+        adjudicate, games.num_games, seconds, lambda: games.restore(start)
+    )
+    games.restore(start)
+    return {
+        "legal_orders": median_microseconds(games.decisions, games.num_games, seconds),
+        "adjudication": adjudication,
+        "step": _time_step(games, seconds),
+    }
+
+
+def _time_bot(name, games: VectorGame, decisions, orders: np.ndarray, seconds: float) -> float:
+    bot = BOTS[name]()
+    return median_microseconds(lambda: bot.act(games, decisions, orders), len(decisions), seconds)
+
+
+def peer_figures(until_year: int, seconds: float) -> dict | None:
+    """Measure the `diplomacy` package in the same way, if it is installed.
+
+    It plays one game at a time in one thread of a process of its own: the package has another
+    licence (AGPL) and never becomes part of this program.
+
+    Returns:
+        version, phases_per_second and games_per_second; or `{"error": reason}` if it fails; or
+        None if it is not installed.
+    """
+    if find_spec("diplomacy") is None:
+        return None
+    command = [sys.executable, "-c", _PEER_SCRIPT, str(until_year), str(seconds)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120)
+        found = json.loads(done.stdout.splitlines()[-1])
+        return {
+            "version": found["version"],
+            "phases_per_second": found["phases"] / found["seconds"],
+            "games_per_second": found["games"] / found["seconds"],
+        }
+    except subprocess.TimeoutExpired:
+        return {"error": f"no answer within {seconds + 120:.0f} seconds"}
+    except (LookupError, TypeError, ValueError):
+        lines = done.stderr.strip().splitlines()
+        return {"error": lines[-1][:200] if lines else f"exit code {done.returncode}"}
+
+
+def machine() -> dict:
+    """Return what the figures were measured on."""
+    return {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.system()}
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what computes."""
+    return {
+        "diplomacy_engine": sys.modules[__package__.partition(".")[0]].__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": version("numba"),
+    }
+
+
+def add_bench(commands) -> None:
+    """Describe `bench`."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure the speed of the engine",
+        description="Measure random legal play, legal orders included, and each stage and bot of "
+        "the engine, once the kernels are compiled. Run it on an otherwise idle machine.",
+    )
+    add = parser.add_argument
+    add(
+        "--map",
+        default="standard",
+        help="small, three, standard, or the path of a map file (default: standard)",
+    )
+    add(
+        "--threads",
+        type=whole_number(1, 1024),
+        default=1,
+        metavar="N",
+        help="threads of the play; stages and bots are always timed in one (default: 1)",
+    )
+    add(
+        "--games",
+        type=whole_number(1, 10**6),
+        default=NUM_GAMES,
+        metavar="N",
+        help=f"games at once (default: {NUM_GAMES})",
+    )
+    add(
+        "--seconds",
+        type=_seconds,
+        default=5.0,
+        metavar="S",
+        help="seconds of play to measure (default: 5)",
+    )
+    add(
+        "--until-year",
+        type=whole_number(1, 20000),
+        metavar="Y",
+        help="last year of a game, which then starts again (default: the tenth; 1910 on standard)",
+    )
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="of the games (default: 1)",
+    )
+    add("--json", metavar="FILE", help="write the figures to a file")
+    parser.set_defaults(run=run_bench)
+
+
+def _seconds(text: str) -> float:
+    """Return a time for argparse: at most an hour."""
+    try:
+        if 0 < float(text) <= 3600:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"must be seconds above 0, up to 3600, not {text!r:.40}")
+
+
+def run_bench(arguments: argparse.Namespace) -> int:
+    """Measure, print the tables and write the file asked for."""
+    if arguments.json:
+        check_target(Path(arguments.json))
+    game_map = load_map(arguments.map)
+    until_year = last_year(game_map, arguments.until_year)
+    announce_compilation()
+    found = measure(
+        game_map,
+        arguments.threads,
+        arguments.games,
+        arguments.seconds,
+        until_year,
+        arguments.seed,
+    )
+    _print_bench(found)
+    write_result(arguments.json, found)
+    return 0
+
+
+def _print_bench(found: dict) -> None:
+    console, machine = make_console(), found["machine"]
+    console.print(
+        f"random play on map {found['map']} to {found['until_year']}: {found['threads']} "
+        f"thread{'s' * (found['threads'] > 1)}, {found['games']:,} games at once, "
+        f"{found['seconds']:.1f} s; {machine['cpu']}, {machine['cores']} cores",
+        markup=False,
+    )
+    rows = [
+        ("phases/s", f"{found['phases_per_second']:,.0f}"),
+        ("games/s", f"{found['games_per_second']:,.0f}"),
+        ("bytes/game", f"{found['memory_bytes_per_game']:,}"),
+    ]
+    peer = found["diplomacy_package"]
+    if peer is not None and "error" in peer:
+        rows.append(("diplomacy package", f"failed: {peer['error']}"))
+    elif peer is not None:
+        rows.append((f"diplomacy {peer['version']}, phases/s", f"{peer['phases_per_second']:,.0f}"))
+        rows.append(("times as fast", f"{peer['ratio']:,.0f}"))
+    stages = Table(box=SIMPLE_HEAD, pad_edge=False)
+    stages.add_column("stage, in one thread", no_wrap=True)
+    stages.add_column("microseconds", justify="right", no_wrap=True)
+    stages.add_column("per", no_wrap=True)
+    bots = {f"bot {name}": taken for name, taken in found["bot_microseconds"].items()}
+    for name, taken in (found["stage_microseconds"] | bots).items():
+        figure = "-" if taken is None else f"{taken:.2f}"
+        stages.add_row(name.replace("_", " "), figure, STAGES.get(name, BOT_UNIT))
+    totals = Table(box=None, show_header=False, pad_edge=False)
+    totals.add_column(no_wrap=True)
+    totals.add_column(justify="right", no_wrap=True)
+    for row in rows:
+        totals.add_row(*row)
+    console.print(totals, stages)

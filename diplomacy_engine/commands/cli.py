@@ -1,0 +1,66 @@
+"""The command line of the engine's tools.
+
+Each command has a function `add_...` that describes its flags and one `run_...` that does it.
+Bad input ends in one sentence on standard error and exit code 2.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ..players.bots import BOTS
+from ..rules.map import MAP_NAMES
+from .bench import add_bench
+from .check_map import add_check_map
+from .evaluate import add_evaluate
+from .play import add_play
+from .replay import add_replay
+from .tournament import add_tournament
+
+_DESCRIPTION = f"""\
+Tools for no-press Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
+A player is a bot ({", ".join(BOTS)}),
+the path of a checkpoint, or a run folder.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message} (see {self.prog} --help)", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit code: 0, or 2 for bad input, or 130 when interrupted."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m diplomacy_engine",
+        allow_abbrev=False,
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_evaluate(commands)
+    add_tournament(commands)
+    add_play(commands)
+    add_bench(commands)
+    add_check_map(commands)
+    add_replay(commands)
+    return parser

@@ -1,0 +1,249 @@
+"""The command `play`: a game on a local page, or in the terminal."""
+
+import argparse
+import re
+import time
+from pathlib import Path
+
+from .._files import check_target
+from ..games.game import Game
+from ..games.position import power_number
+from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
+from ..play.server import PlayServer
+from ..play.session import PlaySession
+from ..play.terminal import TextGame
+from ..players.advice import advice, orders_by_player
+from ..players.loading import load_player
+from ..players.protocols import ExplainingPlayer, Player
+from ..replays.replay import make_replay
+from ..rules.map import Map, load_map
+from ._arguments import announce_compilation, whole_number
+
+FOLDER = Path("runs") / "play"
+
+_EPILOG = """\
+examples:
+  python -m diplomacy_engine play --against dumbbot
+  python -m diplomacy_engine play --map small --against runs/small__... --power ENGLAND
+  python -m diplomacy_engine play --map standard --power FRANCE --guest ITALY
+  python -m diplomacy_engine play --map small --watch --against runs/small__... dumbbot
+  python -m diplomacy_engine play --resume runs/play/small-....jsonl
+"""
+
+
+def add_play(commands) -> None:
+    """Describe `play`."""
+    parser = commands.add_parser(
+        "play",
+        help="play against bots and trained policies, on a local page or in the terminal",
+        description="Play a game on a page of your own machine: it prints a link for you, one for "
+        "each guest and one to watch. The game is saved after every step.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--map", help="small, three, standard, or the path of a map file (default: small)")
+    add(
+        "--against",
+        action="extend",
+        nargs="+",
+        metavar="PLAYER",
+        help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
+        "the order of the powers (default: dumbbot)",
+    )
+    add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
+    add(
+        "--guest",
+        action="append",
+        default=[],
+        metavar="POWER",
+        help="a power that somebody else plays, by a link of its own; may be repeated",
+    )
+    add("--watch", action="store_true", help="nobody plays; you watch the players")
+    add("--text", action="store_true", help="play in the terminal instead of a page")
+    add("--resume", metavar="FILE", help="go on with a game; one of `play` keeps its links")
+    add("--save", metavar="FILE", help=f"where the game is kept (default: a file in {FOLDER})")
+    add(
+        "--hint",
+        metavar="PLAYER",
+        help="checkpoint that gives hints (default: the first one that plays)",
+    )
+    add(
+        "--max-years",
+        type=whole_number(1, 1000),
+        metavar="N",
+        help="years after which the game ends (default: the map's; 20, on standard 35)",
+    )
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        metavar="N",
+        help="of the players' draws (default: another one every time)",
+    )
+    add("--greedy", action="store_true", help="policies give their likeliest orders")
+    add(
+        "--script",
+        metavar="FILE",
+        help="trainer's script that plays checkpoints (default: the repository's own)",
+    )
+    add(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on; 0.0.0.0 lets other machines of your network in (default: "
+        "127.0.0.1, this machine only)",
+    )
+    add(
+        "--port",
+        type=whole_number(0, 65535),
+        default=8000,
+        metavar="N",
+        help="port of the page; 0 for any free one (default: 8000)",
+    )
+    parser.set_defaults(run=run_play)
+
+
+def run_play(arguments: argparse.Namespace) -> int:
+    """Play until interrupted; return 0."""
+    if arguments.watch and (arguments.power or arguments.guest):
+        raise ValueError("--watch seats nobody, so it goes without --power and --guest")
+    if arguments.text and arguments.guest:
+        raise ValueError("--guest needs the page: in the terminal one person plays")
+    session_maker = _resumed if arguments.resume else _new
+    announce_compilation()
+    if arguments.text:
+        TextGame(session_maker(arguments)).run()
+        return 0
+    # The port is tried before a file is written, the session before the link is shown.
+    server = PlayServer(None, arguments.host, arguments.port)
+    with server:
+        server.session = session_maker(arguments)
+        _print_links(server)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            print(f"\nThe game is kept in {server.session.file}.")
+    return 0
+
+
+def _print_links(server: PlayServer) -> None:
+    session = server.session
+    print(f"Open {server.link(HOST)}")
+    for power in session.people():
+        if session.now.seats[power].kind == GUEST:
+            print(f"{power}, for somebody else: {server.link(power)}")
+    print(f"To watch: {server.link('watch')}")
+    if not server.is_loopback:
+        print("Other machines can reach this page; whoever has a link has its seat.")
+    print(f"The game is saved after every step in {session.file}; Ctrl-C stops, and")
+    print(f"python -m diplomacy_engine play --resume {session.file} goes on with it.", flush=True)
+
+
+def _new(arguments: argparse.Namespace) -> PlaySession:
+    game_map = load_map(arguments.map or "small")
+    years = arguments.max_years or game_map.max_years
+    seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
+    opponents = arguments.against or ["dumbbot"]
+    seats = _seats(arguments, game_map, opponents)
+    return _session(arguments, Game(game_map, max_years=years), opponents, seats, seed)
+
+
+def _resumed(arguments: argparse.Namespace) -> PlaySession:
+    game, play = read_session(arguments.resume, arguments.map, arguments.max_years)
+    try:
+        make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at
+    except ValueError as error:
+        raise ValueError(f"{arguments.resume} cannot be gone on with: {error}") from None
+    if play is None:
+        opponents = arguments.against or ["dumbbot"]
+        seats = _seats(arguments, game.map, opponents)
+        seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
+        return _session(arguments, game, opponents, seats, seed)
+    if arguments.max_years not in (None, play["max_years"]):
+        raise ValueError(f"the game in {arguments.resume} ends after {play['max_years']} years")
+    seed = play["seed"] if arguments.seed is None else arguments.seed
+    opponents, seats = arguments.against or play["opponents"], play["seats"]
+    if arguments.against or arguments.power or arguments.guest or arguments.watch:
+        people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
+        given = _seats(arguments, game.map, opponents, people)
+        seats = seats and (given or seats)
+    arguments.save = arguments.save or arguments.resume
+    return _session(arguments, game, opponents, seats, seed, play)
+
+
+def _session(
+    arguments: argparse.Namespace,
+    game: Game,
+    opponents: list[str],
+    seats: dict[str, Seat] | None,
+    seed: int,
+    play: dict | None = None,
+) -> PlaySession:
+    def load(name: str) -> Player:
+        return load_player(
+            name,
+            game_map=game.map,
+            script=arguments.script,
+            greedy=arguments.greedy,
+            seed=seed,
+        )
+
+    hint = arguments.hint or (play and play["hint"])
+    for name in dict.fromkeys([*opponents, *([hint] if hint else [])]):
+        _rehearse(game, name, load(name))
+    file = _file(arguments, game.map, play)
+    return PlaySession(game, file, opponents, load, seats, hint, seed, play)
+
+
+def _rehearse(game: Game, name: str, player: Player) -> None:
+    """Let a player order and explain once, on a copy: what fails does so before the game begins,
+    and what must be compiled is."""
+    trial = game.copy()
+    try:
+        given = orders_by_player(trial, player, trial.powers, 0)
+        if given and isinstance(player, ExplainingPlayer):
+            advice(trial, player, next(iter(given)))
+    except ValueError:
+        raise
+    except Exception as error:  # a checkpoint's script is the user's own
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{name} cannot give orders or hints: {reason}") from error
+    if not trial.is_over:
+        trial.adjudicate()
+
+
+def _seats(
+    arguments: argparse.Namespace,
+    game_map: Map,
+    opponents: list[str],
+    people: dict[str, Seat] | None = None,
+) -> dict[str, Seat] | None:
+    """Return who plays what by the flags, else as `people` sit; None if the host shall choose."""
+    seats = {} if arguments.watch or arguments.power or arguments.guest else dict(people or {})
+    for name in arguments.guest:
+        seats[game_map.powers[power_number(game_map, name)]] = Seat(GUEST)
+    if arguments.power:
+        power = game_map.powers[power_number(game_map, arguments.power)]
+        if power in seats and seats[power].kind == GUEST:
+            raise ValueError(f"{power} is both yours and a guest's")
+        seats[power] = Seat(HOST)
+    if not seats and not arguments.watch and not people:
+        return None
+    left = [power for power in game_map.powers if power not in seats]
+    seats |= {p: Seat(PLAYER, opponents[n % len(opponents)]) for n, p in enumerate(left)}
+    return seats
+
+
+def _file(arguments: argparse.Namespace, game_map: Map, play: dict | None) -> Path:
+    """Return where the game is kept; a file of another game is never overwritten."""
+    if arguments.save:
+        file = Path(arguments.save)
+        own = play is not None and arguments.resume and file == Path(arguments.resume)
+        check_target(file)
+        if file.exists() and not own:
+            raise ValueError(f"{file} exists; to go on with the game in it, say --resume {file}")
+        return file
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    stem = f"{re.sub(r'[^A-Za-z0-9_-]', '_', game_map.name)}-{time.strftime('%Y%m%d-%H%M%S')}"
+    numbers = (f"{stem}{end}.jsonl" for end in ("", *(f"-{n}" for n in range(2, 1000))))
+    return next(FOLDER / name for name in numbers if not (FOLDER / name).exists())

@@ -1,0 +1,159 @@
+"""`python -m diplomacy_engine replay`: a page, a picture, or the terminal."""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from .._files import atomic_write, check_target
+from ..pictures.png import png
+from ..replays.replay import Frame, Replay, ReplayError, frame_svg, load_replays, order_lines, page
+from ._arguments import whole_number
+
+_SUFFIXES = (".html", ".svg", ".png")
+_CLEAR = "\x1b[2J\x1b[H"
+
+
+def add_replay(commands) -> None:
+    """Describe `replay`."""
+    parser = commands.add_parser(
+        "replay",
+        help="show saved games as a page, a picture or text",
+        description="Show saved games, ours or the diplomacy package's. A page (.html) holds all "
+        "games of the file and needs nothing else; a picture (.svg, .png) shows one phase.",
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="saved games, one a line (.jsonl), or one as .json")
+    add("--output", metavar="FILE", help="file to write: a page (.html) or a picture (.svg, .png)")
+    add("--text", action="store_true", help="show the game in the terminal instead")
+    add(
+        "--game",
+        type=whole_number(1, 10**9),
+        default=1,
+        metavar="N",
+        help="game of a picture or text (default: 1)",
+    )
+    add("--phase", metavar="PHASE", help="phase of a picture or text, such as F1901M")
+    add(
+        "--theme",
+        choices=("light", "dark"),
+        default="light",
+        help="colors of a picture; a page has both (default: light)",
+    )
+    add("--map", metavar="FILE", help="map of the games (default: the one that they name)")
+    parser.set_defaults(run=run_replay)
+
+
+def run_replay(arguments: argparse.Namespace) -> int:
+    """Write the page or picture, or show the game as text."""
+    if bool(arguments.output) == arguments.text:
+        raise ReplayError("say either --output FILE, for a page or picture, or --text")
+    target = Path(arguments.output) if arguments.output else None
+    if target is not None:
+        if target.suffix.lower() not in _SUFFIXES:
+            raise ReplayError(f"{target} must end in {', '.join(_SUFFIXES)}")
+        check_target(target)
+    replays = load_replays(arguments.file, arguments.map)
+    if not 1 <= arguments.game <= len(replays):
+        raise ReplayError(
+            f"{arguments.file} has {len(replays)} game{'s' * (len(replays) > 1)}, "
+            f"no game {arguments.game}"
+        )
+    replay = replays[arguments.game - 1]
+    number = None if arguments.phase is None else replay.find(arguments.phase)
+    if target is None:
+        show(replay, number)
+        return 0
+    if target.suffix.lower() == ".html":
+        content = page(replays, Path(arguments.file).name).encode()
+    else:
+        last = len(replay.frames) - 1
+        svg = frame_svg(replay, last if number is None else number, arguments.theme, 1200)
+        picture = target.suffix.lower() == ".png"
+        content = png(svg, replay.map, arguments.theme) if picture else svg.encode()
+    atomic_write(target, content)
+    print(f"{target}: {len(content) / 1e6:.2f} MB")
+    return 0
+
+
+def frame_text(replay: Replay, number: int, width: int = 100) -> str:
+    """Return a phase as text: of each power its centers, units, orders and results."""
+    frame = replay.frames[number]
+    lines = [
+        f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
+        f"game {replay.id}"
+    ]
+    for power in replay.map.powers:
+        lines += _power_lines(replay, frame, power, width)
+    return "\n".join(lines)
+
+
+def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:
+    centers, units = frame.scene.centers[power], frame.scene.units[power]
+    orders = order_lines(replay, frame, power)
+    if not (centers or units or orders):
+        return []
+    lines = [f"\n{power}  {len(centers)} centers: {' '.join(centers)}"[:width]]
+    ordered = {text for text, _ in orders}
+    wide = max((len(text) for text in ordered), default=0)
+    lines += [f"  {text:{wide}}  {', '.join(words)}".rstrip() for text, words in orders]
+    if not orders:
+        lines.append(("  " + ", ".join(units))[:width])
+    gone = frame.scene.dislodged.get(power, ())
+    if gone and not orders:
+        lines.append(f"  dislodged: {', '.join(gone)}")
+    return lines
+
+
+def show(replay: Replay, number: int | None = None) -> None:
+    """Step through a game by keys; where there is no keyboard or screen, print it.
+
+    Args:
+        replay: the game.
+        number: the phase to begin with; printed, it is the only one.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        for i in range(len(replay.frames)) if number is None else [number]:
+            print(frame_text(replay, i), end="\n\n")
+        return
+    at, last = number or 0, len(replay.frames) - 1
+    while True:
+        width = shutil.get_terminal_size().columns
+        print(_CLEAR + frame_text(replay, at, width), end="\n\n")
+        print("arrow keys or n, p: step   Home, End: jump   q: quit", flush=True)
+        key = read_key()
+        if key in ("q", "\x1b", "\x03", "\x04", ""):
+            return
+        steps = {"n": at + 1, " ": at + 1, "p": at - 1, "home": 0, "end": last}
+        at = min(max(steps.get(key, at), 0), last)
+
+
+_KEYS = {"[C": "n", "[B": "n", "[D": "p", "[A": "p", "[H": "home", "[F": "end", "[1": "home"}
+_KEYS |= {"[4": "end", "OC": "n", "OB": "n", "OD": "p", "OA": "p", "OH": "home", "OF": "end"}
+
+
+def read_key() -> str:
+    """Return the next key pressed: a letter, or n, p, home, end for the keys with arrows."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        import msvcrt
+
+        sign = msvcrt.getwch()
+        special = {"M": "n", "P": "n", "K": "p", "H": "p", "G": "home", "O": "end"}
+        return special.get(msvcrt.getwch(), "") if sign in "\x00\xe0" else sign.lower()
+    import os
+    import select
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor, termios.TCSANOW)  # keys pressed early are not lost
+        sign = os.read(descriptor, 1).decode(errors="replace")
+        if sign == "\x1b" and select.select([descriptor], [], [], 0.05)[0]:
+            rest = os.read(descriptor, 8).decode(errors="replace")
+            return _KEYS.get(rest[:2], "?")
+        return sign.lower()
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)

@@ -1,0 +1,355 @@
+"""Games in which one power is an agent's: what the environments have in common.
+
+`AgentGames` plays a VectorGame on from one decision of the agent to its next. All that is drawn at
+random comes from each game's own seed, so a row plays alike whatever the other rows do.
+"""
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+
+from .._suggest import did_you_mean, quoted
+from ..constants import NONE
+from ..games.decisions import Decisions, empty_decisions, filled
+from ..games.vector_game import StepResult, VectorGame
+from ..players.bots import RandomBot, make_bot
+from ..players.loading import load_player
+from ..players.protocols import Player
+from ..rules.map import Map
+from ..scoring.outcomes import YEAR_LIMITS
+from ..scoring.rewards import REWARDS, make_reward, reward_input
+from .kernels import (
+    AFTER_CAPTURES,
+    AT_END,
+    EVERY_STEP,
+    assign_decisions,
+    draw_seats,
+    pick_decisions,
+    settle,
+    write_outcomes,
+)
+
+STARTS = ("opening", "random")
+PAID_ON_CAPTURE = ("center_delta", "lead_delta")
+
+
+def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
+    """Return the players that `opponents` names.
+
+    Args:
+        opponents: a bot's name, the path of a checkpoint, a Player, or a list of them.
+        game_map: the map to be played.
+        script: the trainer's script that plays checkpoints.
+
+    Raises:
+        ValueError: there is no such player, or the list is empty.
+    """
+    several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
+    players = []
+    for opponent in opponents if several else [opponents]:
+        if isinstance(opponent, str | Path):
+            players.append(load_player(opponent, game_map=game_map, script=script))
+        elif callable(getattr(opponent, "act", None)):
+            players.append(opponent)
+        else:
+            raise ValueError(
+                f"{quoted(opponent)} is no opponent: it must be a bot's name, the path of a "
+                "checkpoint, or a player with a method act"
+            )
+    if not players:
+        raise ValueError("the list of opponents is empty")
+    return players
+
+
+def power_index(power: str | None, game_map: Map) -> int:
+    """Return a power's index, or NONE for `None`, which draws one at random each game."""
+    if power is None:
+        return NONE
+    if power not in game_map.powers:
+        raise ValueError(
+            f"map {game_map.name!r} has no power {quoted(power)}: it is one of "
+            f"{', '.join(game_map.powers)}, or None{did_you_mean(str(power), game_map.powers)}"
+        )
+    return game_map.powers.index(power)
+
+
+def seeds_of(numbers: Sequence[int]) -> np.ndarray:
+    """Return the row seeds of VectorGame, uint64, that belong to the seeds of environments."""
+    return np.array(
+        [np.random.SeedSequence(number).generate_state(1, np.uint64)[0] for number in numbers],
+        np.uint64,
+    )
+
+
+def check_settings(max_years: int | None, year_limit: str, start: str, warm_up_phases: int) -> None:
+    """Raise a ValueError unless these arguments of an environment are sound."""
+    if year_limit not in YEAR_LIMITS:
+        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}: {year_limit!r}")
+    if start not in STARTS:
+        hint = did_you_mean(str(start), STARTS)
+        raise ValueError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
+    for name, value in (("max_years", max_years), ("warm_up_phases", warm_up_phases)):
+        if not (value is None and name == "max_years") and (
+            isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= 1000
+        ):
+            raise ValueError(f"{name} must be an integer from 0 to 1000, not {quoted(value)}")
+
+
+class AgentGames:
+    """E games with an agent in each; see DiplomacyEnv for the arguments not explained here.
+
+    Args:
+        gap: 1 lays the mask out with an entry for "no order" before each province's orders.
+        movement_only: retreats and adjustments of the agent are DumbBot's.
+
+    Attributes:
+        games: the VectorGame; a finished game stays until `start`.
+        agent: (E,) int8, the agent's power.
+        orders: (E, V) int32, orders for the coming step; those of others are there already.
+        mask: (E, M) int8, what the agent may order; see `assign_decisions`.
+        queue, queued: (E, V) int16 and (E,) int16, the agent's slots (a province, or NONE for an
+            adjustment) and how many.
+        reward: (E,) float64, since the agent's last decision.
+        terminated, truncated: (E,) bool.
+    """
+
+    def __init__(
+        self,
+        game_map: str | Path | Map,
+        num_games: int,
+        *,
+        power: str | None = None,
+        opponents="random",
+        reward: str = "sum_of_squares",
+        max_years: int | None = None,
+        year_limit: str = "draw",
+        start: str = "opening",
+        warm_up_phases: int = 10,
+        script: str | Path | None = None,
+        threads: int | None = None,
+        gap: int = 1,
+        movement_only: bool = False,
+    ):
+        check_settings(max_years, year_limit, start, warm_up_phases)
+        self.games = VectorGame(
+            game_map, num_games, max_years=max_years, threads=threads, auto_reset=False
+        )
+        games, powers = self.games, self.games.num_powers
+        self._power = power_index(power, games.map)
+        for index in range(powers) if self._power == NONE else [self._power]:
+            if index not in games.board.start_unit_power and index not in games.board.home_power:
+                raise ValueError(
+                    f"{games.map.powers[index]} begins with neither a unit nor a center on map "
+                    f"{games.map.name!r}, so it cannot be played"
+                )
+        self._opponents = make_opponents(opponents, games.map, script)
+        self._reward = make_reward(reward)
+        self._pays = AFTER_CAPTURES if reward in PAID_ON_CAPTURE else AT_END
+        if reward not in REWARDS:
+            self._pays = EVERY_STEP
+        self._pays_limit = year_limit == "draw"
+        self._most_phases = warm_up_phases if start == "random" else 0
+        self._gap = gap
+        self.players = [*self._opponents, RandomBot()]
+        self._warm_up_player = len(self.players) - 1
+        self._helper = NONE
+        if movement_only:
+            self._helper = len(self.players)
+            self.players.append(make_bot("dumbbot"))
+        provinces = len(games.board.terrain)
+        self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)
+        self.agent = np.zeros(num_games, np.int8)
+        self._seat = np.zeros((num_games, powers), np.int8)
+        self._warm_up = np.zeros(num_games, np.int32)
+        self._who = np.zeros(num_games * powers, np.int8)
+        self._made = np.zeros(len(self.players), np.int32)
+        self.orders = games.new_orders()
+        self.mask = np.zeros((num_games, self.mask_size), np.int8)
+        self._begun = np.zeros(num_games, bool)
+        self.nothing = np.zeros(self.mask_size, np.int8)
+        if gap:
+            self.nothing[games.table.province_first[:-1] + np.arange(provinces)] = 1
+        self.queue = np.zeros((num_games, provinces), np.int16)
+        self.queued = np.zeros(num_games, np.int16)
+        self.reward = np.zeros(num_games)
+        self.terminated = np.zeros(num_games, bool)
+        self.truncated = np.zeros(num_games, bool)
+        self.every_row = np.arange(num_games)
+        self._room = [np.zeros(num_games, np.int64) for _ in range(4)]
+        self._result: StepResult | None = None
+        self._picked_room: Decisions | None = None
+        self._counts = np.zeros(3, np.int64)
+        self._on_over: Callable[[np.ndarray], None] | None = None
+
+    def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
+        """Start new games in `rows`, ascending integers, and play each to the agent's decision.
+
+        Args:
+            seeds: uint64, from which these rows' seeds come from now on; None goes on with theirs.
+        """
+        games = self.games
+        if seeds is not None:
+            games.row_seed[rows] = seeds
+        self._set_up(rows)
+        self._ask_and_play(rows)
+
+    def _set_up(self, rows: np.ndarray) -> None:
+        games = self.games
+        games.reset(rows)
+        games.call(
+            draw_seats,
+            games.state,
+            rows,
+            self._power,
+            len(self._opponents),
+            self._most_phases,
+            self.agent,
+            self._seat,
+            self._warm_up,
+            self._begun,
+        )
+
+    def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
+        """Adjudicate `rows` with `orders` and play on until the agent decides, or the game is over.
+
+        Args:
+            rows: ascending integers. `reward`, `terminated` and `truncated` of others become 0.
+            on_over: called with rows whose games are over, before new ones start in them. Without
+                it these games stay, and may order nothing.
+        """
+        self._on_over = on_over
+        self.reward.fill(0)
+        self.terminated.fill(False)
+        self.truncated.fill(False)
+        self._ask_and_play(self._step(rows))
+
+    def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return how finished games stand for their agents, a value for each of `rows`.
+
+        `win` and `solo` as in scoring/outcomes.py, `centers`, and `years` played.
+        """
+        games = self.games
+        win, solo = np.empty((2, len(rows)), bool)
+        centers, years = np.empty((2, len(rows)), np.int64)
+        games.call(
+            write_outcomes,
+            games.board,
+            games.state,
+            rows,
+            self.agent,
+            win,
+            solo,
+            centers,
+            years,
+        )
+        return {"win": win, "solo": solo, "centers": centers, "years": years}
+
+    def _ask_and_play(self, rows: np.ndarray) -> None:
+        while len(rows):
+            rows = self._ask(rows)
+            if len(rows):
+                rows = self._step(rows)
+
+    def _or_all(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return None for all rows, which saves looking at them."""
+        return None if len(rows) == self.games.num_games else rows
+
+    def _step(self, rows: np.ndarray) -> np.ndarray:
+        """Play one phase of `rows`; return those that go on."""
+        games = self.games
+        everyone = self._or_all(rows)
+        if everyone is None:  # the usual case by far, with a single game the only one
+            result = self._result = games.step(self.orders, None, self._result)
+        else:
+            result = games.step(self.orders, everyone)
+        on, paying, over, again = self._room
+        goes_on, may_pay, are_over, starts_again = games.call(
+            settle,
+            rows,
+            (result.ended, result.captured, result.alive),
+            self.agent,
+            self._warm_up,
+            self._begun,
+            self._pays,
+            self.terminated,
+            self.truncated,
+            on,
+            paying,
+            over,
+            again,
+        )
+        if may_pay:
+            self._pay(rows, result, paying[:may_pay])
+        if goes_on == len(rows):
+            return rows
+        anew = again[:starts_again].copy()
+        if are_over:
+            finished = over[:are_over].copy()
+            self.mask[finished] = self.nothing
+            self.queued[finished] = 0
+            if self._on_over is not None:
+                self._on_over(finished)
+                anew = np.concatenate([anew, finished])
+        if len(anew):
+            self._set_up(anew)
+            return np.sort(np.concatenate([on[:goes_on], anew]))
+        return on[:goes_on].copy()
+
+    def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
+        """Add what the step was worth to the agents of rows[some]."""
+        part = StepResult(*(array[some] for array in result))
+        paid = self._reward(reward_input(part, self.games.board.victory_centers, self._pays_limit))
+        mine = rows[some]
+        self.reward[mine] += paid[np.arange(len(some)), self.agent[mine]]
+
+    def _ask(self, rows: np.ndarray) -> np.ndarray:
+        """Have the opponents order in `rows`, and note what the agents may order.
+
+        Returns the rows in which the agent has no decision.
+        """
+        games = self.games
+        decisions = games.decisions(self._or_all(rows), reuse=True)
+        arrays = tuple(decisions)
+        who, made = self._who[: len(decisions)], self._made
+        made.fill(0)
+        idle = games.call(
+            assign_decisions,
+            games.board,
+            games.table,
+            games.state,
+            rows,
+            arrays,
+            (
+                self.agent,
+                self._seat,
+                self._warm_up,
+                self._begun,
+                self._warm_up_player,
+                self._helper,
+            ),
+            self._gap,
+            self.orders,
+            self.mask,
+            self.queue,
+            self.queued,
+            who,
+            made,
+            self._room[0],
+        )
+        rows = rows if idle == len(rows) else self._room[0][:idle].copy()
+        for number, count in enumerate(made.tolist()):
+            if count:
+                mine = decisions if count == len(who) else self._picked(arrays, who, number)
+                self.players[number].act(games, mine, self.orders)
+        return rows
+
+    def _picked(self, arrays: tuple, who: np.ndarray, player: int) -> Decisions:
+        """Return the decisions that a player makes, in arrays that the next call overwrites."""
+        room, (_, _, _, slots, _, numbers) = self._picked_room, arrays
+        if room is None or len(room.order) < len(numbers) or len(room.slot_province) < len(slots):
+            size = 2 * len(slots)  # at least as many as decisions
+            room = self._picked_room = empty_decisions(size, size, 2 * len(numbers))
+        self.games.call(pick_decisions, arrays, who, player, tuple(room), self._counts)
+        return filled(room, *self._counts.tolist())

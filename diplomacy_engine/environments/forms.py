@@ -1,0 +1,218 @@
+"""The forms in which an environment asks for orders: spaces, observations, masks and actions.
+
+`ProvinceForm` asks for all orders of the agent's power at once, one for each province;
+`SequentialForm` for one unit's after the other; `DeepDipForm` (deepdip.py) as the thesis did.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+
+from ..constants import NONE, phase_name
+from ..games.observation import feature_sizes
+from ..games.vector_game import VectorGame
+from ..rules.state import is_retreat
+from .agent_games import AgentGames
+from .kernels import mask_slots, take_province_actions, take_unit_actions
+
+
+def observation_space(games: VectorGame) -> spaces.Dict:
+    """Return the space of one power's Observation."""
+    powers, provinces = games.num_powers, len(games.board.terrain)
+    centers = len(games.board.center_province)
+    years = games.max_years or np.iinfo(np.int16).max - games.board.first_year
+    # A position in a retreat phase has up to two units in a province.
+    low = [0, 0, -1, 0, *[0] * powers, *[0] * powers, *[-2 * provinces] * powers]
+    high = [4, years, years, powers - 1]
+    high += [*[centers] * powers, *[2 * provinces] * powers, *[centers] * powers]
+    most = (np.array(feature_sizes(powers)) - 1).astype(np.int8)
+    return spaces.Dict(
+        {
+            "board": spaces.Box(np.int8(0), np.tile(most, (provinces, 1)), dtype=np.int8),
+            "last_order": _orders_space(games),
+            "scalars": spaces.Box(
+                np.array(low, np.int16), np.array(high, np.int16), dtype=np.int16
+            ),
+        }
+    )
+
+
+def _orders_space(games: VectorGame) -> spaces.Box:
+    """Return the space of one order number, or NONE, for each province."""
+    shape = (len(games.board.terrain),)
+    return spaces.Box(NONE, len(games.vocabulary) - 1, shape, np.int32)
+
+
+def province_space(games: VectorGame) -> spaces.MultiDiscrete:
+    """Return the space of an action with an entry for each province."""
+    return spaces.MultiDiscrete(np.diff(games.table.province_first) + 1)
+
+
+def province_action(games: VectorGame, action: int, v: int) -> str:
+    """Return the entry of province v in such an action in words, for errors."""
+    first, last = games.table.province_first[v : v + 2]
+    if action == 0:
+        return "action 0 (no order)"
+    if not 0 < action <= last - first:
+        return f"action {action}, which is none of 0..{last - first},"
+    return f"action {action} ({games.vocabulary.texts[first + action - 1]!r})"
+
+
+def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an action as int64 of the given shape; ValueError if it is no such thing."""
+    wanted = f"integers of shape {shape}" if shape else "one integer"
+    try:
+        array = np.asarray(action)
+    except ValueError:
+        raise ValueError(f"an action must be {wanted}, not a ragged list") from None
+    if array.shape != shape or array.dtype.kind not in "iu":
+        raise ValueError(f"an action must be {wanted}, not {array.dtype} of shape {array.shape}")
+    return np.asarray(array, np.int64, order="C")
+
+
+def unit_text(games: VectorGame, row: int, v: int) -> str:
+    """Return the unit of province v that may be ordered, as `A PAR`; else the province's name."""
+    state = games.state
+    kind, location = state.unit_kind[row, v], state.unit_location[row, v]
+    if is_retreat(state.phase[row]):
+        kind, location = state.dislodged_kind[row, v], state.dislodged_location[row, v]
+    if kind == NONE:
+        return games.map.provinces[v]
+    return games.map.unit_text(int(kind), int(location))
+
+
+def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> ValueError:
+    """Return the error that a strict environment raises."""
+    phase = phase_name(int(games.state.year[row]), int(games.state.phase[row]))
+    where = f" of game {row}" if games.num_games > 1 else ""
+    return ValueError(f"{unit}: {order} is not legal in {phase}{where}")
+
+
+class ProvinceForm:
+    """An action has one entry for each province: 0 for no order, else the order's place, from 1.
+
+    A province's orders stand in the order of the map's vocabulary. Masks have the entries of all
+    provinces one after the other.
+    """
+
+    settings: ClassVar = {"gap": 1}
+    has_masks = True
+
+    def __init__(self, agents: AgentGames):
+        self._agents, self._games = agents, agents.games
+        games = self._games
+        self.observation_space = observation_space(games)
+        self.action_space = province_space(games)
+        self._illegal = np.zeros(games.num_games, np.int64)
+
+    def asked(self, rows: np.ndarray) -> None:
+        """Note that `rows` have reached a decision of the agent, or their end."""
+
+    def observe(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the agents of `rows` see, as arrays over rows."""
+        board, last_order, scalars = self._games.observe_powers(rows, self._agents.agent[rows])
+        return {"board": board, "last_order": last_order, "scalars": scalars}
+
+    def masks(self) -> np.ndarray | None:
+        """Return the masks of all rows, (E, M) int8; None without `has_masks`."""
+        return self._agents.mask.copy()
+
+    def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Write the orders of actions (E, ...) int64.
+
+        Returns:
+            The rows that are ready to be played on, and how many orders were illegal, (E,).
+
+        Raises:
+            ValueError: strict, and there is an illegal order; nothing has been written then.
+        """
+        agents, games = self._agents, self._games
+        bad = games.call(
+            take_province_actions,
+            actions,
+            agents.mask,
+            games.table.province_first,
+            strict,
+            agents.orders,
+            self._illegal,
+        )
+        if strict and bad != NONE:
+            row, v = divmod(bad, actions.shape[1])
+            order = province_action(games, int(actions[row, v]), v)
+            raise illegal_order(games, row, unit_text(games, row, v), order)
+        return agents.every_row, self._illegal
+
+
+class SequentialForm(ProvinceForm):
+    """An action is one order's number in the map's vocabulary, for one unit after the other.
+
+    The observation has two more entries: `province`, whose unit is to be ordered (V, the number of
+    provinces, for an adjustment), and `given`, the orders that the agent has given in this phase.
+    """
+
+    settings: ClassVar = {"gap": 0}
+
+    def __init__(self, agents: AgentGames):
+        super().__init__(agents)
+        games = self._games
+        provinces = len(games.board.terrain)
+        self.observation_space = spaces.Dict(
+            {
+                **self.observation_space,
+                "given": _orders_space(games),
+                "province": spaces.Discrete(provinces + 1),
+            }
+        )
+        self.action_space = spaces.Discrete(len(games.vocabulary))
+        self._at = np.zeros(games.num_games, np.int64)
+        self._given = games.new_orders()
+
+    def asked(self, rows: np.ndarray) -> None:
+        """Begin with the first unit of each row."""
+        self._at[rows] = 0
+        self._given[rows] = NONE
+
+    def observe(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the agents of `rows` see, as arrays over rows."""
+        agents = self._agents
+        at = np.minimum(self._at[rows], agents.queue.shape[1] - 1)
+        province = agents.queue[rows, at].astype(np.int64)
+        nothing = (province == NONE) | (agents.queued[rows] == 0)
+        province[nothing] = agents.queue.shape[1]
+        return super().observe(rows) | {"given": self._given[rows], "province": province}
+
+    def masks(self) -> np.ndarray | None:
+        """Return the masks of all rows, (E, A) int8."""
+        agents = self._agents
+        out = np.zeros_like(agents.mask)
+        self._games.call(
+            mask_slots, self._games.table, agents.mask, agents.queue, agents.queued, self._at, out
+        )
+        return out
+
+    def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Write the orders of actions (E,) int64; see ProvinceForm.take."""
+        agents, games = self._agents, self._games
+        bad = games.call(
+            take_unit_actions,
+            games.board,
+            games.table,
+            actions,
+            agents.queue,
+            self._at,
+            strict,
+            agents.mask,
+            agents.orders,
+            self._given,
+            self._illegal,
+        )
+        if strict and bad != NONE:
+            v, texts = int(agents.queue[bad, self._at[bad]]), games.vocabulary.texts
+            unit = "adjustment" if v == NONE else unit_text(games, bad, v)
+            action = int(actions[bad])
+            known = (
+                repr(texts[action]) if 0 <= action < len(texts) else f"none of 0..{len(texts) - 1}"
+            )
+            raise illegal_order(games, bad, unit, f"action {action} ({known})")
+        return np.flatnonzero(self._at == agents.queued), self._illegal

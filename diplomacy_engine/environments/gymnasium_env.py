@@ -1,0 +1,306 @@
+"""Gymnasium environments: one power among frozen opponents, a single game or many at once.
+
+`gymnasium.make("Diplomacy-small-v0")` makes a DiplomacyEnv, `gymnasium.make_vec` a
+DiplomacyVectorEnv. docs/environments.md explains them with examples.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from .._suggest import did_you_mean, quoted
+from ..games.game import Game
+from .agent_games import AgentGames, seeds_of
+from .deepdip import DeepDipForm
+from .forms import ProvinceForm, SequentialForm, whole_numbers
+
+FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
+
+
+class NeedsReset(gymnasium.error.ResetNeeded, ValueError):
+    """`step` came before `reset`, or after the end of a game."""
+
+
+def _make_form(form: str, map: Any, num_envs: int, settings: dict) -> tuple[AgentGames, Any]:
+    if form not in FORMS:
+        raise ValueError(
+            f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
+            f"{did_you_mean(str(form), FORMS)}"
+        )
+    for name, value in (("num_envs", num_envs), ("threads", settings["threads"])):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise ValueError(f"{name} must be an integer, not {quoted(value)}")
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value}")
+    if not isinstance(settings["reward"], str):
+        raise ValueError(f"reward must be a name, not {quoted(settings['reward'])}")
+    agents = AgentGames(map, num_envs, **FORMS[form].settings, **settings)
+    return agents, FORMS[form](agents)
+
+
+class DiplomacyEnv(gymnasium.Env):
+    """One power of one game. `step` plays on to the power's next decision.
+
+    Args:
+        map: a map's name or file.
+        form: `provinces`, `sequential` or `deepdip`; see docs/environments.md.
+        opponents: who plays the other powers: a bot's name, the path of a checkpoint or run folder,
+            a Player, or a list of these, from which every seat of every game draws one.
+        power: the agent's power; None draws one in each game.
+        reward: a name of scoring/rewards.py, or `module:function`. What others' phases bring
+            between two decisions is added up.
+        max_years: game years after which the game is truncated; None: the map's own; 0: never.
+        year_limit: `draw` pays the reward's end at the year limit, `truncate` does not.
+        start: `opening`, or `random`: all powers begin with random orders for 0 to
+            `warm_up_phases` phases, drawn in each game.
+        warm_up_phases: see `start`.
+        strict: an order outside the mask is a ValueError that names unit and order. Otherwise it
+            counts as none (a unit holds, a dislodged one disbands, a build is waived), and
+            `info["illegal_orders"]` counts it.
+        script: the trainer's script that plays checkpoints; None for the repository's own.
+
+    `info` has `action_mask`, `illegal_orders` and `power` (its index); at the end of a game also
+    `win`, `solo`, `centers` and `years`.
+    """
+
+    metadata: ClassVar = {"render_modes": []}
+
+    def __init__(
+        self,
+        map: str | Path = "small",
+        form: str = "provinces",
+        *,
+        opponents: Any = "random",
+        power: str | None = None,
+        reward: str = "sum_of_squares",
+        max_years: int | None = None,
+        year_limit: str = "draw",
+        start: str = "opening",
+        warm_up_phases: int = 10,
+        strict: bool = False,
+        script: str | Path | None = None,
+    ):
+        settings = {
+            "opponents": opponents,
+            "power": power,
+            "reward": reward,
+            "max_years": max_years,
+            "year_limit": year_limit,
+            "start": start,
+            "warm_up_phases": warm_up_phases,
+            "script": script,
+            "threads": 1,
+        }
+        self._agents, self._form = _make_form(form, map, 1, settings)
+        self._strict = bool(strict)
+        self._row = self._agents.every_row
+        self._mask: np.ndarray | None = None
+        self._seeded = self._running = False
+        self.observation_space = self._form.observation_space
+        self.action_space = self._form.action_space
+
+    @property
+    def game(self) -> Game:
+        """The current position as a Game, to look at."""
+        return Game.from_row(self._agents.games, 0)
+
+    def action_masks(self) -> np.ndarray:
+        """Return which actions are legal now, (M,) int8, as sb3-contrib asks for it."""
+        if self._mask is None:
+            raise NeedsReset("there is no action mask before reset()")
+        return self._mask
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
+        """Start a new game; see gymnasium.Env.reset. There are no options."""
+        super().reset(seed=seed)
+        seeds = None
+        if seed is not None:
+            seeds = seeds_of([seed])
+        elif not self._seeded:
+            seeds = self.np_random.integers(0, 2**64, 1, np.uint64)
+        self._agents.start(self._row, seeds)
+        self._form.asked(self._row)
+        self._seeded = self._running = True
+        return self._observation(), self._info(0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        """Order, and play on to the next decision; see gymnasium.Env.step.
+
+        Raises:
+            NeedsReset: the game is over, or none has begun.
+            ValueError: the action has the wrong shape or type, or strict and an illegal order.
+        """
+        if not self._running:
+            raise NeedsReset("there is no game to step: call reset() first")
+        agents = self._agents
+        actions = whole_numbers(action, self.action_space.shape)[None]
+        ready, illegal = self._form.take(actions, self._strict)
+        reward, terminated, truncated = 0.0, False, False
+        if len(ready):
+            agents.play(self._row)
+            self._form.asked(self._row)
+            reward = float(agents.reward[0])
+            terminated, truncated = bool(agents.terminated[0]), bool(agents.truncated[0])
+        info = self._info(int(illegal[0]))
+        if terminated or truncated:
+            self._running = False
+            for name, value in agents.outcome(self._row).items():
+                info[name] = value[0].item()
+        return self._observation(), reward, terminated, truncated, info
+
+    def _observation(self) -> Any:
+        seen = self._form.observe(self._row)
+        if isinstance(seen, dict):
+            return {name: array[0] for name, array in seen.items()}
+        return seen[0]
+
+    def _info(self, illegal: int) -> dict:
+        info = {"illegal_orders": illegal, "power": int(self._agents.agent[0])}
+        masks = self._form.masks()
+        if masks is not None:
+            self._mask = info["action_mask"] = masks[0]
+        return info
+
+
+class DiplomacyVectorEnv(VectorEnv):
+    """Many games at once, compiled; environment i of seed s plays as a DiplomacyEnv of seed s + i.
+
+    Takes the arguments of DiplomacyEnv, and:
+
+    Args:
+        num_envs: how many.
+        threads: threads that share the games; None: as many as there are processors.
+
+    A game that is over is replaced in the same step (AutoresetMode.SAME_STEP). `infos` then has
+    `final_obs` (an object array, an observation where a game ended) and `final_info` (its `info`,
+    as a dictionary of arrays), each with a mask, `_final_obs` and `_final_info`.
+    """
+
+    metadata: ClassVar = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        map: str | Path = "small",
+        form: str = "provinces",
+        *,
+        opponents: Any = "random",
+        power: str | None = None,
+        reward: str = "sum_of_squares",
+        max_years: int | None = None,
+        year_limit: str = "draw",
+        start: str = "opening",
+        warm_up_phases: int = 10,
+        strict: bool = False,
+        script: str | Path | None = None,
+        threads: int | None = None,
+    ):
+        settings = {
+            "opponents": opponents,
+            "power": power,
+            "reward": reward,
+            "max_years": max_years,
+            "year_limit": year_limit,
+            "start": start,
+            "warm_up_phases": warm_up_phases,
+            "script": script,
+            "threads": threads,
+        }
+        self._agents, self._form = _make_form(form, map, num_envs, settings)
+        self.num_envs = num_envs
+        self._strict = bool(strict)
+        self._masks: np.ndarray | None = None
+        self._seeded = self._running = False
+        self.single_observation_space = self._form.observation_space
+        self.single_action_space = self._form.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def action_masks(self) -> np.ndarray:
+        """Return which actions are legal now, (E, M) int8."""
+        if self._masks is None:
+            raise NeedsReset("there are no action masks before reset()")
+        return self._masks
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict | None = None
+    ) -> tuple[Any, dict]:
+        """Start all games anew; a seed s stands for s, s + 1, ... There are no options."""
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        seeds = None
+        if seed is not None:
+            numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else list(seed)
+            if len(numbers) != self.num_envs:
+                raise ValueError(f"there must be {self.num_envs} seeds, not {len(numbers)}")
+            if not all(isinstance(number, int) and number >= 0 for number in numbers):
+                raise ValueError(f"seeds must be integers of 0 or more, not {quoted(seed)}")
+            seeds = seeds_of(numbers)
+        elif not self._seeded:
+            seeds = self.np_random.integers(0, 2**64, self.num_envs, np.uint64)
+        rows = self._agents.every_row
+        self._agents.start(rows, seeds)
+        self._form.asked(rows)
+        self._seeded = self._running = True
+        return self._form.observe(rows), self._infos(np.zeros(self.num_envs, np.int64))
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
+        """Order in every game, and play each on to its next decision; see VectorEnv.step.
+
+        Raises:
+            NeedsReset: `reset` has not been called.
+            ValueError: the actions have the wrong shape or type, or strict and an illegal order.
+        """
+        if not self._running:
+            raise NeedsReset("there are no games to step: call reset() first")
+        agents, form = self._agents, self._form
+        ready, illegal = form.take(whole_numbers(actions, self.action_space.shape), self._strict)
+        infos: dict[str, Any] = {}
+        reward = np.zeros(self.num_envs)
+        terminated, truncated = np.zeros((2, self.num_envs), bool)
+        if len(ready):
+            agents.play(ready, lambda rows: self._note_final(infos, rows, illegal))
+            form.asked(ready)
+            reward, terminated = agents.reward.copy(), agents.terminated.copy()
+            truncated = agents.truncated.copy()
+        over = terminated | truncated
+        seen = form.observe(agents.every_row)
+        infos |= self._infos(np.where(over, 0, illegal))
+        return seen, reward, terminated, truncated, infos
+
+    def _infos(self, illegal: np.ndarray) -> dict:
+        infos = {"illegal_orders": illegal.copy(), "power": self._agents.agent.astype(np.int64)}
+        masks = self._form.masks()
+        if masks is not None:
+            self._masks = infos["action_mask"] = masks
+        return infos | {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
+
+    def _note_final(self, infos: dict, rows: np.ndarray, illegal: np.ndarray) -> None:
+        """Add the games of `rows`, which are over, to `final_obs` and `final_info`."""
+        self._form.asked(rows)
+        seen = self._form.observe(rows)
+        values = self._agents.outcome(rows)
+        values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
+        if self._form.has_masks:
+            values["action_mask"] = self._agents.mask[rows]
+        if not infos:
+            over, count = np.zeros(self.num_envs, bool), self.num_envs
+            final = {
+                name: np.zeros((count, *value.shape[1:]), value.dtype)
+                for name, value in values.items()
+            }
+            infos["final_obs"], infos["_final_obs"] = np.full(count, None, object), over
+            infos["final_info"], infos["_final_info"] = final, over
+            final |= {f"_{name}": over for name in values}
+        infos["_final_obs"][rows] = True
+        for i, row in enumerate(rows.tolist()):
+            one = (
+                {name: array[i] for name, array in seen.items()} if type(seen) is dict else seen[i]
+            )
+            infos["final_obs"][row] = one
+        for name, value in values.items():
+            infos["final_info"][name][rows] = value

@@ -1,0 +1,197 @@
+"""A PettingZoo environment: all powers at once, one phase a step.
+
+    from diplomacy_engine.environments.pettingzoo_env import parallel_env
+
+    env = parallel_env(map="three")
+
+docs/environments.md has an example. `env` makes the same for PettingZoo's AEC interface, by
+PettingZoo's own converter.
+"""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.utils import seeding
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils.conversions import parallel_to_aec
+
+from .._suggest import quoted
+from ..constants import NONE, RUNNING, YEAR_LIMIT
+from ..games.game import Game
+from ..games.vector_game import VectorGame
+from ..matches.beginnings import warm_up
+from ..scoring.rewards import make_reward, reward_input
+from .agent_games import check_settings, seeds_of
+from .forms import (
+    illegal_order,
+    observation_space,
+    province_action,
+    province_space,
+    unit_text,
+    whole_numbers,
+)
+from .kernels import mask_decisions, take_province_actions
+
+
+class DiplomacyParallelEnv(ParallelEnv):
+    """All powers of one game; agents are named after them.
+
+    An action has one entry for each province, as in the Gymnasium form `provinces`; where a power
+    has nothing to order, only 0 is legal. `infos[agent]["action_mask"]` is a tuple of int8 arrays,
+    one for each province, as `action_space(agent).sample(mask)` takes it.
+
+    Args:
+        map: a map's name or file.
+        reward, max_years, year_limit, start, warm_up_phases, strict: as of DiplomacyEnv.
+    """
+
+    metadata: ClassVar = {"name": "diplomacy_v0", "render_modes": [], "is_parallelizable": True}
+
+    def __init__(
+        self,
+        map: str | Path = "small",
+        *,
+        reward: str = "sum_of_squares",
+        max_years: int | None = None,
+        year_limit: str = "draw",
+        start: str = "opening",
+        warm_up_phases: int = 10,
+        strict: bool = False,
+    ):
+        check_settings(max_years, year_limit, start, warm_up_phases)
+        self._games = VectorGame(map, 1, max_years=max_years, threads=1, auto_reset=False)
+        self._reward = make_reward(reward)
+        self._pays_limit = year_limit == "draw"
+        self._most_phases = warm_up_phases if start == "random" else 0
+        self._strict = bool(strict)
+        self.possible_agents = list(self._games.map.powers)
+        self.agents: list[str] = []
+        self.render_mode = None
+        powers, provinces = self._games.num_powers, len(self._games.board.terrain)
+        observed, action = observation_space(self._games), province_space(self._games)
+        self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
+        self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
+        self._every_power = np.arange(powers, dtype=np.int8)
+        size = len(self._games.vocabulary) - 1 + provinces
+        self._mask = np.zeros((powers, size), np.int8)
+        self._cuts = np.cumsum(action.nvec)[:-1]
+        self._random: np.random.Generator | None = None
+        self._orders = self._games.new_orders()
+
+    def observation_space(self, agent: str) -> Any:
+        """Return the space of a power's observations."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Any:
+        """Return the space of a power's actions."""
+        return self.action_spaces[agent]
+
+    @property
+    def game(self) -> Game:
+        """The current position as a Game, to look at."""
+        return Game.from_row(self._games, 0)
+
+    def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
+        """Start a new game; see pettingzoo.ParallelEnv.reset. There are no options."""
+        if seed is not None or self._random is None:
+            self._random, number = seeding.np_random(seed)
+            self._games.row_seed[:] = seeds_of([number])
+        warm_up(self._games, self._most_phases, int(self._random.integers(2**31)))
+        alive = self._alive()
+        self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]
+        return self._observe(self.agents), self._infos(self.agents, np.zeros(len(alive), int))
+
+    def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
+        """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
+
+        Raises:
+            ValueError: the game is over or none has begun; an agent's action is missing, or there
+                is one of nobody alive; a wrong shape or type; strict, and an illegal order.
+        """
+        if not self.agents:
+            raise ValueError("there is no game to step: call reset() first")
+        games = self._games
+        for name in actions:
+            if name not in self.agents:
+                raise ValueError(f"{quoted(name)} is no agent of {', '.join(self.agents)}")
+        given = np.zeros((games.num_powers, len(games.board.terrain)), np.int64)
+        for power, name in enumerate(self.possible_agents):
+            if name in self.agents:
+                if name not in actions:
+                    raise ValueError(f"the action of {name} is missing")
+                given[power] = whole_numbers(actions[name], given.shape[1:])
+        illegal = self._take(given)
+        result = games.step(self._orders)
+        paid = self._reward(reward_input(result, games.board.victory_centers, self._pays_limit))[0]
+        limit = bool(result.ended[0] == YEAR_LIMIT)
+        over = bool(result.ended[0] != RUNNING)
+        agents, alive = self.agents, result.alive[0]
+        numbers = [self.possible_agents.index(name) for name in agents]
+        truncated = {n: limit and bool(alive[p]) for n, p in zip(agents, numbers)}
+        terminated = {
+            n: not truncated[n] and (over or not alive[p]) for n, p in zip(agents, numbers)
+        }
+        rewards = {name: float(paid[p]) for name, p in zip(agents, numbers)}
+        seen, infos = self._observe(agents), self._infos(agents, illegal)
+        self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
+        return seen, rewards, terminated, truncated, infos
+
+    def _take(self, given: np.ndarray) -> np.ndarray:
+        """Write the orders of actions (P, V); return how many are illegal, (P,)."""
+        games, powers = self._games, len(given)
+        orders = np.full(given.shape, NONE, np.int32)
+        illegal = np.zeros(powers, np.int64)
+        first = games.table.province_first
+        bad = games.call(
+            take_province_actions, given, self._mask, first, self._strict, orders, illegal
+        )
+        if self._strict and bad != NONE:
+            power, v = divmod(bad, given.shape[1])
+            order = province_action(games, int(given[power, v]), v)
+            unit = f"{self.possible_agents[power]}, {unit_text(games, 0, v)}"
+            raise illegal_order(games, 0, unit, order)
+        self._orders[0] = orders.max(0)  # a province is ordered in by one power, NONE is -1
+        return illegal
+
+    def _alive(self) -> np.ndarray:
+        """Return which powers have a unit or a center, (P,) bool."""
+        state, powers = self._games.state, self._every_power[:, None]
+        units = (state.unit_power[0] == powers) | (state.dislodged_power[0] == powers)
+        return units.any(1) | (state.center_owner[0] == powers).any(1)
+
+    def _observe(self, agents: list[str]) -> dict[str, dict[str, np.ndarray]]:
+        board, last_order, scalars = self._games.observe_powers(
+            np.zeros(len(self._every_power), np.int32), self._every_power
+        )
+        powers = {name: self.possible_agents.index(name) for name in agents}
+        return {
+            name: {"board": board[p], "last_order": last_order[p], "scalars": scalars[p]}
+            for name, p in powers.items()
+        }
+
+    def _infos(self, agents: list[str], illegal: np.ndarray) -> dict[str, dict]:
+        decisions = self._games.decisions()
+        self._games.call(
+            mask_decisions, self._games.board, self._games.table, tuple(decisions), self._mask
+        )
+        masks = np.split(self._mask.copy(), self._cuts, axis=1)
+        powers = {name: self.possible_agents.index(name) for name in agents}
+        return {
+            name: {
+                "action_mask": tuple(mask[p] for mask in masks),
+                "illegal_orders": int(illegal[p]),
+            }
+            for name, p in powers.items()
+        }
+
+
+def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:
+    """Return the environment of all powers of a map; see DiplomacyParallelEnv."""
+    return DiplomacyParallelEnv(map, **settings)
+
+
+def env(map: str | Path = "small", **settings: Any) -> AECEnv:
+    """Return the same environment with PettingZoo's AEC interface."""
+    return parallel_to_aec(parallel_env(map, **settings))

@@ -1,0 +1,1 @@
+"""Games that run: many at once in arrays, or one in texts."""

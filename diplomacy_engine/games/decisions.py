@@ -1,0 +1,109 @@
+"""`Decisions`: what is to be decided in many games, as arrays; choosing from them, joining them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit_allocating
+
+
+@jit_allocating
+def ragged_rows(starts, ends):
+    """Return the indices starts[i], starts[i] + 1, ... of every row i, one row after the other.
+
+    `ends` (rows + 1,) is the running total of the row lengths, beginning with 0.
+    """
+    out = np.empty(ends[-1], np.int32)
+    for i in range(starts.shape[0]):
+        for j in range(ends[i + 1] - ends[i]):
+            out[ends[i] + j] = starts[i] + j
+    return out
+
+
+class Decisions(NamedTuple):
+    """Pending decisions, by game and then power, with their slots and legal orders.
+
+    A movement or retreat decision has one slot per unit, in province order. A winter decision has
+    one slot per owed build or removal; each lists all of them, and a province may be chosen in one
+    slot only (WAIVE in any).
+    """
+
+    game: np.ndarray  # (D,) int32
+    power: np.ndarray  # (D,) int8
+    slot_start: np.ndarray  # (D + 1,) int32, slots of decision d: slot_start[d]..slot_start[d+1]-1
+    slot_province: np.ndarray  # (S,) int16, the unit's province; NONE in winter
+    order_start: np.ndarray  # (S + 1,) int32, legal orders of slot s: order_start[s]..
+    order: np.ndarray  # (N,) int32, order numbers
+
+    def __len__(self) -> int:  # hence no `_make` and `_replace`: they check it against the fields
+        return len(self.game)
+
+    def take(self, rows: np.ndarray) -> "Decisions":
+        """Return the decisions of the given rows (integers or a mask), in that order."""
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        slots = self.slot_start[rows + 1] - self.slot_start[rows]
+        slot_start = np.zeros(len(rows) + 1, np.int32)
+        np.cumsum(slots, out=slot_start[1:])
+        slot_rows = ragged_rows(self.slot_start[rows], slot_start)
+        orders = self.order_start[slot_rows + 1] - self.order_start[slot_rows]
+        order_start = np.zeros(len(slot_rows) + 1, np.int32)
+        np.cumsum(orders, out=order_start[1:])
+        return Decisions(
+            self.game[rows],
+            self.power[rows],
+            slot_start,
+            self.slot_province[slot_rows],
+            order_start,
+            self.order[ragged_rows(self.order_start[slot_rows], order_start)],
+        )
+
+
+def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
+    """Return Decisions of that size to be filled in; its arrays hold anything."""
+    return Decisions(
+        np.empty(decisions, np.int32),
+        np.empty(decisions, np.int8),
+        np.empty(decisions + 1, np.int32),
+        np.empty(slots, np.int16),
+        np.empty(slots + 1, np.int32),
+        np.empty(orders, np.int32),
+    )
+
+
+def filled(room: Decisions, decisions: int, slots: int, orders: int) -> Decisions:
+    """Return what stands in the first entries of the arrays of `room`, without copying."""
+    game, power, slot_start, slot_province, order_start, order = room
+    return Decisions(
+        game[:decisions],
+        power[:decisions],
+        slot_start[: decisions + 1],
+        slot_province[:slots],
+        order_start[: slots + 1],
+        order[:orders],
+    )
+
+
+def join_decisions(parts: Sequence[Decisions]) -> Decisions:
+    """Return all decisions of `parts`, one part after the other."""
+    sizes = [(len(part.game), len(part.slot_province), len(part.order)) for part in parts]
+    starts = np.cumsum([(0, 0, 0), *sizes], axis=0)
+    _, slots, orders = starts[-1]
+    joined = empty_decisions(*starts[-1])
+    joined.slot_start[-1], joined.order_start[-1] = slots, orders
+
+    for part, (d, s, n), (d_end, s_end, n_end) in zip(parts, starts[:-1], starts[1:]):
+        joined.game[d:d_end] = part.game
+        joined.power[d:d_end] = part.power
+        np.add(part.slot_start[:-1], np.int32(s), out=joined.slot_start[d:d_end])
+        joined.slot_province[s:s_end] = part.slot_province
+        np.add(part.order_start[:-1], np.int32(n), out=joined.order_start[s:s_end])
+        joined.order[n:n_end] = part.order
+    return joined
+
+
+def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
+    """Return the order numbers (S,) of the positions `chosen` in the slots' lists."""
+    return decisions.order[decisions.order_start[:-1] + chosen]

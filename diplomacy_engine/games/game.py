@@ -1,0 +1,499 @@
+"""One game in texts: `Game`, for people, tests and viewers.
+
+A Game is one row of a VectorGame; the rules are the same compiled kernels. It adds the notation,
+reasons for illegal orders, the history and saved games.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .._suggest import quoted
+from ..constants import (
+    BOUNCE,
+    BUILD,
+    DISBANDED,
+    FALL_RETREATS,
+    NONE,
+    RESULT_WORDS,
+    RETREAT,
+    RUNNING,
+    SPRING_RETREATS,
+    SUPPORT_MOVE,
+    VOID,
+    WAIVE,
+    WINTER_ADJUSTMENTS,
+)
+from ..pictures.board import board_svg
+from ..rules.map import Map, load_map
+from ..rules.notation import (
+    matching_orders,
+    ordered_unit,
+    read_order,
+    read_place,
+    unit_text,
+    unnamed_coast_text,
+)
+from .position import (
+    current_phase,
+    load_state,
+    owed_adjustments,
+    owned_centers,
+    parse_position_line,
+    position_line,
+    power_number,
+    retreat_places,
+    standing_units,
+    state_dictionary,
+    winners,
+)
+from .refusals import why_illegal
+from .saved_game import check_saved_game, saved_game_dictionary
+from .vector_game import VectorGame
+
+
+class Game:
+    """One game of a map.
+
+    Args:
+        game_map: `standard`, `small`, `three`, a path to a map file, or a Map.
+        max_years: game years after which the game ends in a draw; None for no limit.
+
+    Attributes:
+        map: the Map.
+        id: a text that names the game in saved games.
+        history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
+    """
+
+    def __init__(self, game_map: str | Path | Map = "standard", max_years: int | None = None):
+        if max_years is not None and (type(max_years) is not int or max_years < 1):
+            raise ValueError(f"max_years must be a whole number from 1 on or None, not {max_years}")
+        self.map = load_map(game_map)
+        self.max_years = max_years
+        self.id = "game"
+        self.history: list[dict] = []
+        self._games = VectorGame(self.map, 1, max_years=max_years or 0, threads=1, auto_reset=False)
+        self._begin_phase()
+
+    def _begin_phase(self) -> None:
+        # power -> (text, legal order numbers it may mean, none if it is void)
+        self._submitted: dict[str, list[tuple[str, list[int]]]] = {}
+        self._lists: dict[int, list[int]] | None = None
+
+    @property
+    def phase(self) -> str:
+        """The phase, such as `S1901M`; `COMPLETED` once the game is over."""
+        return current_phase(self._games)
+
+    @property
+    def powers(self) -> list[str]:
+        """All powers of the map, alphabetical."""
+        return list(self.map.powers)
+
+    @property
+    def units(self) -> dict[str, list[str]]:
+        """Every power's standing units; dislodged ones are in `dislodged`."""
+        return standing_units(self._games)
+
+    @property
+    def centers(self) -> dict[str, list[str]]:
+        """Every power's supply centers."""
+        return owned_centers(self._games)
+
+    @property
+    def dislodged(self) -> dict[str, dict[str, list[str]]]:
+        """In a retreat phase: power -> dislodged unit -> places it may retreat to."""
+        return retreat_places(self._games)
+
+    @property
+    def adjustments(self) -> dict[str, int]:
+        """In W....A: power -> builds owed (positive) or removals (negative), if it has any."""
+        return owed_adjustments(self._games)
+
+    @property
+    def winners(self) -> list[str]:
+        """The solo winner, or all powers alive at the year limit; empty while the game goes on."""
+        return winners(self._games)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended."""
+        return bool(self._games.state.end[0] != RUNNING)
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """The orders submitted for this phase, void ones included, by power."""
+        return {name: [text for text, _ in given] for name, given in self._submitted.items()}
+
+    def legal_orders(self, place: str) -> list[str]:
+        """Return the orders a unit can be given; in W....A also the builds of a home center.
+
+        Args:
+            place: a unit such as `A PAR` (in a retreat phase the dislodged one), or a province.
+
+        Raises:
+            ValueError: there is no such place on the map.
+        """
+        kind, where = read_place(self.map, place)
+        table = self._games.table
+        numbers = self._legal().get(where.province, [])
+        if kind is not None:
+            numbers = [
+                number
+                for number in numbers
+                if table.unit_kind[number] == kind and table.kind[number] != BUILD
+            ]
+        texts = [self._games.vocabulary.texts[number] for number in numbers]
+        builds = bool(numbers) and table.kind[numbers[0]] == BUILD
+        return [*texts, "WAIVE"] if builds else texts
+
+    def _legal(self) -> dict[int, list[int]]:
+        """Return province -> numbers of the legal orders there, WAIVE left out."""
+        if self._lists is None:
+            self._lists = {}
+            found, table = self._games.decisions(), self._games.table
+            provinces = self._games.board.location_province
+            for d in range(len(found)):
+                for s in range(found.slot_start[d], found.slot_start[d + 1]):
+                    numbers = found.order[found.order_start[s] : found.order_start[s + 1]].tolist()
+                    if found.slot_province[s] != NONE:
+                        self._lists[int(found.slot_province[s])] = numbers
+                        continue
+                    for number in numbers:
+                        if number != table.waive:
+                            v = int(provinces[table.location[number]])
+                            self._lists.setdefault(v, []).append(number)
+                    break  # every slot of a winter decision lists the same orders
+        return self._lists
+
+    def submit(self, power: str, orders: list[str], strict: bool = True) -> None:
+        """Give a power's orders for this phase, in place of those it gave before.
+
+        Args:
+            power: its name.
+            orders: order texts; units left out hold or disband.
+            strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
+                `void` and does nothing.
+
+        Raises:
+            ValueError: unknown power, not a list of texts, or (strict) an illegal order, with the
+                order and the reason; the orders given before stay.
+        """
+        name = self.map.powers[power_number(self.map, power)]
+        texts = [orders] if isinstance(orders, str) else orders
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
+        given: list[tuple[str, list[int]]] = []
+        for text in texts:
+            numbers, reason = self._understand(name, text, given)
+            if reason and strict:
+                raise ValueError(f"{text!r:.200}: {reason}")
+            given.append((self._order_text(text, numbers), numbers))
+        self._submitted[name] = given
+
+    def _order_text(self, text: str, numbers: list[int]) -> str:
+        if not numbers:
+            return text
+        if len(numbers) > 1:
+            return unnamed_coast_text(self._games.vocabulary, numbers[0])
+        return self._games.vocabulary.texts[numbers[0]]
+
+    def _understand(
+        self, power: str, text: str, given: list[tuple[str, list[int]]]
+    ) -> tuple[list[int], str]:
+        """Return the legal orders that a text may mean after those `given`, or why there is none.
+
+        Rule    of two legal orders for one unit, or adjustments beyond those owed, the first ones
+                count (DATC 4.D.4, 4.D.5, 4.D.6)
+        """
+        if self.is_over:
+            return [], "the game is over"
+        try:
+            order = read_order(self.map, text)
+        except ValueError as error:
+            return [], str(error)
+        games, table = self._games, self._games.table
+        winter = games.state.phase[0] == WINTER_ADJUSTMENTS
+        owed = owed_adjustments(games).get(power, 0) if winter else 0
+        if order.kind == WAIVE:
+            numbers = [table.waive] if owed > 0 else []
+        else:
+            numbers = self._own_orders(power, order.unit.place.province)
+        numbers = matching_orders(self.map, games.vocabulary, order, numbers)
+        if not numbers or (len(numbers) > 1 and order.kind != SUPPORT_MOVE):
+            return [], why_illegal(games, power, order, numbers)
+        valid = [other[0] for _, other in given if other]
+        if order.kind != WAIVE and any(
+            number != table.waive and self._province_of(number) == order.unit.place.province
+            for number in valid
+        ):
+            where = self.map.provinces[order.unit.place.province]
+            return [], f"there already is an order for {where}"
+        if winter and len(valid) >= abs(owed):
+            what = "build or waive" if owed > 0 else "remove"
+            return [], f"{power} has only {abs(owed)} to {what}"
+        return numbers, ""
+
+    def _own_orders(self, power: str, province: int) -> list[int]:
+        """Return the legal orders in a province if they are `power`'s to give."""
+        numbers = self._legal().get(province, [])
+        if numbers and self._games.table.kind[numbers[0]] == BUILD:
+            owner = self._games.board.home_power[province]
+        else:
+            owner = self._ordered_units()[0][province]
+        return numbers if owner == self.map.power_index[power] else []
+
+    def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (power, kind, location), (V,) each, of the units that this phase orders."""
+        state = self._games.state
+        if state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+            return state.dislodged_power[0], state.dislodged_kind[0], state.dislodged_location[0]
+        return state.unit_power[0], state.unit_kind[0], state.unit_location[0]
+
+    def _province_of(self, number: int) -> int:
+        return int(self._games.board.location_province[self._games.table.location[number]])
+
+    def adjudicate(self) -> dict[str, list[str]]:
+        """Play the phase with the orders submitted and move on to the next phase.
+
+        Returns:
+            Result words by unit, its text as before the phase: of every unit in a movement phase,
+            of the dislodged ones in a retreat phase, of those built, removed or badly ordered in
+            winter. No words mean success.
+
+        Raises:
+            ValueError: the game is over.
+        """
+        if self.is_over:
+            raise ValueError("the game is over")
+        orders = {power: self.orders.get(power, []) for power in self.map.powers}
+        record = {"name": self.phase, "state": self.to_state(), "orders": orders}
+        chosen = self._chosen()
+        if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
+            results = self._adjudicate_winter(chosen)
+        elif self._games.state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+            results = self._adjudicate_retreats(chosen)
+        else:
+            results = self._adjudicate_movement(chosen)
+        self.history.append(record | {"results": results, "messages": []})
+        self._begin_phase()
+        return {unit: list(words) for unit, words in results.items()}
+
+    def _chosen(self) -> dict[int, int]:
+        """Return province -> the one legal order submitted for it.
+
+        Rule    a support that names no coast goes to the coast the fleet moves to (DATC 4.B.4)
+        """
+        table = self._games.table
+        given = [numbers for orders in self._submitted.values() for _, numbers in orders]
+        waive = table.waive
+        lists = {self._province_of(n[0]): n for n in given if n and n[0] != waive}
+        chosen = {v: numbers[0] for v, numbers in lists.items()}
+        for v, numbers in lists.items():
+            if len(numbers) > 1:
+                mover = int(self._games.board.location_province[table.other_location[numbers[0]]])
+                if mover in chosen:
+                    target = table.target[chosen[mover]]
+                    chosen[v] = next((n for n in numbers if table.target[n] == target), numbers[0])
+        return chosen
+
+    def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
+        """Return province -> text of each unit whose own power gave it void orders only."""
+        powers, kinds, locations = self._ordered_units()
+        found = {}
+        for power, given in self._submitted.items():
+            for unit in [ordered_unit(self.map, text) for text, numbers in given if not numbers]:
+                if unit is None or unit.place.province in chosen:
+                    continue
+                v = unit.place.province
+                if (powers[v], kinds[v]) == (self.map.power_index[power], unit.kind):
+                    found[v] = self.map.unit_text(kinds[v], locations[v])
+        return found
+
+    def _step(self, chosen: dict[int, int]) -> None:
+        orders = self._games.new_orders()
+        for v, number in chosen.items():
+            orders[0, v] = number
+        self._games.step(orders)
+
+    def _adjudicate_movement(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+        state, void = self._games.state, self._void_units(chosen)
+        units = self._unit_texts()
+        self._step(chosen)
+        return {
+            text: _words(int(state.last_result[0, v]) | (VOID if v in void else 0))
+            for v, text in units.items()
+        }
+
+    def _unit_texts(self) -> dict[int, str]:
+        """Return province -> text of the units that this phase orders."""
+        powers, kinds, locations = self._ordered_units()
+        return {
+            v: self.map.unit_text(kinds[v], locations[v])
+            for v in np.flatnonzero(powers != NONE).tolist()
+        }
+
+    def _adjudicate_retreats(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+        state, table = self._games.state, self._games.table
+        void, units = self._void_units(chosen), self._unit_texts()
+        results = {text: DISBANDED | (VOID if v in void else 0) for v, text in units.items()}
+        goals = {}
+        for v, number in list(chosen.items()):
+            if table.kind[number] != RETREAT:
+                continue
+            goals[v] = self._games.board.location_province[table.target[number]]
+            results[units[v]] = BOUNCE | DISBANDED
+            if state.unit_power[0, goals[v]] != NONE:
+                # Only a loaded position can offer a retreat to an occupied province.
+                chosen[v] = table.disband[table.unit_kind[number], table.location[number]]
+                del goals[v]
+        self._step(chosen)
+        for v, goal in goals.items():
+            if state.unit_power[0, goal] != NONE:
+                results[units[v]] = 0
+        return {text: _words(bits) for text, bits in results.items()}
+
+    def _adjudicate_winter(self, chosen: dict[int, int]) -> dict[str, list[str]]:
+        state, table = self._games.state, self._games.table
+        units, own = self._unit_texts(), self._void_units(chosen)
+        foreign = {text for v, text in units.items() if v not in own}
+        results = {}
+        for given in self._submitted.values():
+            for text, numbers in given:
+                unit = None if numbers else ordered_unit(self.map, text)
+                if unit is not None:
+                    written = unit_text(self.map, unit)
+                    stands = own.get(unit.place.province, written)
+                    results[written if _is_build(self.map, text) else stands] = VOID
+        for text in foreign:
+            results.pop(text, None)
+        for number in chosen.values():
+            text = self.map.unit_text(table.unit_kind[number], table.location[number])
+            results[text] = 0
+        self._step(chosen)
+        for v, text in units.items():
+            if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
+                results[text] = DISBANDED | results.get(text, 0)
+        return {text: _words(bits) for text, bits in results.items()}
+
+    def to_state(self) -> dict:
+        """Return the position as the `state` dictionary of a saved game."""
+        return state_dictionary(self._games)
+
+    @classmethod
+    def from_state(
+        cls, game_map: str | Path | Map, state: Mapping, max_years: int | None = None
+    ) -> "Game":
+        """Return a game that goes on from a state dictionary.
+
+        It must have `name` (the phase) and `units`; `centers` and `retreats` may be left out, and
+        other keys are ignored.
+
+        Raises:
+            ValueError: the state is impossible; the message says what and where.
+        """
+        game = cls(game_map, max_years)
+        load_state(game._games, state)
+        return game
+
+    def to_svg(
+        self,
+        orders: Mapping[str, Sequence[str]] | None = None,
+        outcome: Mapping[str, Sequence[str]] | None = None,
+        theme: str = "auto",
+        width: int | None = None,
+    ) -> str:
+        """Return a picture of the position with orders as arrows; see `render.board_svg`.
+
+        Without `orders` those submitted so far are drawn.
+        """
+        orders = self.orders if orders is None else orders
+        return board_svg(self, orders=orders, outcome=outcome, theme=theme, width=width)
+
+    def to_position(self) -> str:
+        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`."""
+        return position_line(self._games)
+
+    @classmethod
+    def from_position(
+        cls,
+        position: str,
+        game_map: str | Path | Map | None = None,
+        max_years: int | None = None,
+    ) -> "Game":
+        """Return a game that goes on from a line of `to_position`.
+
+        Args:
+            position: the line.
+            game_map: the map; None for the one named in the line.
+            max_years: as for Game.
+
+        Raises:
+            ValueError: the line cannot be read, or the position is impossible.
+        """
+        name, state = parse_position_line(position)
+        return cls.from_state(game_map or name, state, max_years)
+
+    def to_saved_game(self) -> dict:
+        """Return the whole game in the format of the `diplomacy` package."""
+        pending = {
+            power: self.orders.get(power) for power in self.map.powers
+        }  # None: nothing submitted yet
+        now = {"name": self.phase, "state": self.to_state(), "orders": pending}
+        phases = [*self.history, now | {"results": {}, "messages": []}]
+        return saved_game_dictionary(self.id, self.map, phases)
+
+    @classmethod
+    def from_saved_game(
+        cls,
+        saved: Mapping,
+        game_map: str | Path | Map | None = None,
+        max_years: int | None = None,
+    ) -> "Game":
+        """Return the game of a saved game, to be read or played on from its last phase.
+
+        Args:
+            saved: the dictionary.
+            game_map: the map; None for the one it names.
+            max_years: as for Game; the format does not store it.
+
+        Raises:
+            ValueError: it is not a saved game, or its last position is impossible.
+        """
+        game_id, found_map, phases = check_saved_game(saved, game_map)
+        game = cls.from_state(found_map, phases[-1]["state"], max_years)
+        game.id, game.history = game_id, phases[:-1]
+        for power, orders in phases[-1]["orders"].items():
+            if orders and not game.is_over:
+                game.submit(power, orders, strict=False)
+        return game
+
+    @classmethod
+    def from_row(cls, games: VectorGame, row: int) -> "Game":
+        """Return a copy of one row of a VectorGame; its history begins here."""
+        game = cls(games.map, games.max_years or None)
+        for mine, theirs in zip(game._games.state, games.state):
+            mine[0] = theirs[row]
+        return game
+
+    def copy(self) -> "Game":
+        """Return a game that goes on from here on its own."""
+        game = Game.from_row(self._games, 0)
+        game.id, game.history = self.id, list(self.history)
+        game._submitted = {power: list(given) for power, given in self._submitted.items()}
+        return game
+
+    def __repr__(self) -> str:
+        return f"Game({self.map.name!r}, {self.phase})"
+
+
+def _is_build(game_map: Map, text: str) -> bool:
+    try:
+        return read_order(game_map, text).kind == BUILD
+    except ValueError:
+        return False
+
+
+def _words(bits: int) -> list[str]:
+    return [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]

@@ -1,0 +1,121 @@
+"""What a power sees of a game, as compact integers relative to it. Version 1.
+
+Powers are numbered from the observer: 0 is the observer, then in the order of the map, cyclically.
+Everything here is open to a human player too, and the observer's own index is given, since maps are
+not symmetric.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit, jit_inner
+from ..constants import NONE
+from ..rules.state import adjustments_owed, count_centers, count_units, is_winter
+
+OBSERVATION_VERSION = 1
+
+# Features of a province, the last axis of Observation.board, with how many values each takes;
+# `P` is the number of powers. An owner is 0 for none, else 1 + relative power.
+BOARD_FEATURES = (
+    ("unit_kind", "3"),  # 0 none, 1 army, 2 fleet
+    ("unit_owner", "P + 1"),
+    ("unit_coast", "5"),  # index into COASTS
+    ("dislodged_kind", "3"),
+    ("dislodged_owner", "P + 1"),
+    ("dislodged_coast", "5"),
+    ("center_owner", "P + 2"),  # 0 no supply center, 1 unowned, else 2 + relative power
+    ("home_of", "P + 1"),
+    ("last_owner", "P + 1"),  # who ordered a unit here in the last movement phase
+    ("last_result", "128"),  # its result bits
+)
+NUM_BOARD_FEATURES = len(BOARD_FEATURES)
+# Observation.scalars: these four, then P values each of the three below, by relative power.
+SCALARS = ("phase", "years_played", "years_left", "power")
+POWER_SCALARS = ("centers", "units", "owed")
+
+
+class Observation(NamedTuple):
+    """Observations of D decisions; every array has them as its first axis."""
+
+    board: np.ndarray  # (D, V, F) int8, columns of BOARD_FEATURES
+    last_order: np.ndarray  # (D, V) int32, order given here in the last movement phase, or NONE
+    scalars: np.ndarray  # (D, 4 + 3 P) int16; years_left is -1 without a year limit
+
+
+class BoardViews(NamedTuple):
+    """What D powers see of G boards; each board is there once, as the first power sees it."""
+
+    board: np.ndarray  # (G, V, F) int8, these three as in Observation
+    last_order: np.ndarray  # (G, V) int32
+    scalars: np.ndarray  # (G, 4 + 3 P) int16
+    row: np.ndarray  # (D,) int64, which of the boards it is
+    power: np.ndarray  # (D,) int8, who looks at it
+
+    def take(self, rows: np.ndarray) -> "BoardViews":
+        """Return the views of the given rows, in that order, and only the boards they need."""
+        kept, row = np.unique(self.row[rows], return_inverse=True)
+        return BoardViews(*(array[kept] for array in self[:3]), row, self.power[rows])
+
+    @staticmethod
+    def join(parts: "Sequence[BoardViews]") -> "BoardViews":
+        """Return all views of `parts`, one part after the other."""
+        first = np.cumsum([0, *(len(part.board) for part in parts)])
+        *boards, row, power = zip(*parts)
+        row = [rows + start for rows, start in zip(row, first)]
+        return BoardViews(*map(np.concatenate, (*boards, row, power)))
+
+
+def feature_sizes(num_powers: int) -> list[int]:
+    """Return how many values each column of Observation.board takes."""
+    sizes = {"P + 1": num_powers + 1, "P + 2": num_powers + 2}
+    return [sizes.get(size) or int(size) for _, size in BOARD_FEATURES]
+
+
+@jit_inner
+def _owner(power, observer, num_powers):
+    return 0 if power == NONE else 1 + (power - observer) % num_powers
+
+
+@jit
+def observe(board, state, games, powers, first, last, max_years, out_board, out_order, out_scalars):
+    """Write the observations of decisions first..last-1.
+
+    Reads   state rows `games` (D,) as seen by `powers` (D,)
+    Writes  the three arrays of an Observation
+    """
+    num_powers = board.num_powers
+    for d in range(first, last):
+        e, me = games[d], powers[d]
+        for v in range(board.terrain.shape[0]):
+            row = out_board[d, v]
+            row[:] = 0
+            if state.unit_power[e, v] != NONE:
+                row[0] = 1 + state.unit_kind[e, v]
+                row[1] = _owner(state.unit_power[e, v], me, num_powers)
+                row[2] = board.location_coast[state.unit_location[e, v]]
+            if state.dislodged_power[e, v] != NONE:
+                row[3] = 1 + state.dislodged_kind[e, v]
+                row[4] = _owner(state.dislodged_power[e, v], me, num_powers)
+                row[5] = board.location_coast[state.dislodged_location[e, v]]
+            if board.province_center[v] != NONE:
+                owner = state.center_owner[e, board.province_center[v]]
+                row[6] = 1 + _owner(owner, me, num_powers)
+            row[7] = _owner(board.home_power[v], me, num_powers)
+            row[8] = _owner(state.last_power[e, v], me, num_powers)
+            row[9] = state.last_result[e, v]
+            out_order[d, v] = state.last_order[e, v]
+        played = state.year[e] - board.first_year
+        out_scalars[d, 0] = state.phase[e]
+        out_scalars[d, 1] = played
+        out_scalars[d, 2] = max_years - 1 - played if max_years > 0 else -1
+        out_scalars[d, 3] = me
+        for r in range(num_powers):
+            power = (me + r) % num_powers
+            out_scalars[d, 4 + r] = count_centers(state, e, power)
+            out_scalars[d, 4 + num_powers + r] = count_units(state, e, power)
+            owed = 0
+            if is_winter(state.phase[e]):
+                owed = adjustments_owed(board, state, e, power)
+            out_scalars[d, 4 + 2 * num_powers + r] = owed

@@ -1,0 +1,372 @@
+"""One position as the `diplomacy` package's state dictionary or as one line, and back.
+
+All functions work on row 0 of a one-game VectorGame.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from .._suggest import quoted
+from ..constants import (
+    COMPLETED,
+    FALL_RETREATS,
+    FLEET,
+    NONE,
+    RUNNING,
+    SOLO,
+    SPRING_RETREATS,
+    WINTER_ADJUSTMENTS,
+    YEAR_LIMIT,
+    parse_phase,
+    phase_name,
+)
+from ..rules.map import Map
+from ..rules.notation import UnitText, place_text, read_place, read_unit, unit_phrase, unit_text
+from ..rules.state import adjustments_owed, count_units, is_open_home, reset_game
+from .vector_game import VectorGame
+
+MAX_YEAR = 9999
+
+
+def current_phase(games: VectorGame) -> str:
+    """Return the phase name, `COMPLETED` once the game is over."""
+    if games.state.end[0] != RUNNING:
+        return COMPLETED
+    return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
+
+
+def standing_units(games: VectorGame) -> dict[str, list[str]]:
+    """Return every power's standing units, sorted."""
+    return _units(games, games.state.unit_power, games.state.unit_kind, games.state.unit_location)
+
+
+def _units(games: VectorGame, power, kind, location) -> dict[str, list[str]]:
+    units = {name: [] for name in games.map.powers}
+    for v in np.flatnonzero(power[0] != NONE):
+        text = games.map.unit_text(kind[0, v], location[0, v])
+        units[games.map.powers[power[0, v]]].append(text)
+    return {name: sorted(texts) for name, texts in units.items()}
+
+
+def owned_centers(games: VectorGame) -> dict[str, list[str]]:
+    """Return every power's supply centers, sorted."""
+    centers = {name: [] for name in games.map.powers}
+    for c, owner in enumerate(games.state.center_owner[0]):
+        if owner != NONE:
+            code = games.map.provinces[games.board.center_province[c]]
+            centers[games.map.powers[owner]].append(code)
+    return centers
+
+
+def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
+    """Return power -> dislodged unit -> places it may retreat to, for powers that have any."""
+    state, board, found = games.state, games.board, {}
+    for v in np.flatnonzero(state.dislodged_power[0] != NONE):
+        kind, here = state.dislodged_kind[0, v], state.dislodged_location[0, v]
+        options = int(state.retreat_options[0, v])
+        places = [
+            games.map.locations[board.neighbor[kind, here, i]]
+            for i in range(board.neighbor_count[kind, here])
+            if options >> i & 1
+        ]
+        units = found.setdefault(games.map.powers[state.dislodged_power[0, v]], {})
+        units[games.map.unit_text(kind, here)] = places
+    return dict(sorted(found.items()))
+
+
+def owed_adjustments(games: VectorGame) -> dict[str, int]:
+    """Return power -> builds (positive) or removals (negative) owed, in winter only."""
+    if games.state.phase[0] != WINTER_ADJUSTMENTS or games.state.end[0] != RUNNING:
+        return {}
+    owed = {
+        name: int(adjustments_owed(games.board, games.state, 0, power))
+        for power, name in enumerate(games.map.powers)
+    }
+    return {name: number for name, number in owed.items() if number}
+
+
+def winners(games: VectorGame) -> list[str]:
+    """Return the solo winner, or after a year limit the powers alive; nobody while it goes on."""
+    if games.state.end[0] == SOLO:
+        return [games.map.powers[games.state.winner[0]]]
+    if games.state.end[0] == RUNNING:
+        return []
+    centers = games.centers()[0]
+    return [
+        name
+        for power, name in enumerate(games.map.powers)
+        if centers[power] > 0 or count_units(games.state, 0, power) > 0
+    ]
+
+
+def state_dictionary(games: VectorGame) -> dict:
+    """Return the position in the format of the `diplomacy` package.
+
+    `timestamp` and `zobrist_hash` depend on the position alone; `influence` holds the provinces
+    and centers of the moment (a saved game adds those that were passed through).
+    """
+    name, powers = current_phase(games), games.map.powers
+    units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
+    owed = owed_adjustments(games)
+    influence = {power: {text[2:5] for text in units[power]} for power in powers}
+    occupied = set().union(*influence.values())
+    over = winners(games)
+    return {
+        "timestamp": _timestamp(name),
+        "zobrist_hash": str(position_hash(games)),
+        "note": f"Victory by: {', '.join(over)}" if over else "",
+        "name": name,
+        "units": {
+            power: units[power] + [f"*{unit}" for unit in retreats.get(power, {})]
+            for power in powers
+        },
+        "retreats": {power: retreats.get(power, {}) for power in powers},
+        "centers": centers,
+        "homes": {power: home_centers(games.map, power) for power in powers},
+        "influence": {
+            power: sorted(influence[power] | (set(centers[power]) - occupied)) for power in powers
+        },
+        "civil_disorder": {power: 0 for power in powers},
+        "builds": {
+            power: {
+                "count": owed.get(power, 0),
+                "homes": _open_homes(games, power) if owed.get(power, 0) > 0 else [],
+            }
+            for power in powers
+        },
+    }
+
+
+def home_centers(game_map: Map, power: str) -> list[str]:
+    """Return a power's home centers."""
+    index, homes = game_map.power_index[power], game_map.board.home_power
+    return [code for v, code in enumerate(game_map.provinces) if homes[v] == index]
+
+
+def _open_homes(games: VectorGame, power: str) -> list[str]:
+    index = games.map.power_index[power]
+    return [
+        games.map.provinces[v]
+        for v in np.flatnonzero(games.board.home_power == index).tolist()
+        if is_open_home(games.board, games.state, 0, index, v)
+    ]
+
+
+def _timestamp(name: str) -> int:
+    """Return a number that grows from phase to phase, in place of a clock's."""
+    year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
+    return year * 5 + phase
+
+
+def position_hash(games: VectorGame) -> int:
+    """Return a hash (0..2^63 - 1) of the position, the same on every machine."""
+    return int.from_bytes(hashlib.sha256(position_line(games).encode()).digest()[:8]) >> 1
+
+
+def position_line(games: VectorGame) -> str:
+    """Return the position as one line for a bug report.
+
+    Such as `small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS`: units, then `=` and the supply
+    centers; a dislodged unit reads `*A MUN > BOH RUH` with the places it may retreat to.
+    """
+    units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
+    parts = [f"{games.map.name} {current_phase(games)}"]
+    for power in games.map.powers:
+        texts = units[power] + [
+            " ".join([f"*{unit}", ">", *places]).strip()
+            for unit, places in retreats.get(power, {}).items()
+        ]
+        if texts or centers[power]:
+            parts.append(f"{power} {', '.join(texts)} = {' '.join(centers[power])}".strip())
+    return "; ".join(parts)
+
+
+def parse_position_line(text: str) -> tuple[str, dict]:
+    """Return `(map name, state dictionary)` of a position line.
+
+    Raises:
+        ValueError: the line is not in the form that `position_line` writes.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"a position is a text, not {type(text).__name__}")
+    head, *parts = (part.strip() for part in text.split(";"))
+    if len(head.split()) != 2:
+        raise ValueError(
+            f"a position begins with a map and a phase, such as 'small S1901M', not {head!r:.60}"
+        )
+    map_name, name = head.split()
+    state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
+    for part in parts:
+        left, equals, centers = part.partition("=")
+        form = re.match(r"[A-Za-z_]+", left)
+        if form is None or not equals or "=" in centers:
+            raise ValueError(f"{part!r:.80} is not of the form 'POWER UNIT, UNIT = CENTER CENTER'")
+        power, units = form[0], left[form.end() :]
+        if power in state["units"]:
+            raise ValueError(f"{power} stands twice in the position")
+        state["centers"][power] = centers.split()
+        state["units"][power] = []
+        for unit in filter(None, (unit.strip() for unit in units.split(","))):
+            if unit.startswith("*"):
+                unit, _, places = unit[1:].partition(">")
+                state["retreats"].setdefault(power, {})[unit.strip()] = places.split()
+            else:
+                state["units"][power].append(unit)
+    return map_name, state
+
+
+def load_state(games: VectorGame, state: Mapping) -> None:
+    """Set up the position of a state dictionary; reads `name`, `units`, `retreats`, `centers` only.
+
+    Centers left out are nobody's. Nothing is skipped, eliminated or ended: the phase is played as
+    it is given. Retreats are taken as given, as long as the unit could ever move there; a
+    dislodged unit (`*A MUN` or a key of `retreats`) without any can only disband.
+
+    Raises:
+        ValueError: something is missing, unknown or impossible; the board is then undefined.
+    """
+    if not isinstance(state, Mapping):
+        raise ValueError(f"a state is a dictionary, not {type(state).__name__}")
+    for key in ("name", "units"):
+        if key not in state:
+            raise ValueError(f"the state has no {key!r}")
+    row = games.state
+    reset_game(games.board, row, 0, row.seed[0])
+    row.unit_power[0], row.unit_kind[0], row.unit_location[0] = NONE, NONE, NONE
+    row.center_owner[0] = NONE
+    _load_name(games, state["name"])
+    standing, dislodged = [], {}
+    for power, texts in _by_power(games, state["units"], "units", list):
+        for text in texts:
+            unit, starred = read_unit(games.map, text)
+            if starred and (power, unit) in dislodged:
+                raise ValueError(f"{quoted(text)} stands twice in the state")
+            if starred:
+                dislodged[power, unit] = []
+            else:
+                standing.append((power, unit))
+    retreats = state.get("retreats")
+    for power, units in _by_power(games, {} if retreats is None else retreats, "retreats", dict):
+        for text, places in units.items():
+            if not isinstance(places, list | tuple):
+                raise ValueError(f"the retreats of {quoted(text, 40)} are not a list")
+            dislodged[power, read_unit(games.map, text)[0]] = places
+    retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS) and row.end[0] == RUNNING
+    if dislodged and not retreating:
+        raise ValueError(f"{state['name']} is no retreat phase, but a unit is dislodged")
+    for power, unit in standing:
+        _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
+    for (power, unit), places in dislodged.items():
+        v = _place_unit(
+            games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
+        )
+        if row.unit_power[0, v] == power:
+            raise ValueError(
+                f"{unit_text(games.map, unit)} cannot be dislodged by a unit of its own power"
+            )
+        row.retreat_options[0, v] = _retreat_bits(games, unit, places)
+    _load_centers(games, state.get("centers"))
+    if row.end[0] != RUNNING:
+        _load_result(games)
+
+
+def _load_name(games: VectorGame, name: str) -> None:
+    if name == COMPLETED:
+        games.state.end[0] = YEAR_LIMIT
+        return
+    year, phase = parse_phase(name)
+    if not 1 <= year <= MAX_YEAR:
+        raise ValueError(f"the year of {name!r:.40} is not 1 to {MAX_YEAR}")
+    games.state.year[0], games.state.phase[0] = year, phase
+
+
+def _load_result(games: VectorGame) -> None:
+    """Tell a solo from a draw in a finished position, by its centers."""
+    centers = games.centers()[0].astype(int)
+    most = centers.max()
+    if most >= games.board.victory_centers and (centers == most).sum() == 1:
+        games.state.end[0] = SOLO
+        games.state.winner[0] = int(centers.argmax())
+
+
+def power_number(game_map: Map, name: str) -> int:
+    """Return the index of a power; ValueError with the powers of the map if there is none."""
+    index = game_map.power_index.get(name.upper()) if isinstance(name, str) else None
+    if index is None:
+        raise ValueError(
+            f"{quoted(name, 40)} is no power of map {game_map.name} ({', '.join(game_map.powers)})"
+        )
+    return index
+
+
+def _by_power(games: VectorGame, table: Mapping, key: str, kind: type) -> list[tuple[int, object]]:
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{key!r} of the state is not a dictionary")
+    rows = []
+    for power, value in table.items():
+        number = power_number(games.map, power)
+        allowed = Mapping if kind is dict else list | tuple
+        if not isinstance(value, allowed):
+            form = "a dictionary" if kind is dict else "a list"
+            raise ValueError(f"{key!r} of {power} is not {form}")
+        rows.append((number, value))
+    return rows
+
+
+def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
+    """Put a unit on the board; return its province."""
+    province, code = unit.place.province, place_text(games.map, unit.place)
+    location = games.map.location_index.get(code)
+    text = unit_text(games.map, unit)
+    if location is None or not games.board.can_stand[unit.kind, location]:
+        raise ValueError(f"{unit_phrase(unit.kind)} cannot stand at {code}: {text}")
+    if powers[0, province] != NONE:
+        other = games.map.unit_text(kinds[0, province], locations[0, province])
+        raise ValueError(f"{text} and {other} are in one province")
+    powers[0, province] = power
+    kinds[0, province] = unit.kind
+    locations[0, province] = location
+    return province
+
+
+def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
+    board, bits = games.board, 0
+    here = games.map.location_index[place_text(games.map, unit.place)]
+    near = board.neighbor[unit.kind, here, : board.neighbor_count[unit.kind, here]].tolist()
+    for text in places:
+        kind, place = read_place(games.map, text)
+        options = [
+            i
+            for i, location in enumerate(near)
+            if board.location_province[location] == place.province
+            and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
+        ]
+        if kind is not None or not options:
+            raise ValueError(
+                f"{unit_text(games.map, unit)} can never retreat to {quoted(text, 40)}"
+            )
+        if len(options) > 1:
+            raise ValueError(
+                f"{unit_text(games.map, unit)} may retreat to {quoted(text, 40)}: name the coast"
+            )
+        bits |= 1 << options[0]
+    return bits
+
+
+def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
+    for power, codes in _by_power(games, {} if centers is None else centers, "centers", list):
+        for code in codes:
+            kind, place = read_place(games.map, code)
+            center = games.board.province_center[place.province]
+            if kind is not None or place.coast or center == NONE:
+                raise ValueError(f"{quoted(code, 40)} is no supply center")
+            owner = games.state.center_owner[0, center]
+            if owner not in (NONE, power):
+                raise ValueError(
+                    f"{quoted(code, 40)} belongs to both {games.map.powers[owner]} and "
+                    f"{games.map.powers[power]}"
+                )
+            games.state.center_owner[0, center] = power

@@ -1,0 +1,125 @@
+"""Saved games in the format of the `diplomacy` package, one game per line of a .jsonl file."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ..rules.map import Map, load_map
+
+RULES = ["NO_PRESS", "POWER_CHOICE"]
+_PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapping}
+
+
+def saved_game_dictionary(game_id: str, game_map: Map, phases: list[dict]) -> dict:
+    """Return the saved game of a list of phases, the last of them not yet adjudicated.
+
+    A game of a map file stores the file's path under `map`, as the package does.
+    """
+    return {
+        "id": game_id,
+        "map": map_reference(game_map),
+        "rules": list(RULES),
+        "phases": _with_influence(game_map.powers, phases),
+    }
+
+
+def map_reference(game_map: Map) -> str:
+    """Return what `load_map` finds this map by."""
+    try:
+        if load_map(game_map.name) is game_map:
+            return game_map.name
+    except ValueError:
+        pass
+    return game_map.source if Path(game_map.source).is_file() else game_map.name
+
+
+def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
+    """Return the phases with each province under the influence of the last power seen in it.
+
+    The web interface of the package colors its map by this. Phases that were loaded may lack it.
+    """
+    influence: dict[str, str] = {}
+    phases_out = []
+    for phase in phases:
+        state = phase["state"]
+        influence |= _influence_of(powers, state)
+        trail = {power: [] for power in powers}
+        for code, power in sorted(influence.items()):
+            trail[power].append(code)
+        phases_out.append(phase | {"state": state | {"influence": trail}})
+    return phases_out
+
+
+def _influence_of(powers: list[str], state: Mapping) -> dict[str, str]:
+    """Return province -> power of a state's influence, as far as it has a sound one."""
+    now, found = state.get("influence"), {}
+    for power in powers if isinstance(now, Mapping) else ():
+        codes = now.get(power)
+        for code in codes if isinstance(codes, list) else ():
+            if isinstance(code, str):
+                found[code] = power
+    return found
+
+
+def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, Map, list[dict]]:
+    """Return `(id, map, phases)` of a saved game.
+
+    Raises:
+        ValueError: a key is missing or of the wrong kind, or the map is unknown.
+    """
+    if not isinstance(saved, Mapping):
+        raise ValueError(f"a saved game is a dictionary, not {type(saved).__name__}")
+    for key, kind in (("map", str), ("phases", list)):
+        if not isinstance(saved.get(key), kind):
+            raise ValueError(f"the saved game has no {key!r}, or not as {_name(kind)}")
+    if not saved["phases"]:
+        raise ValueError("the saved game has no phases")
+    phases = []
+    for i, phase in enumerate(saved["phases"]):
+        if not isinstance(phase, Mapping):
+            raise ValueError(f"phase {i} of the saved game is not a dictionary")
+        for key, kind in _PHASE_KEYS.items():
+            if not isinstance(phase.get(key), kind):
+                raise ValueError(f"phase {i} of the saved game has no {key!r} as {_name(kind)}")
+        if phase["state"].get("name") != phase["name"]:
+            raise ValueError(f"phase {i} of the saved game and its state have two names")
+        for power, orders in phase["orders"].items():
+            texts = [] if orders is None else orders
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                raise ValueError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
+        phases.append({"messages": []} | dict(phase))
+    game_id = saved.get("id", "")
+    if not isinstance(game_id, str | int):
+        raise ValueError("the 'id' of the saved game is not a text")
+    return str(game_id), load_map(game_map or saved["map"]), phases
+
+
+def _name(kind: type) -> str:
+    return {str: "a text", list: "a list", Mapping: "a dictionary"}[kind]
+
+
+def append_saved_game(path: str | Path, saved: Mapping) -> None:
+    """Add a saved game to a .jsonl file, as one line."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(saved) + "\n")
+
+
+def read_saved_games(path: str | Path) -> Iterator[dict]:
+    """Yield the saved games of a .jsonl file.
+
+    Raises:
+        ValueError: a line is not a JSON dictionary; the message names file and line.
+    """
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                saved = json.loads(line)
+            except UnicodeDecodeError:
+                raise ValueError(f"{path}, line {number} is not text") from None
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path}, line {number} is not JSON: {error}") from None
+            if not isinstance(saved, dict):
+                raise ValueError(f"{path}, line {number} is no saved game")
+            yield saved

@@ -1,0 +1,420 @@
+"""Many games at once: `VectorGame`, arrays in, arrays out.
+
+All work on games runs in compiled kernels on slices of rows, in threads. Every random draw is made
+from a game's own seed, so results do not depend on the number of threads.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import compiled, jit
+from ..constants import NONE, RUNNING
+from ..rules.adjudicator.movement import movement_scratch
+from ..rules.legal_orders import legal_scratch, list_game
+from ..rules.map import Map, load_map
+from ..rules.phases import adjudicate_phase
+from ..rules.state import (
+    allocate_state,
+    copy_game,
+    count_centers,
+    count_units,
+    next_random,
+    reset_game,
+)
+from ..rules.vocabulary import vocabulary
+from .decisions import Decisions, empty_decisions, filled, join_decisions
+from .observation import (
+    NUM_BOARD_FEATURES,
+    POWER_SCALARS,
+    SCALARS,
+    BoardViews,
+    Observation,
+    observe,
+)
+
+SLICE = 16  # fewer items than this per thread are not worth a thread
+
+
+class StepResult(NamedTuple):
+    """What one step did to every game; describes the finished position of games that ended.
+
+    Of a step of some rows only, E is their number and the entries are in their order.
+    """
+
+    ended: np.ndarray  # (E,) int8, End; RUNNING where the game goes on or had ended before
+    winner: np.ndarray  # (E,) int8, power that won a solo in this step, or NONE
+    captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
+    centers: np.ndarray  # (E, P) int16, centers after the step
+    centers_before: np.ndarray  # (E, P) int16, centers before the step
+    alive: np.ndarray  # (E, P) bool, has a unit or a center after the step
+    eliminated: np.ndarray  # (E, P) bool, lost the last of them in this step
+    year: np.ndarray  # (E,) int16, calendar year of the phase played
+
+
+@jit
+def _step_games(board, table, state, orders, scratch, max_years, row_seed, rows, first, last, out):
+    """Play one phase of games rows[first:last]; row_seed is empty if finished games stay."""
+    ended, winner, captured, centers, centers_before, alive, eliminated, year = out
+    for i in range(first, last):
+        e = rows[i]
+        year[i] = state.year[e]
+        ended[i] = RUNNING
+        winner[i] = NONE
+        captured[i] = False
+        for p in range(board.num_powers):
+            centers_before[i, p] = count_centers(state, e, p)
+            alive[i, p] = centers_before[i, p] > 0 or count_units(state, e, p) > 0
+            eliminated[i, p] = False
+        if state.end[e] == RUNNING:
+            captured[i] = adjudicate_phase(board, table, state, e, orders, scratch, max_years)
+            ended[i] = state.end[e]
+            winner[i] = state.winner[e]
+        for p in range(board.num_powers):
+            centers[i, p] = count_centers(state, e, p)
+            still = centers[i, p] > 0 or count_units(state, e, p) > 0
+            eliminated[i, p] = alive[i, p] and not still
+            alive[i, p] = still
+        if state.end[e] != RUNNING and row_seed.shape[0] > 0:
+            row_seed[e], _ = next_random(row_seed[e])
+            reset_game(board, state, e, row_seed[e])
+
+
+@jit
+def _reset_rows(board, state, row_seed, rows):
+    for e in rows:
+        row_seed[e], _ = next_random(row_seed[e])
+        reset_game(board, state, e, row_seed[e])
+
+
+@jit
+def _copy_rows(state, row_seed, sources, destinations):
+    for i in range(sources.shape[0]):
+        e = destinations[i]
+        if sources[i] != e:
+            copy_game(state, sources[i], e)
+        row_seed[e], _ = next_random(row_seed[e])
+        state.seed[e] = row_seed[e]
+
+
+@jit
+def _list_games(board, table, state, scratch, per_slot, rows, first, last, counts, buffers):
+    """List games rows[first:last]; return the index at which a buffer was full, else `last`."""
+    for i in range(first, last):
+        if state.end[rows[i]] == RUNNING and not list_game(
+            board, table, state, rows[i], scratch, per_slot, counts, buffers
+        ):
+            return i
+    return last
+
+
+@jit
+def _write_orders(table, location_province, decisions, chosen, orders):
+    game, _, slot_start, slot_province, _, _ = decisions
+    for d in range(game.shape[0]):
+        for s in range(slot_start[d], slot_start[d + 1]):
+            number = chosen[s]
+            if slot_province[s] != NONE:
+                orders[game[d], slot_province[s]] = number
+            elif number != table.waive:
+                orders[game[d], location_province[table.location[number]]] = number
+
+
+class VectorGame:
+    """E games of one map.
+
+    Args:
+        game_map: a map's name or file, or a Map.
+        num_games: E.
+        seed: seeds every game; the same seed gives the same games for the same orders.
+        max_years: game years after which a game ends (None: the map's own; 0: no limit).
+        threads: threads that share the games (None: as many as there are processors).
+        auto_reset: start a new game in a row as soon as its game has ended. Without it a finished
+            game stays, has no decisions, and waits for `reset`.
+
+    Attributes:
+        map, vocabulary, board, table: the map and its order vocabulary.
+        room: what players keep for their kernels, by any key; see Dumbbot.
+        state: GameState, (E, ...) arrays that kernels update in place.
+    """
+
+    def __init__(
+        self,
+        game_map: str | Path | Map,
+        num_games: int,
+        seed: int = 1,
+        max_years: int | None = None,
+        threads: int | None = None,
+        auto_reset: bool = True,
+    ):
+        if num_games < 1:
+            raise ValueError(f"num_games must be at least 1, not {num_games}")
+        if max_years is not None and max_years < 0:
+            raise ValueError(f"max_years must be 0 (no limit) or more, not {max_years}")
+        self.map = load_map(game_map)
+        self.vocabulary = vocabulary(self.map)
+        self.board, self.table = self.map.board, self.vocabulary.table
+        self.num_games = num_games
+        self.max_years = self.map.max_years if max_years is None else max_years
+        self.threads = max(1, threads or os.cpu_count() or 1)
+        self.auto_reset = auto_reset
+        self.state = allocate_state(self.board, num_games)
+        generator = np.random.default_rng([seed, 0x6469706C])
+        self.row_seed = generator.integers(0, 2**64, num_games, np.uint64)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._movement = [movement_scratch(self.board) for _ in range(self.threads)]
+        self._legal = [legal_scratch(self.board, self.table) for _ in range(self.threads)]
+        self._orders_per_slot = _orders_per_slot(self)
+        self._order_room = 0
+        self._part_buffers = [None] * self.threads
+        self._every_row = np.arange(num_games)
+        self.room: dict[tuple, object] = {}
+        self._code: dict[Callable, Callable] = {}
+        self.reset()
+
+    @property
+    def num_powers(self) -> int:
+        """P, the number of powers."""
+        return self.board.num_powers
+
+    def run(self, function: Callable[..., None], count: int, numbered: bool = False) -> list:
+        """Call `function(first, last)` on slices of range(count), in threads; return the results.
+
+        With `numbered` the slice's number comes as a third argument, to choose a scratch by.
+        """
+        if self._pool is None or count < 2 * SLICE:
+            return [function(0, count, 0) if numbered else function(0, count)]
+        slices = min(self.threads, count // SLICE)
+        edges = [count * i // slices for i in range(slices + 1)]
+        calls = [
+            (edges[i], edges[i + 1], i) if numbered else (edges[i], edges[i + 1])
+            for i in range(slices)
+        ]
+        futures = [self._pool.submit(function, *call) for call in calls[1:]]
+        return [function(*calls[0])] + [future.result() for future in futures]
+
+    def call(self, kernel: Callable, *arguments: object) -> object:
+        """Call a kernel whose arguments have the same types at every call, without delay.
+
+        See `_jit.compiled`; arrays must be contiguous.
+        """
+        code = self._code.get(kernel)
+        if code is None:
+            code = self._code[kernel] = compiled(kernel, *arguments)
+        return code(*arguments)
+
+    def check_orders(self, orders: np.ndarray) -> None:
+        """Raise a ValueError unless `orders` are as `new_orders` makes them."""
+        shape = (self.num_games, len(self.board.terrain))
+        if orders.shape != shape or orders.dtype != np.int32:
+            raise ValueError(
+                f"orders must be int32 of shape {shape}, not {orders.dtype} of shape {orders.shape}"
+            )
+        if not orders.flags.carray:
+            raise ValueError("orders must be a contiguous and writable array")
+
+    def reset(self, rows: np.ndarray | None = None) -> None:
+        """Start new games in the given rows (integers or a mask; None: all)."""
+        self.call(_reset_rows, self.board, self.state, self.row_seed, self._rows(rows))
+
+    def copy_games(self, source: np.ndarray, destination: np.ndarray) -> None:
+        """Copy the positions of rows `source` to rows `destination`, each with a fresh seed.
+
+        Rows are read and written in order; a row may be its own destination (it gets a new seed).
+        """
+        source, destination = np.atleast_1d(source), np.atleast_1d(destination)
+        if source.shape != destination.shape:
+            raise ValueError(
+                f"source and destination must be of one length, not {source.shape} and "
+                f"{destination.shape}"
+            )
+        _copy_rows(self.state, self.row_seed, self._rows(source), self._rows(destination))
+
+    def _rows(self, rows: np.ndarray | None) -> np.ndarray:
+        if rows is None:
+            return self._every_row
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        rows = np.ascontiguousarray(rows, np.int64)
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.num_games:
+            raise ValueError(f"rows must be 0..{self.num_games - 1}")
+        return rows
+
+    def decisions(self, rows: np.ndarray | None = None, reuse: bool = False) -> Decisions:
+        """Return the pending decisions of all running games, or of those of the given rows.
+
+        With `reuse` the arrays hold only until the next call, which saves making new ones.
+        """
+        rows = self._rows(rows)
+        parts = self.run(
+            lambda first, last, thread: self._list_slice(rows, first, last, thread, reuse),
+            len(rows),
+            numbered=True,
+        )
+        for part in parts:
+            self._order_room = max(self._order_room, len(part.order))
+        return parts[0] if len(parts) == 1 else join_decisions(parts)
+
+    def _list_slice(
+        self, rows: np.ndarray, first: int, last: int, thread: int, reuse: bool
+    ) -> Decisions:
+        games, provinces = last - first, len(self.board.terrain)
+        decisions = games * self.num_powers + self.num_powers + 1
+        slots = (games + 2) * provinces + 1
+        reserve = 2 * provinces * self._orders_per_slot
+        orders = max(2 * reserve, int(self._order_room * 1.25) + reserve)
+        # A part is copied when it is joined, so its arrays serve again; fresh memory costs time.
+        reuse = reuse or last - first < len(rows)
+        buffers = self._part_buffers[thread] if reuse else None
+        while True:
+            if buffers is None or len(buffers.game) < decisions or len(buffers.order) < orders:
+                buffers = empty_decisions(decisions, slots, orders)
+            counts = np.zeros(3, np.int64)
+            end = self.call(
+                _list_games,
+                self.board,
+                self.table,
+                self.state,
+                self._legal[thread],
+                self._orders_per_slot,
+                rows,
+                first,
+                last,
+                counts,
+                tuple(buffers),
+            )
+            if end == last:
+                break
+            orders *= 2
+        if reuse:
+            self._part_buffers[thread] = buffers
+        d, s, n = counts.tolist()
+        buffers.slot_start[d], buffers.order_start[s] = s, n
+        return filled(buffers, d, s, n)
+
+    def observe(self, decisions: Decisions) -> Observation:
+        """Return the observations of the deciding powers."""
+        return self.observe_powers(decisions.game, decisions.power)
+
+    def observe_powers(self, games: np.ndarray, powers: np.ndarray) -> Observation:
+        """Return what `powers` (D,) see of `games` (D,), whether they have a decision or not."""
+        count, provinces = len(games), len(self.board.terrain)
+        out = Observation(
+            np.empty((count, provinces, NUM_BOARD_FEATURES), np.int8),
+            np.empty((count, provinces), np.int32),
+            np.empty((count, len(SCALARS) + len(POWER_SCALARS) * self.num_powers), np.int16),
+        )
+        games = np.ascontiguousarray(games, np.int32)
+        powers = np.ascontiguousarray(powers, np.int8)
+        self.run(
+            lambda first, last: self.call(
+                observe, self.board, self.state, games, powers, first, last, self.max_years, *out
+            ),
+            count,
+        )
+        return out
+
+    def view_boards(self, games: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return what `powers` (D,) see of `games` (D,), each game's board only once."""
+        kept, row = np.unique(games, return_inverse=True)
+        boards = self.observe_powers(kept, np.zeros(len(kept), np.int8))
+        return BoardViews(*boards, row, np.asarray(powers, np.int8))
+
+    def new_orders(self) -> np.ndarray:
+        """Return an orders array, (E, V) int32, with no order for anyone."""
+        return np.full((self.num_games, len(self.board.terrain)), NONE, np.int32)
+
+    def write_orders(self, orders: np.ndarray, decisions: Decisions, chosen: np.ndarray) -> None:
+        """Write the orders `chosen` (S,) int32, one for each slot of `decisions`, into `orders`."""
+        self.check_orders(orders)
+        chosen = np.ascontiguousarray(chosen, np.int32)
+        provinces = self.board.location_province
+        self.call(_write_orders, self.table, provinces, tuple(decisions), chosen, orders)
+
+    def step(
+        self, orders: np.ndarray, rows: np.ndarray | None = None, out: StepResult | None = None
+    ) -> StepResult:
+        """Adjudicate one phase of every running game and move on to its next phase.
+
+        Args:
+            rows: integers or a mask; only these games are played. None: all.
+            out: the result of an earlier step of as many games, to be overwritten.
+            orders: (E, V) int32, order numbers by the province of the unit (or home center), NONE
+                for none. A number that is not an order of the unit there counts as none: a unit
+                holds, a dislodged one disbands, a build is waived, a removal is left to civil
+                disorder.
+        """
+        self.check_orders(orders)
+        rows = self._rows(rows)
+        games = len(rows)
+        out = self._empty_result(games) if out is None else out
+        row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
+        self.run(
+            lambda first, last, thread: self.call(
+                _step_games,
+                self.board,
+                self.table,
+                self.state,
+                orders,
+                self._movement[thread],
+                self.max_years,
+                row_seed,
+                rows,
+                first,
+                last,
+                tuple(out),
+            ),
+            games,
+            numbered=True,
+        )
+        return out
+
+    def _empty_result(self, games: int) -> StepResult:
+        powers = self.num_powers
+        return StepResult(
+            np.empty(games, np.int8),
+            np.empty(games, np.int8),
+            np.empty(games, bool),
+            np.empty((games, powers), np.int16),
+            np.empty((games, powers), np.int16),
+            np.empty((games, powers), bool),
+            np.empty((games, powers), bool),
+            np.empty(games, np.int16),
+        )
+
+    def centers(self) -> np.ndarray:
+        """Return the center counts, (E, P) int16."""
+        owners = self.state.center_owner[:, :, None]
+        return (owners == np.arange(self.num_powers, dtype=np.int8)).sum(1).astype(np.int16)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return copies of all arrays that decide how the games go on."""
+        return {name: array.copy() for name, array in self.state._asdict().items()} | {
+            "row_seed": self.row_seed.copy()
+        }
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Continue from a `snapshot()` of games of the same map and number.
+
+        Raises:
+            ValueError: an array is missing or of another shape; nothing has been changed then.
+        """
+        arrays = self.state._asdict() | {"row_seed": self.row_seed}
+        for name, array in arrays.items():
+            saved = snapshot.get(name)
+            if saved is None or saved.shape != array.shape or saved.dtype != array.dtype:
+                raise ValueError(f"the snapshot's {name!r} does not fit these games")
+        for name, array in arrays.items():
+            array[:] = snapshot[name]
+
+
+def _orders_per_slot(games: VectorGame) -> int:
+    """Return a bound on the legal orders of one slot."""
+    per_province = np.diff(games.table.province_first).max(initial=1)
+    builds = (games.table.build != NONE).sum()
+    return int(max(per_province, builds, len(games.board.terrain))) + 1

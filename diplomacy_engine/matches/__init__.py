@@ -1,0 +1,1 @@
+"""Games between players: seats, results with intervals, tournaments, ratings, forks."""

@@ -1,0 +1,230 @@
+"""Matches: seat players, play many games at once, tally the results with intervals.
+
+`play_games` is the core; `evaluate_player` seats one player as every power equally often against
+copies of another and returns the figures of scoring/outcomes.py, each with a 95 % interval.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..constants import BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, phase_name
+from ..games.game import Game
+from ..games.vector_game import VectorGame
+from ..players.protocols import Player
+from ..rules.map import Map, load_map
+from ..scoring.outcomes import FIGURES, YEAR_LIMITS, Outcomes, figure_values
+from .statistics import summarize
+
+BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
+
+
+class GameRecorder:
+    """Keeps the orders of the first rows of a match, to write saved games afterwards."""
+
+    def __init__(self, rows: int):
+        self.rows = rows
+        self._steps: list[tuple[np.ndarray, ...]] = []
+
+    def note(self, games: VectorGame, orders: np.ndarray) -> None:
+        """Keep the orders (E, V) about to be given."""
+        state, rows = games.state, slice(self.rows)
+        retreating = np.isin(state.phase[rows, None], (SPRING_RETREATS, FALL_RETREATS))
+        owner = np.where(retreating, state.dislodged_power[rows], state.unit_power[rows])
+        building = (games.table.kind[orders[rows]] == BUILD) & (orders[rows] != NONE)
+        owner = np.where(building, games.board.home_power, owner)
+        running = state.end[rows] == RUNNING
+        self._steps.append(
+            (running, state.year[rows].copy(), state.phase[rows].copy(), owner, orders[rows].copy())
+        )
+
+    def replay(
+        self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
+    ) -> list[Game]:
+        """Return the recorded games of a match that began with the opening position.
+
+        Args:
+            games: those that were played.
+            think: asked before every phase, with row and Game, for the `thoughts` to keep with it.
+        """
+        replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
+        texts = games.vocabulary.texts
+        for running, year, phase, owner, orders in self._steps:
+            for row in np.flatnonzero(running):
+                game = replayed[row]
+                recorded = phase_name(year[row], phase[row])
+                if game.phase != recorded:
+                    raise RuntimeError(f"the replay of a game is in {game.phase}, not {recorded}")
+                for power, name in enumerate(game.powers):
+                    mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
+                    given = [texts[number] for number in orders[row, mine]]
+                    game.submit(name, given, strict=False)
+                thoughts = think(int(row), game) if think else {}
+                game.adjudicate()
+                if thoughts:
+                    game.history[-1]["thoughts"] = thoughts
+        return replayed
+
+
+def play_games(
+    games: VectorGame,
+    seat_player: np.ndarray,
+    players: Sequence[Player],
+    recorder: GameRecorder | None = None,
+    report: Callable[[int], None] | None = None,
+) -> Outcomes:
+    """Play all games to their end.
+
+    Args:
+        games: made with auto_reset=False, and with a year limit unless the players surely end
+            their games.
+        seat_player: (E, P) integers, which of `players` plays each power of each game.
+        players: each is asked once a step for all its decisions in all games.
+        recorder: notes the orders of its rows.
+        report: called after each step with the number of games that have ended.
+
+    Raises:
+        ValueError: the arguments do not fit each other.
+    """
+    seat_player = np.asarray(seat_player)
+    if games.auto_reset:
+        raise ValueError("play_games needs a VectorGame with auto_reset=False")
+    if seat_player.shape != (games.num_games, games.num_powers):
+        raise ValueError(
+            f"seat_player must be of shape ({games.num_games}, {games.num_powers}), "
+            f"not {seat_player.shape}"
+        )
+    if not 0 <= seat_player.min() <= seat_player.max() < len(players):
+        raise ValueError(f"seat_player must be 0..{len(players) - 1}")
+    while (games.state.end == RUNNING).any():
+        decisions, orders = games.decisions(), games.new_orders()
+        playing = seat_player[decisions.game, decisions.power]
+        for number, player in enumerate(players):
+            rows = np.flatnonzero(playing == number)
+            if len(rows):
+                player.act(games, decisions.take(rows), orders)
+        if recorder is not None:
+            recorder.note(games, orders)
+        games.step(orders)
+        if report is not None:
+            report(int((games.state.end != RUNNING).sum()))
+    return _outcomes(games)
+
+
+def _outcomes(games: VectorGame) -> Outcomes:
+    state, centers = games.state, games.centers()
+    alive = np.stack(
+        [
+            ((state.unit_power == power) | (state.dislodged_power == power)).any(1)
+            for power in range(games.num_powers)
+        ],
+        axis=1,
+    )
+    return Outcomes(
+        state.end.copy(),
+        state.winner.copy(),
+        centers,
+        alive | (centers > 0),
+        state.year - np.int16(games.board.first_year - 1),
+    )
+
+
+def _in_seats(
+    think: Callable[[Game, str], dict], seats: Sequence[str]
+) -> Callable[[int, Game], dict]:
+    """Return what GameRecorder.replay asks, for a player that sits in `seats` of the rows."""
+    return lambda row, game: think(game, seats[row])
+
+
+def evaluate_player(
+    game_map: str | Map,
+    player: Player,
+    against: Player,
+    num_games: int,
+    seed: int = 1,
+    max_years: int | None = None,
+    year_limit: str = "draw",
+    threads: int | None = None,
+    samples: int = 0,
+    batch: int = BATCH,
+    report: Callable[[int], None] | None = None,
+    think: Callable[[Game, str], dict] | None = None,
+) -> tuple[dict, list[dict]]:
+    """Play a player as every power equally often against copies of another.
+
+    Args:
+        game_map: a map's name or file, or a Map.
+        player: the one whose results are tallied.
+        against: plays every other power.
+        num_games: rounded up to a multiple of the powers.
+        seed: of the games; the same seed gives the same result whatever the threads.
+        max_years: game years after which a game ends; None: the map's own.
+        year_limit: `draw` or `truncate`.
+        threads: of the games; None: as many as there are processors.
+        samples: so many games are returned as saved games.
+        batch: games played at once.
+        report: called now and then with the number of games that have ended.
+        think: of a Game and the player's power, returns the `thoughts` that the samples keep.
+
+    Returns:
+        The result as `evaluate --json` writes it, and the saved games.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    game_map = load_map(game_map)
+    max_years = game_map.max_years if max_years is None else max_years
+    if num_games < 1 or max_years < 1:
+        raise ValueError("an evaluation needs at least one game, and at least one year")
+    if year_limit not in YEAR_LIMITS:
+        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
+    powers = len(game_map.powers)
+    num_games = -(-num_games // powers) * powers
+    batch = max(powers, batch // powers * powers)
+    seat = np.arange(num_games) % powers
+    parts, saved_games = [], []
+    for first in range(0, num_games, batch):
+        mine = seat[first : first + batch]
+        games = VectorGame(
+            game_map,
+            len(mine),
+            seed=int(np.random.SeedSequence([seed, first]).generate_state(1, np.uint64)[0]),
+            max_years=max_years,
+            threads=threads,
+            auto_reset=False,
+        )
+        recorder = GameRecorder(min(samples - len(saved_games), len(mine)))
+        outcomes = play_games(
+            games,
+            (np.arange(powers) != mine[:, None]).astype(np.int8),
+            (player, against),
+            recorder if recorder.rows > 0 else None,
+            None if report is None else lambda done, first=first: report(first + done),
+        )
+        values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
+        rows = np.arange(len(mine))
+        parts.append({name: values[name][rows, mine] for name in FIGURES})
+        seats = [game_map.powers[power] for power in mine]
+        for row, game in enumerate(recorder.replay(games, think and _in_seats(think, seats))):
+            game.id = f"{seed}-{first + row}-{game_map.powers[mine[row]]}"
+            saved_games.append(game.to_saved_game())
+    values = {name: np.concatenate([part[name] for part in parts]) for name in FIGURES}
+    result = {
+        "map": game_map.name,
+        "player": player.name,
+        "against": against.name,
+        "games": num_games,
+        "seed": seed,
+        "max_years": max_years,
+        "year_limit": year_limit,
+        "greedy": bool(getattr(player, "greedy", False)),
+        "overall": summarize(values, seat),
+        "by_power": {
+            name: summarize(
+                {figure: values[figure][seat == power] for figure in FIGURES},
+                seat[seat == power],
+            )
+            for power, name in enumerate(game_map.powers)
+        },
+    }
+    return result, saved_games

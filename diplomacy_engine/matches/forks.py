@@ -1,0 +1,134 @@
+"""Forked rollouts: play the same position on many times, and compare what comes of it.
+
+    games = VectorGame("small", 1 + 16, auto_reset=False)
+    result = fork(games, [0], 16, years=2, players=[make_bot("random")])
+
+The copies of a position form a group. A score says how a power stands at the end of a rollout, an
+advantage how much better than the mean of its group, in units of the group's spread: what
+group-relative policy optimization (Shao et al. 2024) learns from.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..constants import RUNNING, SPRING_MOVEMENT
+from ..games.decisions import Decisions
+from ..games.vector_game import VectorGame
+from ..players.protocols import Player
+
+Hook = Callable[[VectorGame, Decisions, np.ndarray], None]
+
+
+class Rollouts(NamedTuple):
+    """What became of K positions, each played on G times by P powers."""
+
+    score: np.ndarray  # (K, G, P) float32
+    advantage: np.ndarray  # (K, G, P) float32, relative to the group; 0 where all scored the same
+    ended: np.ndarray  # (K, G) int8, End; RUNNING where the horizon came first
+    years: np.ndarray  # (K, G) int16, the calendar year each rollout was in at its end
+
+
+def center_share(games: VectorGame, rows: np.ndarray) -> np.ndarray:
+    """Return the share of all owned supply centers, a solo counting for all: (rows, P) float32."""
+    centers = games.centers()[rows].astype(np.float32)
+    share = centers / np.maximum(centers.sum(1, keepdims=True), 1)
+    winner = games.state.winner[rows][:, None]
+    won = (winner == np.arange(games.num_powers)).astype(np.float32)
+    return np.where(winner >= 0, won, share)
+
+
+def group_advantages(score: np.ndarray, floor: float = 1e-6) -> np.ndarray:
+    """Return (score - mean) / spread over axis 1, the group; 0 where there is no spread."""
+    mean, spread = score.mean(1, keepdims=True), score.std(1, keepdims=True)
+    return np.where(spread > floor, (score - mean) / np.maximum(spread, floor), 0.0)
+
+
+def fork(
+    games: VectorGame,
+    rows: Sequence[int] | np.ndarray,
+    copies: int,
+    *,
+    years: int,
+    players: Sequence[Player],
+    seats: Sequence[int] | np.ndarray | None = None,
+    score: Callable[[VectorGame, np.ndarray], np.ndarray] = center_share,
+    note: Hook | None = None,
+) -> Rollouts:
+    """Copy positions, play every copy some years on, and score the powers within each group.
+
+    The positions themselves stay. Position k's copies stand in the rows after all positions:
+    `destinations(games, K, G)[k]`. They keep the positions they reached.
+
+    Args:
+        games: made with auto_reset=False; its last K * G rows are played in.
+        rows: (K,) the positions, none of them among those last rows.
+        copies: G, rollouts of each position.
+        years: horizon: a rollout stops when it has been in `years` springs after its first
+            phase, or with its game.
+        players: who plays.
+        seats: (P,) which of `players` plays each power; None: the first plays all.
+        score: (games, rows) -> (rows, P), how the powers of rows stand.
+        note: called with games, decisions and the orders about to be given, to record them.
+
+    Raises:
+        ValueError: the arguments do not fit each other.
+    """
+    rows = np.asarray(rows)
+    seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
+    _check(games, rows, copies, years, players, seats)
+    groups = destinations(games, len(rows), copies)
+    places = groups.ravel()
+    games.copy_games(np.repeat(rows, copies), places)
+    left = np.full(games.num_games, years)
+    going = places[games.state.end[places] == RUNNING]
+    while len(going):
+        decisions, orders = games.decisions(going), games.new_orders()
+        playing = seats[decisions.power]
+        for number, player in enumerate(players):
+            mine = playing == number
+            if mine.all():
+                player.act(games, decisions, orders)
+            elif mine.any():
+                player.act(games, decisions.take(mine), orders)
+        if note is not None:
+            note(games, decisions, orders)
+        games.step(orders, going)
+        left[going[games.state.phase[going] == SPRING_MOVEMENT]] -= 1
+        going = going[(games.state.end[going] == RUNNING) & (left[going] > 0)]
+    shape = (len(rows), copies)
+    scores = np.asarray(score(games, places), np.float32).reshape(*shape, games.num_powers)
+    return Rollouts(
+        scores,
+        group_advantages(scores).astype(np.float32),
+        games.state.end[places].reshape(shape),
+        games.state.year[places].reshape(shape),
+    )
+
+
+def destinations(games: VectorGame, positions: int, copies: int) -> np.ndarray:
+    """Return the rows in which `fork` plays, (positions, copies)."""
+    first = games.num_games - positions * copies
+    return np.arange(first, games.num_games).reshape(positions, copies)
+
+
+def _check(games, rows, copies, years, players, seats) -> None:
+    if games.auto_reset:
+        raise ValueError("fork needs a VectorGame with auto_reset=False")
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
+        raise ValueError("rows must be a list of at least one row")
+    if copies < 1 or years < 1:
+        raise ValueError(f"copies and years must be at least 1, not {copies} and {years}")
+    free = games.num_games - len(rows) * copies
+    if free <= rows.max() or rows.min() < 0:
+        raise ValueError(
+            f"{len(rows)} positions with {copies} copies each need {len(rows) * copies} rows "
+            f"after row {rows.max()}, but there are {games.num_games} in all"
+        )
+    if not len(players):
+        raise ValueError("there must be at least one player")
+    if seats.shape != (games.num_powers,) or not 0 <= seats.min() <= seats.max() < len(players):
+        raise ValueError(
+            f"seats must be {games.num_powers} numbers of 0..{len(players) - 1}, one a power"
+        )

@@ -1,0 +1,217 @@
+"""Tournaments: mixed tables of several players, their ratings, and who ends ahead of whom.
+
+Every seat of a game is some player's. With more players than powers some sit out; with fewer, some
+have several seats at a table. Where a share is of games, each game counts once, however many seats
+the players have in it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..games.vector_game import VectorGame
+from ..players.protocols import Player
+from ..rules.map import Map, load_map
+from ..scoring.outcomes import FIGURES, YEAR_LIMITS, Outcomes, figure_values
+from .arena import BATCH, play_games
+from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
+from .statistics import Z, summarize, wilson_interval
+
+
+class TournamentError(ValueError):
+    """A tournament cannot be played; the message is one sentence."""
+
+
+def balanced_seats(
+    players: int, powers: int, num_games: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the players (E, P) at the powers of so many games.
+
+    Every `players` games in a row each player has each power once; over all games, two players'
+    numbers of games with a power differ by at most 1. In every game players have equally many
+    seats, or some one more. A block of `players * powers` games seats tables drawn at random, each
+    once in every rotation of the powers, so that those who meet meet with each other's powers too.
+    """
+    seats = np.empty((num_games, powers), np.int64)
+    first, place = np.arange(players)[:, None], np.arange(powers)
+    for start in range(0, num_games, players):
+        turn = start // players % powers
+        if turn == 0:
+            order, chairs = rng.permutation(players), rng.permutation(powers)
+        block = np.empty((players, powers), np.int64)
+        block[:, chairs[(place + turn) % powers]] = order[(first + place) % players]
+        seats[start : start + players] = block[: num_games - start]
+    return seats
+
+
+def play_tables(
+    game_map: Map,
+    players: Sequence[Player],
+    seats: np.ndarray,
+    seed: int,
+    max_years: int | None = None,
+    threads: int | None = None,
+    report: Callable[[int], None] | None = None,
+) -> Outcomes:
+    """Play games with the players (E, P) at their powers, up to BATCH of them at once.
+
+    The other arguments are those of arena.evaluate_player.
+    """
+    parts = []
+    for first in range(0, len(seats), BATCH):
+        mine = seats[first : first + BATCH]
+        games = VectorGame(
+            game_map,
+            len(mine),
+            seed=int(np.random.SeedSequence([seed, first]).generate_state(1, np.uint64)[0]),
+            max_years=game_map.max_years if max_years is None else max_years,
+            threads=threads,
+            auto_reset=False,
+        )
+        watch = None if report is None else lambda done, first=first: report(first + done)
+        parts.append(play_games(games, mine, players, report=watch))
+    return Outcomes(*map(np.concatenate, zip(*parts)))
+
+
+def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players: int) -> dict:
+    """Return what each player did in the games it shares with each other one.
+
+    Args:
+        seats: (E, P), the player at each seat.
+        ranks: (E, P), 1 = best; equal ones are ties.
+        solo: (E, P), 1 at the seat that won a solo.
+        players: K of them.
+
+    Returns:
+        `games`, `above` and `solos`, (K, K) each: the games that two players share; the sum over
+        these games of the share of their pairs of seats in which the first ranks above the second,
+        a tie being half; the games in which the first wins a solo. The diagonals are 0.
+    """
+    games, above, solos = np.zeros((3, players, players))
+    has = seats[:, :, None] == np.arange(players)  # (E, P, K)
+    sits = has.any(1)
+    won = (has * solo[:, :, None]).sum(1)
+    ahead = (ranks[:, :, None] < ranks[:, None, :]) + 0.5 * (ranks[:, :, None] == ranks[:, None, :])
+    for one in range(players):
+        for other in range(players):
+            shared = sits[:, one] & sits[:, other]
+            if one == other or not shared.any():
+                continue
+            pairs = has[shared, :, one][:, :, None] & has[shared, :, other][:, None, :]
+            games[one, other] = shared.sum()
+            above[one, other] = ((ahead[shared] * pairs).sum((1, 2)) / pairs.sum((1, 2))).sum()
+            solos[one, other] = won[shared, one].sum()
+    return {"games": games, "above": above, "solos": solos}
+
+
+def play_tournament(
+    game_map: str | Map,
+    players: Sequence[Player],
+    num_games: int,
+    seed: int = 1,
+    max_years: int | None = None,
+    year_limit: str = "draw",
+    threads: int | None = None,
+    report: Callable[[int], None] | None = None,
+) -> dict:
+    """Play mixed tables of several players with different names, and compare the players.
+
+    Args:
+        game_map: a map's name or file, or a Map.
+        players: two or more; the result lists them best rating first.
+        num_games: at least as many as players.
+        seed: of seats and games; the same seed gives the same result whatever the threads.
+        max_years: game years after which a game ends; None: the map's own.
+        year_limit: `draw` or `truncate`, see arena.figure_values.
+        threads: of the games; None: as many as there are processors.
+        report: called now and then with the number of games that have ended.
+
+    Returns:
+        The result as `tournament --json` writes it. Of each player: `rating` (its value,
+        openskill's deviation `sigma`, the standard error `bootstrap` over games, and a 95 %
+        interval by the larger of the two: where one player always wins all resamples are alike),
+        `seats` (how many it played), and as in `evaluate` `overall` and `by_power`. Of each pair in
+        `cross_table`: the games that both play in, and in these how often the first ends `above`
+        the second (a tie is half) and has a solo (`solos`), with Wilson intervals; null where they
+        never meet.
+
+    Raises:
+        TournamentError: too few players or games, or two players of one name.
+        ValueError: a number is out of range.
+    """
+    game_map = load_map(game_map)
+    max_years = game_map.max_years if max_years is None else max_years
+    names, powers = [player.name for player in players], game_map.powers
+    check_tournament(names, game_map, num_games)
+    if max_years < 1:
+        raise ValueError("a tournament needs at least one year")
+    if year_limit not in YEAR_LIMITS:
+        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
+    count, rng = len(players), np.random.default_rng(seed)
+    seats = balanced_seats(count, len(powers), num_games, rng)
+    outcomes = play_tables(game_map, players, seats, seed, max_years, threads, report)
+    values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
+    ranks = values["rank"]
+    newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
+    mean, deviation = rate_games(*newcomers, seats, ranks, rng)
+    error = bootstrap_errors(count, seats, ranks, rng)
+    met = cross_table(seats, ranks, values["solo"], count)
+
+    def compare(one: int, other: int) -> dict | None:
+        games = int(met["games"][one, other])
+        if not games:
+            return None
+        shares = {name: _share(met[name][one, other], games) for name in ("above", "solos")}
+        return {"games": games} | shares
+
+    def results(number: int) -> dict:
+        game, power = np.nonzero(seats == number)
+        mine = {name: values[name][game, power] for name in FIGURES}
+        value, half = float(mean[number]), float(Z * max(error[number], deviation[number]))
+        rating = {"value": value, "low": value - half, "high": value + half}
+        spread = {"sigma": float(deviation[number]), "bootstrap": float(error[number])}
+        return {
+            "rating": rating | spread,
+            "seats": len(game),
+            "overall": summarize(mine, power),
+            "by_power": {
+                name: summarize({f: mine[f][power == p] for f in FIGURES}, power[power == p])
+                for p, name in enumerate(powers)
+            },
+        }
+
+    best_first = np.argsort(-mean, kind="stable").tolist()
+    return {
+        "map": game_map.name,
+        "games": num_games,
+        "seed": seed,
+        "max_years": max_years,
+        "year_limit": year_limit,
+        "greedy": any(getattr(player, "greedy", False) for player in players),
+        "resamples": RESAMPLES,
+        "players": {names[i]: results(i) for i in best_first},
+        "cross_table": {
+            names[i]: {names[j]: compare(i, j) for j in best_first if j != i} for i in best_first
+        },
+    }
+
+
+def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> None:
+    """Raise TournamentError unless these players can have a tournament of so many games."""
+    if len(names) < 2:
+        raise TournamentError("a tournament needs at least two players")
+    for name in names:
+        if names.count(name) > 1:
+            raise TournamentError(f"player {name!r} is named twice in one tournament")
+    if len(game_map.powers) < 2:
+        raise TournamentError(f"map {game_map.name!r} has one power, and so no tournaments")
+    if num_games < len(names):
+        raise TournamentError(
+            f"a tournament of {len(names)} players needs at least {len(names)} games, "
+            "so that each plays every power"
+        )
+
+
+def _share(sum_of_games: float, games: int) -> dict[str, float]:
+    low, high = wilson_interval(float(sum_of_games), games)
+    return {"value": float(sum_of_games) / games, "low": low, "high": high}

@@ -1,0 +1,363 @@
+"""Orders as marks on a picture: arrows, lines to what is supported, crosses where they failed."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape, quoteattr
+
+from ..constants import (
+    BUILD,
+    CONVOY,
+    DISBAND,
+    HOLD,
+    MOVE,
+    RETREAT,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    UNIT_LETTERS,
+    WAIVE,
+)
+from ..rules.map import Map
+from ..rules.notation import OrderText, Place, place_text, read_order
+from .layout import Layout
+
+Point = tuple[float, float]
+_CLEAR = 15.0  # from the middle of a unit to the end of a line
+_BEFORE = 20.0  # from the middle of a unit to an arrow that ends there: outside of its ring
+_HEAD = 9.0  # length of an arrow's head
+_BEND = 0.1  # how far an arrow bows out, as a share of its length
+ORDER_VERBS = {
+    HOLD: "hold",
+    MOVE: "move",
+    SUPPORT_HOLD: "support",
+    SUPPORT_MOVE: "support",
+    CONVOY: "convoy",
+    RETREAT: "retreat",
+    DISBAND: "disband",
+    BUILD: "build",
+}
+LEAST_SHARE = 0.03  # of an order that is shown as considered
+_FAILURES = {"bounce", "void", "cut", "no convoy", "disrupted"}
+
+
+class _Drawn(NamedTuple):
+    """An order that can be drawn."""
+
+    power: str
+    text: str
+    order: OrderText
+    place: Point  # of the ordered unit
+    words: Sequence[str]  # its result
+
+
+def order_marks(
+    game_map: Map,
+    layout: Layout,
+    units: Mapping[str, Point],
+    orders: Mapping[str, Sequence[str]],
+    outcome: Mapping[str, Sequence[str]],
+    retreating: bool,
+) -> tuple[str, str, list[tuple[str, str, Point]]]:
+    """Return SVG text that belongs below the units, what belongs above them, and what is built.
+
+    Args:
+        game_map: the map.
+        layout: its layout.
+        units: where each unit stands; the text of a dislodged one begins with `*`.
+        orders: power -> order texts; those that mean nothing on this map are left out.
+        outcome: result words by unit.
+        retreating: whether the orders are for the dislodged units.
+    """
+    drawn = list(_readable(game_map, layout, units, orders, outcome, retreating))
+    paths = {}
+    for each in drawn:
+        if each.order.kind in (MOVE, RETREAT):
+            paths[each.order.unit.place.province] = _path(game_map, layout, drawn, each)
+    standing = {
+        game_map.province_index[unit[2:5]]: place
+        for unit, place in units.items()
+        if not unit.startswith("*")
+    }
+    below, above, built = [], [], []
+    for each in drawn:
+        failed = bool(_FAILURES & set(each.words))
+        lower, upper = _marks(each, paths, standing, game_map, layout, failed)
+        classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
+        words = ", ".join(each.words)
+        result = f" data-result={quoteattr(words)}" if words else ""
+        title = f"{each.text} ({each.power}){': ' if words else ''}{words}"
+        below.append(
+            f'<g class="{classes}" data-order={quoteattr(each.text)} data-power="{each.power}"'
+            f"{result}><title>{escape(title)}</title>{lower}</g>"
+        )
+        above.append(upper)
+        if each.order.kind == BUILD and not failed:
+            built.append((each.power, _unit_text(game_map, each.order), each.place))
+    disbanded = {_unit_text(game_map, e.order) for e in drawn if e.order.kind == DISBAND}
+    for unit, words in outcome.items():
+        key = f"*{unit}" if retreating else unit
+        if key in units and "dislodged" in words:
+            above.append(_ring(units[key], 18, "dislodged-ring"))
+        if key in units and "disband" in words and unit not in disbanded:
+            above.append(_gone(units[key]))
+    return "".join(below), "".join(above), built
+
+
+def _readable(
+    game_map: Map,
+    layout: Layout,
+    units: Mapping[str, Point],
+    orders: Mapping[str, Sequence[str]],
+    outcome: Mapping[str, Sequence[str]],
+    retreating: bool,
+) -> Iterator[_Drawn]:
+    """Yield the orders that can be drawn; a unit's first one carries its result."""
+    told = set()
+    for power, texts in orders.items():
+        if power not in game_map.power_index:
+            continue
+        for text in texts or ():
+            try:
+                order = read_order(game_map, text)
+            except ValueError:
+                continue
+            if order.kind == WAIVE:
+                continue
+            unit = _unit_text(game_map, order)
+            place = units.get(f"*{unit}" if retreating else unit)
+            if place is None and order.kind == BUILD:
+                place = _spot(game_map, layout, order.unit.place)
+            if place is None:
+                continue
+            words = ["void"] if unit in told else list(outcome.get(unit, ()))
+            told.add(unit)
+            yield _Drawn(power, text, order, place, words)
+
+
+def _unit_text(game_map: Map, order: OrderText) -> str:
+    return f"{UNIT_LETTERS[order.unit.kind]} {place_text(game_map, order.unit.place)}"
+
+
+def _spot(game_map: Map, layout: Layout, place: Place) -> Point:
+    """Return where a unit at a place stands; at the province if it has no such coast."""
+    text = place_text(game_map, place)
+    return layout.units[text if text in layout.units else text[:3]]
+
+
+def _path(game_map: Map, layout: Layout, drawn: Sequence[_Drawn], mover: _Drawn) -> list[Point]:
+    """Return the points that a mover's arrow runs through: over its fleets, or a slight bow."""
+    start, end = mover.place, _spot(game_map, layout, mover.order.target)
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    fleets = [
+        each.place
+        for each in drawn
+        if each.order.kind == CONVOY
+        and each.order.other.place.province == mover.order.unit.place.province
+        and each.order.target.province == mover.order.target.province
+    ]
+    if fleets and mover.order.kind == MOVE:
+        fleets.sort(key=lambda place: (place[0] - start[0]) * dx + (place[1] - start[1]) * dy)
+        return [start, *fleets, end]
+    middle = ((start[0] + end[0]) / 2 - dy * _BEND, (start[1] + end[1]) / 2 + dx * _BEND)
+    return [start, middle, end]
+
+
+def _marks(
+    each: _Drawn,
+    paths: Mapping[int, list[Point]],
+    standing: Mapping[int, Point],
+    game_map: Map,
+    layout: Layout,
+    failed: bool,
+) -> tuple[str, str]:
+    """Return an order's SVG below and above the units."""
+    order, place = each.order, each.place
+    if order.kind in (MOVE, RETREAT):
+        points = paths[order.unit.place.province]
+        occupied = order.target.province in standing and order.kind == MOVE
+        points = _shortened(points, _CLEAR, _BEFORE if occupied else 4.0)
+        lower = _line(points) + _arrow_head(points)
+        return lower, _cross(_along(points, 0.62)) if failed else ""
+    if order.kind == HOLD:
+        return _ring(place, 16.5, "line"), _cross(place) if failed else ""
+    if order.kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
+        return _help(each, paths, standing, game_map, layout, failed)
+    if order.kind == BUILD:
+        return _ring(place, 18, "line"), _cross(place, 9) if failed else _plus(place)
+    # A removal beyond those owed: the unit stays, so only the order is crossed, beside it.
+    return "", _cross((place[0] + 13, place[1] - 13)) if failed else _gone(place)
+
+
+def _help(
+    each: _Drawn,
+    paths: Mapping[int, list[Point]],
+    standing: Mapping[int, Point],
+    game_map: Map,
+    layout: Layout,
+    failed: bool,
+) -> tuple[str, str]:
+    """Return a support or convoy: a broken line to the unit, or to the middle of its arrow."""
+    order, other = each.order, each.order.other.place.province
+    path = paths.get(other) if order.kind != SUPPORT_HOLD else None
+    if order.kind == CONVOY and path is not None and each.place in path:
+        return _ring(each.place, 18, "line"), _cross(each.place) if failed else ""
+    if path is not None:
+        end, clear = _along(path, 0.5), 0.0
+    elif order.target is not None:  # the move was not ordered: show where it was expected
+        start = standing.get(other, _spot(game_map, layout, order.other.place))
+        goal = _spot(game_map, layout, order.target)
+        end, clear = ((start[0] + goal[0]) / 2, (start[1] + goal[1]) / 2), 0.0
+    else:
+        end, clear = standing.get(other, _spot(game_map, layout, order.other.place)), 19.0
+    dx, dy = end[0] - each.place[0], end[1] - each.place[1]
+    middle = (each.place[0] + dx / 2 - dy * 0.06, each.place[1] + dy / 2 + dx * 0.06)
+    points = _shortened([each.place, middle, end], _CLEAR, clear)
+    x, y = points[-1]
+    lower = _line(points) + f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.6"/>'
+    if clear:
+        lower += _ring(end, 17.5, "line")
+    return lower, _cross(_along(points, 0.5)) if failed else ""
+
+
+def considered(
+    game_map: Map, layout: Layout, power: str, text: str, place: Point, share: float
+) -> str:
+    """Return a move that a player considered, as wide as it is likely; nothing for other orders."""
+    try:
+        order = read_order(game_map, text)
+    except ValueError:
+        return ""
+    if order.kind not in (MOVE, RETREAT):
+        return ""
+    points = _path(game_map, layout, (), _Drawn(power, text, order, place, ()))
+    points = _shortened(points, _CLEAR, 6.0)
+    x, y = _along(points, 0.7)
+    path = _curve(points)
+    return (
+        f'<g class="thought" data-thought={quoteattr(text)} data-power="{power}">'
+        f"<title>{escape(text)} ({power}): {share:.0%}</title>"
+        f'<path class="line" d="{path}" stroke-width="{1.5 + 9 * share:.1f}"/>'
+        f'<text x="{x:.1f}" y="{y + 3:.1f}">{100 * share:.0f}</text></g>'
+    )
+
+
+def _towards(start: Point, end: Point, length: float) -> Point:
+    """Return the point `length` from `start` on the way to `end`, at most almost there."""
+    gap = math.dist(start, end)
+    share = min(length / gap, 0.85) if gap else 0.0
+    return start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
+
+
+def _shortened(points: list[Point], first: float, last: float) -> list[Point]:
+    """Return a path that begins and ends some way before its ends."""
+    return [
+        _towards(points[0], points[1], first),
+        *points[1:-1],
+        _towards(points[-1], points[-2], last),
+    ]
+
+
+def _along(points: list[Point], share: float) -> Point:
+    """Return the point at a share of a path's way, by its legs."""
+    spots = _smooth(points)
+    lengths = [math.dist(a, b) for a, b in itertools.pairwise(spots)]
+    left = share * sum(lengths)
+    for (a, b), length in zip(itertools.pairwise(spots), lengths):
+        if left <= length and length:
+            part = left / length
+            return a[0] + (b[0] - a[0]) * part, a[1] + (b[1] - a[1]) * part
+        left -= length
+    return spots[-1]
+
+
+def _legs(points: list[Point]) -> Iterator[tuple[Point, Point, Point, Point]]:
+    """Yield the cubic curves of the smooth path (Catmull-Rom; a parabola if three) by points."""
+    if len(points) == 3:
+        first, middle, last = points
+        peak = [2 * middle[i] - (first[i] + last[i]) / 2 for i in (0, 1)]
+        yield (
+            first,
+            (first[0] + (peak[0] - first[0]) * 2 / 3, first[1] + (peak[1] - first[1]) * 2 / 3),
+            (last[0] + (peak[0] - last[0]) * 2 / 3, last[1] + (peak[1] - last[1]) * 2 / 3),
+            last,
+        )
+        return
+    for i in range(len(points) - 1):
+        p0, p1, p2 = points[max(i - 1, 0)], points[i], points[i + 1]
+        p3 = points[min(i + 2, len(points) - 1)]
+        yield (
+            p1,
+            (p1[0] + (p2[0] - p0[0]) / 6, p1[1] + (p2[1] - p0[1]) / 6),
+            (p2[0] - (p3[0] - p1[0]) / 6, p2[1] - (p3[1] - p1[1]) / 6),
+            p2,
+        )
+
+
+def _smooth(points: list[Point]) -> list[Point]:
+    """Return points along the smooth path, twelve a leg."""
+    found = [points[0]]
+    for a, b, c, d in _legs(points):
+        for i in range(1, 13):
+            t = i / 12
+            s = 1 - t
+            found.append(
+                (
+                    s**3 * a[0] + 3 * s * s * t * b[0] + 3 * s * t * t * c[0] + t**3 * d[0],
+                    s**3 * a[1] + 3 * s * s * t * b[1] + 3 * s * t * t * c[1] + t**3 * d[1],
+                )
+            )
+    return found
+
+
+def _line(points: list[Point]) -> str:
+    """Return a smooth line with a pale edge that sets it off from the ground."""
+    path = _curve(points)
+    return f'<path class="edge" d="{path}"/><path class="line" d="{path}"/>'
+
+
+def _curve(points: list[Point]) -> str:
+    return f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
+        f"C{b[0]:.1f} {b[1]:.1f} {c[0]:.1f} {c[1]:.1f} {d[0]:.1f} {d[1]:.1f}"
+        for _, b, c, d in _legs(points)
+    )
+
+
+def _arrow_head(points: list[Point]) -> str:
+    tip, back = points[-1], _along(points, 0.9)
+    dx, dy = tip[0] - back[0], tip[1] - back[1]
+    length = math.hypot(dx, dy) or 1.0
+    dx, dy = dx / length * _HEAD, dy / length * _HEAD
+    x, y = tip[0] + dx * 0.3, tip[1] + dy * 0.3
+    left = (x - dx - dy * 0.62, y - dy + dx * 0.62)
+    right = (x - dx + dy * 0.62, y - dy - dx * 0.62)
+    corners = "L".join(f"{u:.1f} {v:.1f}" for u, v in (left, (x, y), right))
+    return f'<path class="head" d="M{corners}Z"/>'
+
+
+def _ring(place: Point, radius: float, name: str) -> str:
+    return f'<circle class="{name}" cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="{radius:g}"/>'
+
+
+def _cross(place: Point, size: float = 5.0) -> str:
+    x, y = place
+    wide = 2 * size
+    path = f"M{x - size:.1f} {y - size:.1f}l{wide:g} {wide:g}m0 {-wide:g}l{-wide:g} {wide:g}"
+    return f'<path class="cross edge" d="{path}"/><path class="cross" d="{path}"/>'
+
+
+def _gone(place: Point) -> str:
+    """Return the cross of a unit that goes; open in the middle, where its power's letter stands."""
+    path = "".join(
+        f"M{place[0] + 14 * x:.1f} {place[1] + 14 * y:.1f}l{-6.5 * x:g} {-6.5 * y:g}"
+        for x, y in itertools.product((-1, 1), repeat=2)
+    )
+    return f'<path class="cross edge" d="{path}"/><path class="cross" d="{path}"/>'
+
+
+def _plus(place: Point) -> str:
+    x, y = place[0] + 13, place[1] - 13
+    return (
+        f'<circle class="badge" cx="{x:.1f}" cy="{y:.1f}" r="6.5"/>'
+        f'<path class="plus" d="M{x - 3.5:.1f} {y:.1f}h7m-3.5 -3.5v7"/>'
+    )

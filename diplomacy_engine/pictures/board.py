@@ -1,0 +1,345 @@
+"""Pictures of the board: `board_svg` draws a position, and orders as arrows with their results.
+
+What a page or a test may rely on in the SVG:
+
+    svg.dip-board[data-theme]                 the picture; colors are CSS variables set on it
+    .province.land|coast|sea[data-province]   one outline a province; [data-owner] once it has one
+    .location[data-location]                  an invisible spot for each coast of a split province
+    .center[data-center][data-owner]          a supply center's mark
+    .labels                                   the provinces' codes, above units and arrows
+    .unit.army|fleet[data-unit][data-power]   a unit; a dislodged one has [data-dislodged]
+    .order[data-order][data-power]            an order, .failed if it did; its kind is a class, too
+
+Power P is painted with --p-P (units, orders), --i-P (letters on them), --t-P (its centers) and
+--f-P (provinces it passed through last). There are no scripts and no links; all text is escaped.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+from xml.sax.saxutils import escape, quoteattr
+
+from ..constants import COMPLETED, LAND, SEA
+from ..rules.map import Map
+from .arrows import LEAST_SHARE, considered, order_marks
+from .colors import THEMES, style_sheet
+from .layout import Layout, layout_of
+
+UNIT_RADIUS = 12.0
+DISLODGED_SHIFT = (20.0, 12.0)
+_LEGEND_HEIGHT = 34.0
+
+
+class Scene(NamedTuple):
+    """What a picture shows of a position, in texts as `Game` gives them."""
+
+    phase: str
+    units: Mapping[str, Sequence[str]]
+    dislodged: Mapping[str, Sequence[str]]
+    centers: Mapping[str, Sequence[str]]
+    passed: Mapping[str, str]  # province -> the power that stood there last
+
+
+class Drawable(Protocol):
+    """What `board_svg` needs of a Game."""
+
+    map: Map
+    phase: str
+    history: list[dict]
+    units: dict[str, list[str]]
+    dislodged: dict[str, dict[str, list[str]]]
+    centers: dict[str, list[str]]
+
+
+def board_svg(
+    game: Drawable,
+    *,
+    orders: Mapping[str, Sequence[str]] | None = None,
+    outcome: Mapping[str, Sequence[str]] | None = None,
+    theme: str = "auto",
+    width: int | None = None,
+    legend: bool = True,
+) -> str:
+    """Return the position of a game as an SVG.
+
+    Args:
+        game: a Game.
+        orders: power -> order texts to draw; texts that say nothing on this map are left out.
+        outcome: result words by unit as `Game.adjudicate` returns them; failed orders are crossed.
+        theme: `light`, `dark`, or `auto` for what the reader's screen prefers.
+        width: in pixels; None lets the picture fill its frame.
+        legend: show the phase, and every power with its supply centers, below the board.
+
+    Raises:
+        ValueError: unknown theme, or a width below 1.
+    """
+    scene = Scene(
+        game.phase,
+        game.units,
+        game.dislodged,
+        game.centers,
+        trail([*(phase["state"] for phase in game.history), {"units": game.units}]),
+    )
+    return scene_svg(game.map, scene, orders, outcome, theme, width, legend)
+
+
+def trail(states: Sequence[Mapping]) -> dict[str, str]:
+    """Return province -> the power whose unit stood there last, over a game's states."""
+    found = {}
+    for state in states:
+        for power, units in state["units"].items():
+            for unit in units or ():
+                if not unit.startswith("*"):
+                    found[unit[2:5]] = power
+    return found
+
+
+def scene_svg(
+    game_map: Map,
+    scene: Scene,
+    orders: Mapping[str, Sequence[str]] | None = None,
+    outcome: Mapping[str, Sequence[str]] | None = None,
+    theme: str = "auto",
+    width: int | None = None,
+    legend: bool = True,
+) -> str:
+    """Return a scene as an SVG; see `board_svg`."""
+    if theme not in THEMES:
+        raise ValueError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
+    if width is not None and (type(width) is not int or width < 1):
+        raise ValueError(f"width must be a whole number of pixels from 1 on, not {width!r:.40}")
+    layout = layout_of(game_map)
+    height = layout.height + (_LEGEND_HEIGHT if legend else 0)
+    size = "" if width is None else f' width="{width}" height="{width * height / layout.width:.0f}"'
+    label = f"{game_map.name} {scene.phase}"
+    return "".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="dip-board" data-theme="{theme}"'
+            f' data-map={quoteattr(game_map.name)} viewBox="0 0 {layout.width:g} {height:g}"'
+            f'{size} role="img" aria-label={quoteattr(label)}>',
+            f"<title>{escape(label)}</title><style>{style_sheet(game_map, theme)}</style>",
+            ground(game_map, province_owners(game_map, scene)),
+            f'<g class="overlay">{overlay(game_map, scene, orders or {}, outcome or {})}</g>',
+            _labels(game_map),
+            _legend(game_map, scene, layout) if legend else "",
+            "</svg>",
+        ]
+    )
+
+
+def province_owners(game_map: Map, scene: Scene) -> dict[str, tuple[str, str]]:
+    """Return province -> (power, `center` or `passed`) for the provinces painted for a power."""
+    seas = _seas(game_map)
+    owners = {
+        code: (power, "passed")
+        for code, power in scene.passed.items()
+        if code in game_map.province_index and code not in seas and power in game_map.power_index
+    }
+    for v in game_map.board.center_province.tolist():
+        owners.pop(game_map.provinces[v], None)  # painted for its owner, or not at all
+    for power, codes in scene.centers.items():
+        owners |= {code: (power, "center") for code in codes}
+    return owners
+
+
+@lru_cache(maxsize=32)
+def _seas(game_map: Map) -> frozenset[str]:
+    terrain = game_map.board.terrain
+    return frozenset(code for v, code in enumerate(game_map.provinces) if terrain[v] == SEA)
+
+
+def ground(game_map: Map, owners: Mapping[str, tuple[str, str]]) -> str:
+    """Return the board without units and names: provinces in their owners' colors, center marks."""
+    parts = []
+    for text, code, is_mark in _ground_parts(game_map):
+        parts.append(text)
+        if code in owners:
+            power, held = owners[code]
+            if not is_mark:
+                parts.append(f' data-owner="{power}" data-held="{held}"')
+            elif held == "center":
+                parts.append(f' data-owner="{power}"')
+    return "".join(parts)
+
+
+@lru_cache(maxsize=32)
+def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
+    """Return the ground cut where owners are filled in.
+
+    Of each part: its text, the province whose owner follows, whether that is a center's mark.
+    """
+    layout = layout_of(game_map)
+    board, parts = game_map.board, []
+    terrain = {code: int(board.terrain[v]) for v, code in enumerate(game_map.provinces)}
+    words = {LAND: "land", SEA: "sea"}
+    text = f'<rect class="water" width="{layout.width:g}" height="{layout.height:g}"/>'
+    text += '<g class="provinces">'
+    if not layout.is_drawn:
+        text += _links(layout)
+    # Seas lie below the land, whose coasts are the finer lines.
+    for code in sorted(game_map.provinces, key=lambda code: terrain[code] != SEA):
+        name = escape(game_map.province_names[code])
+        kind = words.get(terrain[code], "coast")
+        parts.append((f'{text}<path class="province {kind}" data-province="{code}"', code, False))
+        text = f' d="{layout.shapes[code]}"><title>{code} {name}</title></path>'
+    text += "</g>" + "".join(f'<path class="neutral" d="{path}"/>' for path in layout.neutral)
+    text += "".join(f'<path class="lake" d="{path}"/>' for path in layout.lakes)
+    if layout.walls:
+        text += f'<path class="wall" d="{layout.walls}"/>'
+    if layout.is_drawn:
+        text += _links(layout)
+    text += '<g class="locations">'
+    for location in game_map.locations:
+        if "/" in location:
+            x, y = layout.units[location]
+            text += (
+                f'<circle class="location" data-location="{location}" cx="{x:g}" cy="{y:g}"'
+                f' r="{UNIT_RADIUS:g}"><title>{location}</title></circle>'
+            )
+    text += '</g><g class="centers">'
+    for v in game_map.board.center_province.tolist():
+        code = game_map.provinces[v]
+        x, y = layout.centers[code]
+        parts.append((f'{text}<circle class="center" data-center="{code}"', code, True))
+        text = f' cx="{x:g}" cy="{y:g}" r="4.2"/>'
+    return (*parts, (text + "</g>", "", False))
+
+
+@lru_cache(maxsize=32)
+def _labels(game_map: Map) -> str:
+    """Return the provinces' codes; they belong above the arrows, which may run anywhere."""
+    layout, seas = layout_of(game_map), _seas(game_map)
+    text = '<g class="labels">'
+    for code in game_map.provinces:
+        x, y = layout.labels[code]
+        water = " sea" if code in seas else ""
+        text += f'<text class="label{water}" x="{x:g}" y="{y:g}">{code}</text>'
+    return text + "</g>"
+
+
+def _links(layout: Layout) -> str:
+    lines = "".join(f"M{x1:g} {y1:g}L{x2:g} {y2:g}" for _, _, x1, y1, x2, y2 in layout.links)
+    return f'<path class="link" d="{lines}"/>' if lines else ""
+
+
+def overlay(
+    game_map: Map,
+    scene: Scene,
+    orders: Mapping[str, Sequence[str]],
+    outcome: Mapping[str, Sequence[str]],
+) -> str:
+    """Return what changes from phase to phase: arrows, units and marks."""
+    layout = layout_of(game_map)
+    standing = {unit for units in scene.units.values() for unit in units}
+    places = {unit: unit_place(layout, unit) for unit in standing}
+    places |= {
+        f"*{unit}": unit_place(layout, unit, True)
+        for units in scene.dislodged.values()
+        for unit in units
+    }
+    below, above, built = order_marks(
+        game_map, layout, places, orders, outcome, retreating=scene.phase.endswith("R")
+    )
+    parts = ['<g class="orders">', below, '</g><g class="units">']
+    for power in sorted(scene.units):
+        for unit in scene.units[power]:
+            parts.append(unit_svg(game_map, power, unit, places[unit]))
+    for power in sorted(scene.dislodged):
+        for unit in scene.dislodged[power]:
+            parts.append(unit_svg(game_map, power, unit, places[f"*{unit}"], dislodged=True))
+    for power, unit, place in built:
+        if unit not in standing:
+            parts.append(unit_svg(game_map, power, unit, place, extra=" built"))
+    return "".join([*parts, '</g><g class="marks">', above, "</g>"])
+
+
+def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:
+    """Return where a unit text such as `F STP/SC` stands in the picture."""
+    x, y = layout.units[unit[2:]]
+    if dislodged:
+        x, y = x + DISLODGED_SHIFT[0], y + DISLODGED_SHIFT[1]
+    return x, y
+
+
+_TOKEN = 1.15  # size of a token beside the numbers of its outline
+_ARMY = "M-11 -8Q-11 -10 -9 -10H9Q11 -10 11 -8V3Q10 9 0 12Q-10 9 -11 3Z"
+_FLEET = "M-15 0H-2V-13L8 -2H-2V0H15L10 10Q9 12 7 12H-7Q-9 12 -10 10Z"
+
+
+def unit_svg(
+    game_map: Map,
+    power: str,
+    unit: str,
+    place: tuple[float, float],
+    dislodged: bool = False,
+    extra: str = "",
+) -> str:
+    """Return a unit's token: an army is a shield, a fleet a ship, with its power's initial."""
+    army = unit[0] == "A"
+    name = escape(game_map.province_names[unit[2:5]])
+    kind = "army" if army else "fleet"
+    state = ' data-dislodged="true"' if dislodged else ""
+    return (
+        f'<g class="unit {kind}{extra}" data-unit="{unit}" data-power="{power}"{state}'
+        f' transform="translate({place[0]:g} {place[1]:g}) scale({_TOKEN:g})">'
+        f"<title>{unit} ({power}{', dislodged' if dislodged else ''}) {name}</title>"
+        f'<path class="token" d="{_ARMY if army else _FLEET}"/>'
+        f'<text y="{4.6 if army else 9.6:g}">{initials(game_map)[power]}</text></g>'
+    )
+
+
+@lru_cache(maxsize=32)
+def initials(game_map: Map) -> dict[str, str]:
+    """Return power -> the fewest first letters, at most three, that tell it from the others."""
+    found = {}
+    for power in game_map.powers:
+        others = [other for other in game_map.powers if other != power]
+        found[power] = next(
+            (
+                power[:n]
+                for n in (1, 2, 3)
+                if not any(other.startswith(power[:n]) for other in others)
+            ),
+            power[:1] + power[-2:],
+        )
+    return found
+
+
+def _legend(game_map: Map, scene: Scene, layout: Layout) -> str:
+    """Return one line: the phase, then each power's color, initials, name and centers."""
+    y, step = layout.height + _LEGEND_HEIGHT / 2, (layout.width - 96) / len(game_map.powers)
+    parts = [
+        f'<g class="legend"><rect class="paper" y="{layout.height:g}" width="{layout.width:g}"'
+        f' height="{_LEGEND_HEIGHT:g}"/><text class="phase" x="12" y="{y + 5:g}">'
+        f"{escape('End' if scene.phase == COMPLETED else scene.phase)}</text>"
+    ]
+    for i, power in enumerate(game_map.powers):
+        x = 100 + i * step
+        owned, units = len(scene.centers.get(power, ())), len(scene.units.get(power, ()))
+        chip = initials(game_map)[power]
+        wide = 8 + 8 * len(chip)
+        name = f" {power.capitalize()}" if step > 100 else ""
+        parts.append(
+            f'<g data-power="{power}"><title>{power}: {owned} supply centers, {units} units</title>'
+            f'<rect class="token" x="{x:g}" y="{y - 8:g}" width="{wide}" height="16" rx="3"/>'
+            f'<text class="chip" x="{x + wide / 2:g}" y="{y + 4.2:g}">{chip}</text>'
+            f'<text class="count" x="{x + wide + 5:g}" y="{y + 4.5:g}">{owned}{name}</text></g>'
+        )
+    return "".join([*parts, "</g>"])
+
+
+def thoughts_svg(game_map: Map, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
+    """Return the moves that players considered: the likelier, the thicker, with their shares."""
+    layout, parts = layout_of(game_map), []
+    star = "*" if scene.phase.endswith("R") else ""
+    for power, thought in thoughts.items():
+        for unit, choices in thought["orders"].items():
+            if unit[2:] not in layout.units or (power not in game_map.power_index):
+                continue
+            place = unit_place(layout, unit, bool(star))
+            parts += [
+                considered(game_map, layout, power, text, place, share)
+                for text, share in choices
+                if share >= LEAST_SHARE
+            ]
+    return "".join(parts)

@@ -1,0 +1,214 @@
+"""Colors of the pictures, light and dark, told apart with any kind of color vision.
+
+The seven powers of the standard map have the hues of Okabe and Ito's set (2008); powers of other
+maps get the rest of it, of Tol's muted set, and then hues of the golden angle.
+"""
+
+import colorsys
+import re
+from functools import lru_cache
+
+from ..rules.map import Map
+
+THEMES = ("light", "dark", "auto")
+
+_POWERS = {  # name -> (light, dark)
+    "AUSTRIA": ("#cf4a00", "#e8651a"),
+    "ENGLAND": ("#005a9c", "#2478c8"),
+    "FRANCE": ("#56b4e9", "#78c8f4"),
+    "GERMANY": ("#4a4a4a", "#e9edf2"),
+    "ITALY": ("#009e73", "#0f9f76"),
+    "RUSSIA": ("#c37fb4", "#d48ac6"),
+    "TURKEY": ("#f0d93c", "#ecd750"),
+}
+_OTHERS = (
+    "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#882255",
+    "#117733", "#332288", "#999933", "#aa4499", "#44aa99", "#dddddd",
+)  # fmt: skip
+
+_GROUND = {
+    "light": {
+        "water": "#cfe2ec",
+        "sea": "#cfe2ec",
+        "sea-line": "#a3c0cf",
+        "land": "#f6efdf",
+        "coast-line": "#6f6a5f",
+        "neutral": "#dcd6c8",
+        "wall": "#6f6a5f",
+        "link": "#7d8f99",
+        "text": "#2d2a26",
+        "sea-text": "#4f7388",
+        "halo": "#ffffff",
+        "center": "#ffffff",
+        "center-line": "#2d2a26",
+        "fail": "#c00020",
+        "paper": "#ffffff",
+    },
+    "dark": {
+        "water": "#172634",
+        "sea": "#172634",
+        "sea-line": "#2d4457",
+        "land": "#454a4f",
+        "coast-line": "#0b0f14",
+        "neutral": "#2b3036",
+        "wall": "#0b0f14",
+        "link": "#6e8493",
+        "text": "#f2efe9",
+        "sea-text": "#86abc0",
+        "halo": "#0b0f14",
+        "center": "#22272c",
+        "center-line": "#f2efe9",
+        "fail": "#ff6b78",
+        "paper": "#181c21",
+    },
+}
+
+_RULES = """
+.dip-board{font-family:"DejaVu Sans",Verdana,Arial,sans-serif}
+.dip-board .water{fill:var(--water)}
+.dip-board .province{stroke:var(--coast-line);stroke-width:1.1;stroke-linejoin:round}
+.dip-board .land,.dip-board .coast{fill:var(--land)}
+.dip-board .sea{fill:var(--sea);stroke:var(--sea-line)}
+.dip-board .neutral{fill:var(--neutral);stroke:var(--coast-line);stroke-width:.8}
+.dip-board .lake{fill:var(--sea);stroke:var(--sea-line)}
+.dip-board .wall{fill:none;stroke:var(--wall);stroke-width:4;stroke-linecap:round}
+.dip-board .link{fill:none;stroke:var(--link);stroke-width:2.6;stroke-dasharray:.1 6}
+.dip-board .link,.dip-board .cross{stroke-linecap:round}
+.dip-board .location{fill:transparent;stroke:none}
+.dip-board .label{fill:var(--text);stroke:var(--land);stroke-width:2.6;stroke-opacity:.8}
+.dip-board .label{font-size:10px;text-anchor:middle;paint-order:stroke;stroke-linejoin:round}
+.dip-board .label.sea{fill:var(--sea-text);stroke:var(--sea);font-style:italic;letter-spacing:1px}
+.dip-board .center{fill:var(--center);stroke:var(--center-line);stroke-width:1.4}
+.dip-board .token{stroke-width:1.4;stroke-linejoin:round;paint-order:stroke}
+.dip-board .unit text,.dip-board .chip{font-weight:bold;text-anchor:middle;stroke:none}
+.dip-board .unit text{font-size:12px}
+.dip-board .fleet text{font-size:9.5px}
+.dip-board .chip{font-size:11px}
+.dip-board [data-power][data-dislodged] .token{stroke:var(--fail);stroke-dasharray:4 2}
+.dip-board [data-power][data-dislodged] .token{stroke-width:2.4}
+.dip-board .order{fill:none;stroke-linecap:round;stroke-linejoin:round}
+.dip-board .order .edge{stroke-width:4.6;opacity:.8}
+.dip-board .order .line{stroke-width:2.8}
+.dip-board .order .head{stroke-width:1;paint-order:stroke}
+.dip-board .support .line{stroke-width:2.2;stroke-dasharray:6 4}
+.dip-board .convoy .line{stroke-width:3;stroke-dasharray:.1 6}
+.dip-board .retreat .line{stroke-dasharray:9 4}
+.dip-board .hold .line{stroke-width:2}
+.dip-board .failed .line{opacity:.75}
+.dip-board .cross{fill:none;stroke:var(--fail);stroke-width:3;stroke-linecap:round}
+.dip-board .cross.edge{stroke:var(--halo);stroke-width:6}
+.dip-board .built .token{stroke-dasharray:3 2}
+.dip-board .plus{fill:none;stroke:var(--text);stroke-width:2.6;stroke-linecap:round}
+.dip-board .badge{fill:var(--halo);stroke:var(--text);stroke-width:1.2}
+.dip-board .dislodged-ring{fill:none;stroke:var(--fail);stroke-width:2.2;stroke-dasharray:3 3}
+.dip-board .thought{fill:none}
+.dip-board .thought .line{opacity:.5;stroke-linecap:round}
+.dip-board .thought text{font-size:9px}
+.dip-board .grid{stroke:var(--sea-line);stroke-width:.6;opacity:.6}
+.dip-board .victory{stroke:var(--text);stroke-width:1;stroke-dasharray:5 4}
+.dip-board .tick{fill:var(--text);font-size:10.5px;text-anchor:middle}
+.dip-board .tick.side{text-anchor:end}
+.dip-board .series{fill:none;stroke-linejoin:round}
+.dip-board .series .line{stroke-width:2.4}
+.dip-board .series .edge{stroke-width:3.6;opacity:.7}
+.dip-board .chip.small{font-size:9px}
+.dip-board .count.small{font-size:10.5px}
+.dip-board .paper{fill:var(--paper)}
+.dip-board .phase{fill:var(--text);font-size:15px;font-weight:bold}
+.dip-board .count{fill:var(--text);font-size:12px}
+"""
+
+
+def power_color(game_map: Map, power: str, dark: bool = False) -> str:
+    """Return a power's color, such as `#0064a4`."""
+    if power in _POWERS:
+        return _POWERS[power][dark]
+    known = [name for name in game_map.powers if name in _POWERS]
+    spent = {_POWERS[name][0] for name in known}
+    free = [color for color in _OTHERS if all(_distance(color, other) > 60 for other in spent)]
+    number = [name for name in game_map.powers if name not in _POWERS].index(power)
+    if number < len(free):
+        return free[number]
+    hue = number * 0.6180339887 % 1
+    return _hex([255 * part for part in colorsys.hls_to_rgb(hue, 0.45 + 0.2 * dark, 0.6)])
+
+
+@lru_cache(maxsize=64)
+def variables(game_map: Map, dark: bool) -> dict[str, str]:
+    """Return the CSS variables of a theme, name -> color, without their dashes."""
+    found = dict(_GROUND["dark" if dark else "light"])
+    for power in game_map.powers:
+        color = power_color(game_map, power, dark)
+        found[f"p-{power}"] = color
+        found[f"i-{power}"] = "#ffffff" if _luminance(color) < 0.36 else "#1b1b1b"
+        pale = _luminance(color) > 0.36
+        found[f"e-{power}"] = "#3b362f" if pale and not dark else found["halo"]
+        found[f"t-{power}"] = _mix(color, found["land"], 0.62 if dark else 0.55)
+        found[f"f-{power}"] = _mix(color, found["land"], 0.3 if dark else 0.26)
+    return found
+
+
+@lru_cache(maxsize=128)
+def style_sheet(game_map: Map, *themes: str) -> str:
+    """Return the style of pictures in these themes; see board.py for the names in it."""
+    sheet = ""
+    for theme in themes:
+        here = f'.dip-board[data-theme="{theme}"]'
+        sheet += _block(here, variables(game_map, theme == "dark"))
+        if theme == "auto":
+            dark = _block(here, variables(game_map, True))
+            sheet += f"@media (prefers-color-scheme:dark){{{dark}}}"
+    sheet += _RULES.replace("\n", "")
+    for power in game_map.powers:
+        mine = f'[data-power="{power}"]'
+        sheet += (
+            f'.dip-board .province[data-owner="{power}"]{{fill:var(--t-{power})}}'
+            f'.dip-board .province[data-owner="{power}"][data-held="passed"]'
+            f"{{fill:var(--f-{power})}}"
+            f'.dip-board .center[data-owner="{power}"]{{fill:var(--p-{power})}}'
+            f".dip-board {mine} .token,.dip-board {mine} .head,.dip-board {mine} .dot"
+            f"{{fill:var(--p-{power})}}"
+            f".dip-board {mine} .line{{stroke:var(--p-{power})}}"
+            f".dip-board {mine} .edge{{stroke:var(--e-{power})}}"
+            f".dip-board {mine} .token,.dip-board {mine} .head{{stroke:var(--e-{power})}}"
+            f".dip-board {mine} text,.dip-board {mine} .chip{{fill:var(--i-{power})}}"
+        )
+    return sheet + (
+        ".dip-board [data-power] .count{fill:var(--text)}"
+        ".dip-board .thought[data-power] text{fill:var(--text);text-anchor:middle;"
+        "paint-order:stroke;stroke:var(--land);stroke-width:3}"
+    )
+
+
+def _block(selector: str, colors: dict[str, str]) -> str:
+    pairs = "".join(f"--{name}:{color};" for name, color in colors.items())
+    return f"{selector}{{{pairs}}}"
+
+
+def with_plain_colors(svg: str, game_map: Map, dark: bool) -> str:
+    """Return a picture with every CSS variable replaced by its color, for readers without them."""
+    colors = variables(game_map, dark)
+    return re.sub(r"var\(--([\w-]+)\)", lambda match: colors[match[1]], svg)
+
+
+def _rgb(color: str) -> list[int]:
+    return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def _hex(parts) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
+
+
+def _mix(color: str, ground: str, share: float) -> str:
+    return _hex([share * a + (1 - share) * b for a, b in zip(_rgb(color), _rgb(ground))])
+
+
+def _distance(first: str, second: str) -> float:
+    return sum((a - b) ** 2 for a, b in zip(_rgb(first), _rgb(second))) ** 0.5
+
+
+def _luminance(color: str) -> float:
+    """Return the relative luminance of WCAG, 0 to 1."""
+    linear = [(part / 255 / 12.92 if part < 10.3 else ((part / 255 + 0.055) / 1.055) ** 2.4)
+              for part in _rgb(color)]  # fmt: skip
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,190 @@
+"""Where the provinces of a map lie in a picture: `layout_of` returns a Layout for any map.
+
+The maps that come along are drawn: `maps/*_layout.json`, which docs/drawing/draw_maps.py writes.
+Any other map is laid out as discs, at the positions its file gives, else by the lengths of its
+borders.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..constants import SEA
+from ..rules.map import MAP_NAMES, MAPS_FOLDER, Map, load_map
+
+DISC = 30.0  # radius of a province that has no drawing
+_GAP = 92.0  # between the centers of two discs, at least
+_MARGIN = 52.0
+
+
+class Layout(NamedTuple):
+    """The fixed part of a picture; all numbers are units of the SVG's viewBox."""
+
+    width: float
+    height: float
+    shapes: Mapping[str, str]  # province -> path data of its outline
+    units: Mapping[str, tuple[float, float]]  # location -> middle of a unit there
+    centers: Mapping[str, tuple[float, float]]  # supply center -> middle of its mark
+    labels: Mapping[str, tuple[float, float]]  # province -> middle of its code
+    neutral: tuple[str, ...]  # path data of land that is no province
+    lakes: tuple[str, ...]  # path data of water that is no province
+    # Borders of provinces that do not touch in the picture: codes, and x1, y1, x2, y2 of a line.
+    links: tuple[tuple[str, str, float, float, float, float], ...]
+    walls: str  # path data of lines between provinces that touch without a border
+    is_drawn: bool  # a drawing, not discs
+
+
+def layout_of(game_map: Map) -> Layout:
+    """Return the layout of a map; it is made once."""
+    if game_map.name in MAP_NAMES and load_map(game_map.name).facts == game_map.facts:
+        return _drawn(game_map.name)
+    return _discs(game_map)
+
+
+@lru_cache
+def _drawn(name: str) -> Layout:
+    facts = json.loads((MAPS_FOLDER / f"{name}_layout.json").read_text(encoding="utf-8"))
+    pairs = {
+        key: {place: tuple(point) for place, point in facts[key].items()}
+        for key in ("units", "centers", "labels")
+    }
+    return Layout(
+        width=facts["width"],
+        height=facts["height"],
+        shapes=facts["shapes"],
+        neutral=tuple(facts["neutral"]),
+        lakes=tuple(facts["lakes"]),
+        links=tuple(map(tuple, facts["links"])),
+        walls=facts["walls"],
+        is_drawn=True,
+        **pairs,
+    )
+
+
+@lru_cache(maxsize=32)
+def _discs(game_map: Map) -> Layout:
+    points = _given_positions(game_map)
+    if points is None:
+        points = _by_distance(game_map.board.distance)
+    points = _apart(_scaled(points))
+    points = points - points.min(0) + _MARGIN
+    width, height = points.max(0) + _MARGIN
+    spots = {code: (x, y) for code, (x, y) in zip(game_map.provinces, np.round(points, 1).tolist())}
+    units = {}
+    for location in game_map.locations:
+        code, _, coast = location.partition("/")
+        x, y = spots[code]
+        dx, dy = _COAST_SIDE[coast]
+        units[location] = (x + dx * DISC * 0.9, y + dy * DISC * 0.9)
+    links = sorted(
+        {
+            (min(first, second), max(first, second))
+            for key in ("army_borders", "fleet_borders")
+            for one, others in game_map.facts.get(key, {}).items()
+            for first in [one[:3]]
+            for second in [other[:3] for other in others.split()]
+        }
+    )
+    seas = {code for v, code in enumerate(game_map.provinces) if game_map.board.terrain[v] == SEA}
+    return Layout(
+        width=float(round(width)),
+        height=float(round(height)),
+        shapes={code: (_hexagon if code in seas else _disc)(*spots[code]) for code in spots},
+        units=units,
+        centers={code: (x + DISC * 0.62, y + DISC * 0.62) for code, (x, y) in spots.items()},
+        labels={code: (x, y - DISC * 0.62) for code, (x, y) in spots.items()},
+        neutral=(),
+        lakes=(),
+        links=tuple((a, b, *spots[a], *spots[b]) for a, b in links),
+        walls="",
+        is_drawn=False,
+    )
+
+
+_COAST_SIDE = {"": (0, 0.1), "NC": (0, -1), "EC": (1, 0), "SC": (0, 1), "WC": (-1, 0)}
+
+
+def _disc(x: float, y: float) -> str:
+    half = f"a{DISC:g} {DISC:g} 0 1 1"
+    return f"M{x - DISC:g} {y:g}{half} {2 * DISC:g} 0{half} {-2 * DISC:g} 0Z"
+
+
+def _hexagon(x: float, y: float) -> str:
+    """Return the outline of a sea: its shape, not only its color, tells it from land."""
+    corners = [
+        (x + DISC * 1.12 * np.cos(a), y + DISC * 1.12 * np.sin(a)) for a in np.arange(6) * np.pi / 3
+    ]
+    return "M" + "L".join(f"{u:.1f} {v:.1f}" for u, v in corners) + "Z"
+
+
+def _given_positions(game_map: Map) -> np.ndarray | None:
+    """Return the positions (V, 2) of a map file that gives one for every province, else None."""
+    if any(code not in game_map.positions for code in game_map.provinces):
+        return None
+    return np.array([game_map.positions[code] for code in game_map.provinces], float)
+
+
+def _by_distance(distance: np.ndarray) -> np.ndarray:
+    """Return points (V, 2) whose distances are like the steps between the provinces.
+
+    Classical scaling gives the start, stress majorization (SMACOF) the rest; nothing is random.
+    """
+    count = len(distance)
+    if count == 1:
+        return np.zeros((1, 2))
+    steps = distance.astype(float)
+    apart = steps >= count  # no way: a little farther than anything that has one
+    steps[apart] = 1.0 + max(1.0, steps[~apart].max())
+    centering = np.eye(count) - 1 / count
+    values, vectors = np.linalg.eigh(-centering @ steps**2 @ centering / 2)
+    points = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0))
+    if points.shape[1] < 2:
+        points = np.column_stack([points, np.zeros(count)])
+    # A sign of its own for each axis, else two machines may mirror the picture.
+    points *= np.sign(points[np.abs(points).argmax(0), [0, 1]] + 1e-300)
+    points = points[:, ::-1] + 1e-3 * np.column_stack(
+        [np.cos(np.arange(count)), np.sin(np.arange(count))]
+    )
+    weight = 1 / np.maximum(steps, 1) ** 2
+    np.fill_diagonal(weight, 0)
+    laplacian = np.diag(weight.sum(1)) - weight
+    inverse = np.linalg.pinv(laplacian)
+    for _ in range(100):
+        gap = np.linalg.norm(points[:, None] - points[None], axis=-1)
+        pull = np.where(gap > 1e-9, -weight * steps / np.maximum(gap, 1e-9), 0.0)
+        np.fill_diagonal(pull, 0)
+        np.fill_diagonal(pull, -pull.sum(1))
+        points = inverse @ pull @ points
+    return points
+
+
+def _scaled(points: np.ndarray) -> np.ndarray:
+    """Return points whose nearest neighbors are, in the median, a little over a gap apart."""
+    if len(points) == 1:
+        return points
+    gap = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    np.fill_diagonal(gap, np.inf)
+    nearest = np.median(gap.min(1))
+    scale = 1.2 * _GAP / nearest if nearest > 0 else 1.0
+    # A few provinces far away must not make the picture endless.
+    extent = np.ptp(points, axis=0).max() or 1.0
+    scale = min(scale, 4 * _GAP * np.sqrt(len(points)) / extent)
+    return (points - points.mean(0)) * scale
+
+
+def _apart(points: np.ndarray) -> np.ndarray:
+    """Return the points with any two of them pushed a gap apart."""
+    count = len(points)
+    points = points + 1e-3 * np.column_stack([np.cos(np.arange(count)), np.sin(np.arange(count))])
+    for _ in range(200):
+        difference = points[:, None] - points[None]
+        gap = np.linalg.norm(difference, axis=-1)
+        np.fill_diagonal(gap, np.inf)
+        short = np.maximum(_GAP - gap, 0)
+        if not short.any():
+            break
+        points = points + 0.5 * (difference * (short / gap)[..., None]).sum(1)
+    return points

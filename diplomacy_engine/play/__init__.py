@@ -1,0 +1,1 @@
+"""People at the table: sessions, their page and their terminal."""

@@ -1,0 +1,145 @@
+"""The file of a game that people play: a saved game with the key `play` beside the format's own.
+
+`play` has: format, step, seats (power -> [kind, player], or null), answered (power -> [step,
+orders], what each last gave), tokens (who -> token), opponents, hint, seed, max_years.
+"""
+
+import os
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..games.game import Game
+from ..games.saved_game import read_saved_games
+from ..rules.map import Map
+
+HOST, GUEST, PLAYER = "host", "guest", "player"
+WATCH = "watch"
+FORMAT = 1
+MAX_SAVED_BYTES = 50_000_000
+
+
+class Seat(NamedTuple):
+    """Who plays a power."""
+
+    kind: str  # HOST: who started the game; GUEST: somebody with the power's link; PLAYER
+    player: str = ""  # name of the PLAYER
+
+
+def rebuild(game: Game, phases: int, orders: Mapping[str, list[str]] | None = None) -> Game:
+    """Return a game as it stood after its first `phases` phases, with `orders` submitted.
+
+    What a policy sees of the last movement phase is not part of a saved state, so that phase is
+    played again where this leads to the same position.
+    """
+    history = game.history[:phases]
+    state = game.history[phases]["state"] if phases < len(game.history) else game.to_state()
+    moves = [number for number, phase in enumerate(history) if phase["name"].endswith("M")]
+    built = None
+    if moves:
+        built = _replayed(game.map, history[moves[-1] :], game.max_years)
+        if built is not None and _differs(built.to_state(), state):
+            built = None
+    if built is None:
+        built = Game.from_state(game.map, state, game.max_years)
+    built.id, built.history = game.id, list(history)
+    for power, texts in (orders or {}).items():
+        built.submit(power, texts, strict=False)
+    return built
+
+
+def _replayed(game_map: Map, phases: list[dict], max_years: int | None) -> Game | None:
+    try:
+        game = Game.from_state(game_map, phases[0]["state"], max_years)
+        for phase in phases:
+            for power, texts in phase["orders"].items():
+                game.submit(power, texts or [], strict=False)
+            game.adjudicate()
+    except ValueError:
+        return None  # of another program's rules, or of another year limit
+    return game
+
+
+def _differs(one: Mapping, other: Mapping) -> bool:
+    def core(state: Mapping) -> tuple:
+        return state["name"], *(
+            {power: sorted(texts) for power, texts in state.get(key, {}).items() if texts}
+            for key in ("units", "centers", "retreats")
+        )
+
+    return core(one) != core(other)
+
+
+def read_session(
+    file: str | Path, game_map: Map | str | None = None, max_years: int | None = None
+) -> tuple[Game, dict | None]:
+    """Return the game in a file, and its key `play` in order, if it has one.
+
+    Args:
+        file: a session's file, or any saved games; of several the last one counts.
+        game_map: the map; None for the one it names.
+        max_years: of a game without the key `play`.
+
+    Raises:
+        ValueError: there is no game in it that could go on; names the file.
+        OSError: it cannot be read.
+    """
+    if os.path.getsize(file) > MAX_SAVED_BYTES:
+        raise ValueError(f"{file} is too large to be a game")
+    saved = deque(read_saved_games(file), maxlen=1)
+    if not saved:
+        raise ValueError(f"{file} has no game in it")
+    (saved,), play = saved, None
+    try:
+        if "play" in saved:
+            play = _checked_play(saved["play"])
+            max_years = play["max_years"]
+        game = Game.from_saved_game(saved, game_map, max_years)
+        if play is not None:
+            _check_powers(play, game.powers)
+    except ValueError as error:
+        raise ValueError(f"{file} cannot be gone on with: {error}") from None
+    return rebuild(game, len(game.history), game.orders), play
+
+
+def _checked_play(play: object) -> dict:
+    """Return the key `play` with seats and answers as the session has them."""
+
+    def need(good: bool, what: str) -> None:
+        if not good:
+            raise ValueError(f"its key 'play' has no sound {what!r}")
+
+    need(isinstance(play, dict) and play.get("format") == FORMAT, "format")
+    for name in ("step", "seed"):
+        need(type(play.get(name)) is int and play[name] >= 0, name)
+    years = play.get("max_years")
+    need(years is None or (type(years) is int and years > 0), "max_years")
+    need(play.get("hint") is None or isinstance(play["hint"], str), "hint")
+    opponents = play.get("opponents")
+    need(isinstance(opponents, list) and all(isinstance(n, str) for n in opponents), "opponents")
+    tokens = play.get("tokens")
+    need(isinstance(tokens, dict), "tokens")
+    for token in tokens.values():
+        need(isinstance(token, str) and token.isascii() and len(token) >= 16, "tokens")
+    seats, answered = play.get("seats"), play.get("answered")
+    if seats is not None:
+        need(isinstance(seats, dict), "seats")
+        for seat in seats.values():
+            sound = isinstance(seat, list) and len(seat) == 2 and isinstance(seat[1], str)
+            need(sound and seat[0] in (HOST, GUEST, PLAYER), "seats")
+        seats = {power: Seat(*seat) for power, seat in seats.items()}
+    need(isinstance(answered, dict), "answered")
+    for answer in answered.values():
+        need(isinstance(answer, list) and len(answer) == 2 and type(answer[0]) is int, "answered")
+        texts = answer[1]
+        need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "answered")
+    answered = {power: (step, texts) for power, (step, texts) in answered.items()}
+    return play | {"seats": seats, "answered": answered}
+
+
+def _check_powers(play: dict, powers: list[str]) -> None:
+    if set(play["tokens"]) != {HOST, WATCH, *powers}:
+        raise ValueError("its key 'play' has no sound 'tokens'")
+    if play["seats"] is not None and set(play["seats"]) != set(powers):
+        raise ValueError("its key 'play' has no sound 'seats'")

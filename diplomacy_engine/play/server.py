@@ -1,0 +1,354 @@
+"""The local page of a game: files, and what the page asks and says, as JSON over HTTP.
+
+The standard library's server is enough for the few requests a second of people at one machine, and
+installs nothing. It trusts nobody who merely reaches the port:
+
+- every request to /api/ carries a token in the header X-Play-Token, which no page of another origin
+  can send (there is no CORS answer to its preflight), and no cookie or address stands in for it;
+- the Host must be this machine's name or an address, so that a name that is rebound to 127.0.0.1
+  gets nothing;
+- an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused.
+
+Errors are answered with {"error": one sentence} and a fitting status: 400 malformed, 401 no or an
+unknown token, 403 not yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
+"""
+
+import contextlib
+import ipaddress
+import json
+import socket
+import socketserver
+import sys
+import traceback
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from importlib.resources import files
+from urllib.parse import parse_qs, urlsplit
+
+from .._suggest import quoted
+from .session import PlayError, PlaySession, Viewer
+from .view import board_view, draft_view, game_view, hint_view
+
+TOKEN_HEADER = "X-Play-Token"
+MAX_BODY = 100_000  # bytes
+MAX_ORDERS, MAX_ORDER = 500, 200
+PAGES = {
+    "/": ("index.html", "text/html"),
+    "/play.css": ("play.css", "text/css"),
+    "/play.js": ("play.js", "text/javascript"),
+    "/board.js": ("board.js", "text/javascript"),
+    "/orders.js": ("orders.js", "text/javascript"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_STATUS = {"invalid": 400, "forbidden": 403, "stale": 409}
+
+
+class Refusal(Exception):
+    """A request that is answered with a status and one sentence."""
+
+    def __init__(self, status: int, message: str):
+        super().__init__(message)
+        self.status = status
+
+
+def _network_address(family: int) -> str:
+    """Return the address by which the network knows this machine, or localhost if it has none.
+
+    Nothing is sent: connecting a datagram socket only looks up the route. The addresses are those
+    kept for documentation (RFC 5737, RFC 3849), which reach nobody.
+    """
+    target = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((target, 9))
+        return probe.getsockname()[0]
+    return "localhost"
+
+
+class PlayServer(socketserver.ThreadingTCPServer):
+    """Serves one session.
+
+    Raises:
+        ValueError: the address or port cannot be had; one sentence.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = sys.platform != "win32"
+    request_queue_size = 64
+
+    def __init__(self, session: PlaySession, host: str = "127.0.0.1", port: int = 8000):
+        self.session, self.host = session, host
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        except OSError:
+            raise ValueError(f"there is no address {host!r:.80} to listen on") from None
+        self.address_family = found[0]
+        try:
+            super().__init__(found[4][:2], _Handler)
+        except OSError as error:
+            why = error.strerror or error
+            raise ValueError(
+                f"port {port} of {host} cannot be had ({why}); if another game runs there, choose "
+                "another one with --port"
+            ) from None
+
+    @property
+    def address(self) -> str:
+        """The page's address, such as `http://127.0.0.1:8000/`."""
+        everywhere = self.host in ("0.0.0.0", "::")
+        host = _network_address(self.address_family) if everywhere else self.host
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{self.server_address[1]}/"
+
+    def link(self, who: str) -> str:
+        """Return the link of the host, a power or a watcher; its token never leaves the browser's
+        address bar, since what follows # is not sent."""
+        return f"{self.address}#{self.session.tokens[who]}"
+
+    def knows(self, host: str) -> bool:
+        """Tell whether a Host header names this machine and no name that anybody could rebind."""
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        name = name.strip("[]").lower()
+        if name in ("localhost", self.host.lower(), socket.gethostname().lower()):
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or not self.is_loopback
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(self.server_address[0].split("%")[0]).is_loopback
+
+    def handle_error(self, request, client_address) -> None:
+        """A connection that breaks off is nothing to report; anything else is."""
+        if not isinstance(sys.exception(), OSError):
+            traceback.print_exc()
+
+
+def _field(body: dict, name: str, kind: type) -> object:
+    value = body.get(name)
+    if not isinstance(value, kind) or (kind is int and type(value) is not int):
+        words = {int: "a whole number", list: "a list", dict: "an object"}[kind]
+        raise Refusal(400, f"the request needs {name!r} as {words}")
+    return value
+
+
+def _orders(body: dict) -> list[str]:
+    orders = _field(body, "orders", list)
+    if len(orders) > MAX_ORDERS:
+        raise Refusal(400, f"{len(orders)} orders are too many")
+    for text in orders:
+        if not isinstance(text, str) or len(text) > MAX_ORDER:
+            raise Refusal(400, f"an order must be a text, not {quoted(text, 60)}")
+    return orders
+
+
+def _choose(session: PlaySession, viewer: Viewer, body: dict) -> None:
+    choice = _field(body, "seats", dict)
+    session.choose_seats(viewer, choice)
+
+
+def _submit(session: PlaySession, viewer: Viewer, body: dict) -> None:
+    session.submit(viewer, _field(body, "step", int), _orders(body))
+
+
+def _stepwise(action: Callable) -> Callable:
+    def act(session: PlaySession, viewer: Viewer, body: dict) -> None:
+        action(session, viewer, _field(body, "step", int))
+
+    return act
+
+
+def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
+    if query.get("since") == session.revision:
+        return {"revision": session.revision, "unchanged": True}
+    return game_view(session, viewer)
+
+
+def _saved(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
+    return session.saved_game()
+
+
+READS: dict[str, Callable] = {
+    "/api/game": _game,
+    "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
+    "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
+    "/api/saved": _saved,
+}
+ACTIONS: dict[str, Callable] = {
+    "/api/seats": _choose,
+    "/api/orders": _submit,
+    "/api/withdraw": _stepwise(PlaySession.withdraw),
+    "/api/back": _stepwise(PlaySession.take_back),
+    "/api/next": _stepwise(PlaySession.go_on),
+    "/api/draft": lambda session, viewer, body: draft_view(session, viewer, _orders(body)),
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "diplomacy", ""
+    timeout = 30  # seconds that a silent connection is kept
+    server: PlayServer
+
+    def do_GET(self) -> None:
+        self._answer(self._read)
+
+    def do_HEAD(self) -> None:
+        self._answer(self._read)
+
+    def do_POST(self) -> None:
+        self._answer(self._act)
+
+    def _answer(self, work: Callable[[], tuple[bytes, str]]) -> None:
+        try:
+            self._check_source()
+            content, kind = work()
+            status = 200
+        except Refusal as error:
+            self.close_connection = True  # what came with it is not read, and is no next request
+            status, content, kind = error.status, _error(str(error)), "application/json"
+        except PlayError as error:
+            status, content, kind = _STATUS[error.kind], _error(str(error)), "application/json"
+        except ValueError as error:
+            status, content, kind = 400, _error(str(error)), "application/json"
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            message = f"the server failed with {type(error).__name__}: {error}"
+            status, content, kind = 500, _error(message), "application/json"
+        self._send(status, content, kind)
+
+    def _check_source(self) -> None:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or not self.server.knows(hosts[0]):
+            raise Refusal(403, "this address is not the game's own")
+        origin = self.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
+            raise Refusal(403, "another page cannot ask for this game")
+        site = self.headers.get("Sec-Fetch-Site", "none")
+        is_page = self.path.split("?")[0] == "/"  # a link may lead to it, it holds no secrets
+        if site not in ("same-origin", "none") and not is_page:
+            raise Refusal(403, "another page cannot ask for this game")
+
+    def _read(self) -> tuple[bytes, str]:
+        lengths = self.headers.get_all("Content-Length", ["0"])
+        if lengths != ["0"] or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # nobody reads what comes with it
+        url = urlsplit(self.path)
+        if url.path in PAGES:
+            name, kind = PAGES[url.path]
+            return (files(__package__) / "web" / name).read_bytes(), f"{kind}; charset=utf-8"
+        action = READS.get(url.path)
+        if action is None:
+            raise self._unknown(url.path)
+        viewer = self._viewer()
+        return _json(action(self.server.session, viewer, _numbers(url.query))), "application/json"
+
+    def _act(self) -> tuple[bytes, str]:
+        body = self._body()
+        path = urlsplit(self.path).path
+        action = ACTIONS.get(path)
+        if action is None:
+            raise self._unknown(path)
+        viewer, session = self._viewer(), self.server.session
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise Refusal(400, "the request is not JSON") from None
+        if not isinstance(found, dict):
+            raise Refusal(400, "the request is not a JSON object")
+        answer = action(session, viewer, found)
+        if answer is None:
+            viewer = self._viewer()  # choosing seats gives the host a power
+            answer = game_view(session, viewer)
+        return _json(answer), "application/json"
+
+    def _body(self) -> bytes:
+        """Return the body; whenever it is not read, the connection cannot go on."""
+        self.close_connection = True
+        lengths = self.headers.get_all("Content-Length", [])
+        if "Transfer-Encoding" in self.headers or len(lengths) != 1:
+            raise Refusal(411, "the request needs one Content-Length")
+        if not (lengths[0].isascii() and lengths[0].isdigit() and len(lengths[0]) < 12):
+            raise Refusal(400, "the Content-Length is no number")
+        if int(lengths[0]) > MAX_BODY:
+            raise Refusal(413, f"the request is longer than {MAX_BODY:,} bytes")
+        body = self.rfile.read(int(lengths[0]))
+        if len(body) < int(lengths[0]):
+            raise Refusal(400, "the request breaks off")
+        self.close_connection = self.headers.get("Connection", "").lower() == "close"
+        return body
+
+    def _viewer(self) -> Viewer:
+        viewer = self.server.session.viewer(self.headers.get(TOKEN_HEADER, ""))
+        if viewer is None:
+            raise Refusal(401, "this link is not one of this game's")
+        return viewer
+
+    def _unknown(self, path: str) -> Refusal:
+        if path in ACTIONS or path in READS or path in PAGES:
+            return Refusal(405, f"{self.command} is not for {path}")
+        return Refusal(404, "there is nothing at this address")
+
+    def _send(self, status: int, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no HTTP request, or one of an unknown method."""
+        self.close_connection = True
+        if not hasattr(self, "command"):
+            self.command = None
+        with contextlib.suppress(ValueError):
+            message = message or HTTPStatus(code).phrase
+        self._send(code, _error(f"the request cannot be read: {message}"), "application/json")
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing on the screen, where the links stand."""
+
+
+def _numbers(query: str) -> dict[str, int]:
+    """Return the whole numbers of a query."""
+    try:
+        pairs = parse_qs(query, keep_blank_values=True, max_num_fields=10)
+    except ValueError:
+        raise Refusal(400, "the address has too many parameters") from None
+    numbers = {}
+    for name, values in pairs.items():
+        value = values[-1]
+        if not (value.isascii() and value.isdigit() and len(value) < 10):
+            raise Refusal(400, f"{name!r:.40} must be a whole number, not {value!r:.40}")
+        numbers[name] = int(value)
+    return numbers
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _error(message: str) -> bytes:
+    return _json({"error": message})

@@ -1,0 +1,410 @@
+"""One game between people and players: seats, orders, taking back, saving; no network, no page.
+
+A session is kept in one file, a saved game (one line of a .jsonl) with the key `play` beside the
+format's own: seats, links, the number of the step. It is replaced atomically after every change,
+before anybody is told of it, so a session that is stopped at any moment goes on from its file with
+the same links.
+
+Whoever comes is known by a token: the host's, one for each power, and one to watch with.
+"""
+
+import dataclasses
+import hmac
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .._files import atomic_write
+from .._suggest import quoted
+from ..games.game import Game
+from ..players.advice import Advice, advice, has_decision, orders_by_player
+from ..players.protocols import ExplainingPlayer, Player
+from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
+
+MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
+
+
+class PlayError(ValueError):
+    """A request cannot be granted; one sentence. `kind`: `invalid`, `forbidden` or `stale`."""
+
+    def __init__(self, message: str, kind: str = "invalid"):
+        super().__init__(message)
+        self.kind = kind
+
+
+class Viewer(NamedTuple):
+    """Who asks."""
+
+    power: str | None  # the power they play
+    host: bool = False  # may choose seats, take back, go on
+
+
+@dataclasses.dataclass
+class Position:
+    """All of a session that changes; replaced as a whole once it is saved."""
+
+    game: Game
+    seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
+    step: int = 0  # grows with every phase played or taken back
+    answered: dict[str, tuple[int, list[str]]] = dataclasses.field(default_factory=dict)
+
+    def copy(self) -> "Position":
+        return Position(self.game.copy(), self.seats, self.step, dict(self.answered))
+
+
+class PlaySession:
+    """A game that people and players play.
+
+    Args:
+        game: where it begins.
+        file: where it is kept; RunFolderError if it cannot be written.
+        opponents: names of players for the powers that no person plays.
+        load: returns the player of a name.
+        seats: who plays what; None lets the host choose.
+        hint: name of the player that gives hints; None for the first opponent that can.
+        seed: of the bots' draws.
+        saved: the key `play` of the file, to go on with a session.
+
+    Attributes:
+        now: the Position.
+        revision: grows with every change.
+        trouble: why the players could not go on, if they could not.
+        tokens: HOST, WATCH and every power -> token.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        file: str | Path,
+        opponents: Sequence[str],
+        load: Callable[[str], Player],
+        seats: Mapping[str, Seat] | None = None,
+        hint: str | None = None,
+        seed: int = 1,
+        saved: Mapping | None = None,
+    ):
+        self.file, self.seed = Path(file), seed
+        self.opponents, self._load = list(dict.fromkeys(opponents)), load
+        self.lock = threading.RLock()
+        self.revision, self.trouble = 0, ""
+        self.tokens = {who: secrets.token_urlsafe(18) for who in (HOST, WATCH, *game.powers)}
+        self._players = {name: load(name) for name in self.opponents}
+        position = Position(game)
+        if saved is not None:
+            position.step, position.seats = saved["step"], saved["seats"]
+            position.answered, self.tokens = saved["answered"], saved["tokens"]
+        if seats is not None:
+            position.seats = dict(seats)
+        for seat in (position.seats or {}).values():
+            if seat.kind == PLAYER and seat.player not in self._players:
+                self._players[seat.player] = load(seat.player)
+        self.hint_name = hint
+        if hint is not None:
+            self._hint = self._players.get(hint) or load(hint)
+            if not isinstance(self._hint, ExplainingPlayer):
+                raise PlayError(f"{hint} cannot give hints, only a checkpoint can")
+        else:
+            able = [p for p in self._players.values() if isinstance(p, ExplainingPlayer)]
+            self._hint = able[0] if able else None
+        self._written: tuple[int, int] | None = None
+        self._commit(position)
+        self._go_on()
+
+    # --- Who and what ---------------------------------------------------------------------------
+
+    @property
+    def game(self) -> Game:
+        """The game as it stands; read it only while holding `lock`."""
+        return self.now.game
+
+    def viewer(self, token: str) -> Viewer | None:
+        """Return whose token it is; None if nobody's."""
+        with self.lock:
+            found = None
+            for who, known in self.tokens.items():
+                if hmac.compare_digest(known.encode(), token.encode()):
+                    found = who
+            if found is None:
+                return None
+            if found == HOST:
+                return Viewer(self._host_power(), True)
+            return Viewer(found if self._is_person(found, GUEST) else None)
+
+    def _host_power(self) -> str | None:
+        seats = self.now.seats or {}
+        return next((power for power, seat in seats.items() if seat.kind == HOST), None)
+
+    def _is_person(self, power: str, *kinds: str) -> bool:
+        seat = (self.now.seats or {}).get(power)
+        return seat is not None and seat.kind in (kinds or (HOST, GUEST))
+
+    def people(self) -> list[str]:
+        """Return the powers that people play."""
+        return [power for power in self.game.powers if self._is_person(power)]
+
+    def waiting_for(self) -> list[str]:
+        """Return the powers of people who have something to order and have not."""
+        state = self.game.to_state()
+        return [
+            power
+            for power in self.people()
+            if has_decision(state, power) and power not in self.game.orders
+        ]
+
+    def is_alive(self, power: str) -> bool:
+        """Tell whether a power has a unit or a center."""
+        game = self.game
+        return bool(game.units[power] or game.centers[power] or game.dislodged.get(power))
+
+    def can_go_on(self) -> bool:
+        """Tell whether the next phase is played when the host says so."""
+        return self.now.seats is not None and not self.game.is_over and not self.waiting_for()
+
+    def can_take_back(self) -> bool:
+        """Tell whether there is a phase to take back."""
+        return self.now.seats is not None and self._last_own_phase() is not None
+
+    def can_hint(self) -> bool:
+        """Tell whether there is a player that gives hints."""
+        return self._hint is not None
+
+    # --- What people do -------------------------------------------------------------------------
+
+    def choose_seats(self, viewer: Viewer, choice: Mapping[str, str]) -> None:
+        """Begin the game.
+
+        Args:
+            viewer: the host.
+            choice: every power -> `me`, `guest`, or the name of an opponent.
+
+        Raises:
+            PlayError: not the host, begun already, or a power has none of these.
+        """
+        with self.lock:
+            self._only_host(viewer)
+            if self.now.seats is not None:
+                raise PlayError("the game has begun already", "stale")
+            powers = self.game.powers
+            for power in choice:
+                if power not in powers:
+                    raise PlayError(f"{quoted(power, 40)} is no power of this map")
+            seats = {}
+            for power in powers:
+                who = choice.get(power)
+                if who in ("me", "guest"):
+                    seats[power] = Seat(HOST if who == "me" else GUEST)
+                elif who in self.opponents:
+                    seats[power] = Seat(PLAYER, who)
+                else:
+                    raise PlayError(f"{power} must be played by me, guest or one of the players")
+            if sum(seat.kind == HOST for seat in seats.values()) > 1:
+                raise PlayError("you can play one power only; give the others a link")
+            position = self.now.copy()
+            position.seats = seats
+            self._commit(position)
+            self._go_on()
+
+    def submit(self, viewer: Viewer, step: int, orders: list[str]) -> None:
+        """Give the viewer's orders; the phase is played once all people have given theirs.
+
+        The same orders for the same step again change nothing, even when it was played meanwhile.
+
+        Raises:
+            PlayError: no seat, another step than the current one, or an illegal order.
+        """
+        with self.lock:
+            power = self._only_seat(viewer)
+            if self.now.answered.get(power) == (step, orders):
+                return
+            self._only_now(step)
+            if self.game.is_over:
+                raise PlayError("the game is over", "stale")
+            if not has_decision(self.game.to_state(), power):
+                raise PlayError(f"{power} has nothing to order in {self.game.phase}")
+            position = self.now.copy()
+            try:
+                position.game.submit(power, orders)
+            except ValueError as error:
+                raise PlayError(str(error)) from None
+            position.answered[power] = (step, orders)
+            self._commit(position)
+            self._go_on()
+
+    def withdraw(self, viewer: Viewer, step: int) -> None:
+        """Take the viewer's orders of this phase back, while others have not given theirs."""
+        with self.lock:
+            power = self._only_seat(viewer)
+            self._only_now(step)
+            if power not in self.game.orders:
+                raise PlayError(f"{power} has given no orders for {self.game.phase} yet")
+            position = self.now.copy()
+            others = {name: texts for name, texts in self.game.orders.items() if name != power}
+            position.game = rebuild(position.game, len(position.game.history), others)
+            position.answered.pop(power, None)
+            self._commit(position)
+
+    def take_back(self, viewer: Viewer, step: int) -> None:
+        """Go back to the last phase in which a person could give orders; watching, to the last.
+
+        Raises:
+            PlayError: not the host, another step than the current one, or nothing to take back.
+        """
+        with self.lock:
+            self._only_host(viewer)
+            self._only_now(step)
+            back = self._last_own_phase()
+            if self.now.seats is None or back is None:
+                raise PlayError("there is no phase to take back")
+            position = self.now.copy()
+            position.game = rebuild(position.game, back)
+            position.step += 1
+            position.answered = {}
+            self.trouble = ""
+            self._commit(position)
+
+    def _last_own_phase(self) -> int | None:
+        history, people = self.game.history, self.people()
+        for number in range(len(history) - 1, -1, -1):
+            state = history[number]["state"]
+            if not people or any(has_decision(state, power) for power in people):
+                return number
+        return None
+
+    def go_on(self, viewer: Viewer, step: int) -> None:
+        """Play one phase that waits for nobody: to watch, or once the people are eliminated."""
+        with self.lock:
+            self._only_host(viewer)
+            self._only_now(step)
+            if self.now.seats is None:
+                raise PlayError("choose who plays before the game begins")
+            if self.game.is_over:
+                raise PlayError("the game is over", "stale")
+            if self.waiting_for():
+                raise PlayError(f"the game waits for {', '.join(self.waiting_for())}")
+            self._play_phase()
+            self._go_on()
+
+    def hint(self, viewer: Viewer) -> Advice:
+        """Return what the player that gives hints would do in the viewer's place."""
+        with self.lock:
+            power = self._only_seat(viewer)
+            if self._hint is None:
+                raise PlayError(
+                    "no player here gives hints: play against a checkpoint, or name one"
+                )
+            if self.game.is_over:
+                raise PlayError("the game is over")
+            try:
+                return advice(self.game, self._hint, power)
+            except ValueError as error:
+                raise PlayError(str(error)) from None
+
+    def _only_host(self, viewer: Viewer) -> None:
+        if not viewer.host:
+            raise PlayError("only who started the game can do this", "forbidden")
+
+    def _only_seat(self, viewer: Viewer) -> str:
+        if viewer.power is None or not self._is_person(viewer.power):
+            raise PlayError("you are watching: you play no power here", "forbidden")
+        return viewer.power
+
+    def _only_now(self, step: int) -> None:
+        if step != self.now.step:
+            raise PlayError(
+                f"this was meant for step {step} of the game, which has gone on to step "
+                f"{self.now.step}, {self.game.phase}",
+                "stale",
+            )
+
+    # --- Playing --------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Play on until a person is to give orders, or the game needs somebody to say so."""
+        idle = 0
+        while self.can_go_on() and idle < MAX_IDLE:
+            state = self.game.to_state()
+            given = any(power in self.game.orders for power in self.people())
+            deciding = any(has_decision(state, power) for power in self.people())
+            if not given and not deciding and not any(map(self.is_alive, self.people())):
+                return
+            idle += not given
+            try:
+                self._play_phase()
+            except PlayError:
+                return  # `trouble` says why; what people gave is kept
+
+    def _play_phase(self) -> None:
+        """Ask the players for their orders and adjudicate."""
+        position = self.now.copy()
+        game, seats = position.game, position.seats
+        draws = np.random.SeedSequence([self.seed, position.step]).generate_state(1, np.uint64)[0]
+        for name in dict.fromkeys(s.player for s in seats.values() if s.kind == PLAYER):
+            powers = [power for power, seat in seats.items() if seat == Seat(PLAYER, name)]
+            given = self._ask(game, name, self._players[name], powers, int(draws))
+            for power, texts in given.items():
+                game.submit(power, texts, strict=False)
+        game.adjudicate()
+        position.step += 1
+        self.trouble = ""
+        self._commit(position)
+
+    def _ask(
+        self, game: Game, name: str, player: Player, powers: list[str], seed: int
+    ) -> dict[str, list[str]]:
+        try:
+            return orders_by_player(game, player, powers, seed)
+        except Exception as error:  # a checkpoint's script is the user's own
+            self.trouble = " ".join(f"{name} could not give orders: {error}".split())[:300]
+            self.revision += 1
+            raise PlayError(self.trouble) from error
+
+    # --- Keeping --------------------------------------------------------------------------------
+
+    def _commit(self, position: Position) -> None:
+        """Save a position and only then make it the current one."""
+        if self._written is not None and _stamp(self.file) not in (None, self._written):
+            raise PlayError(
+                f"another program has written {self.file}, perhaps a second game with the same "
+                "file; nothing was changed here"
+            )
+        saved = position.game.to_saved_game() | {"play": self._play_key(position)}
+        atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
+        self._written = _stamp(self.file)
+        self.now = position
+        self.revision += 1
+
+    def _play_key(self, position: Position) -> dict:
+        seats = position.seats
+        return {
+            "format": FORMAT,
+            "step": position.step,
+            "seats": None if seats is None else {power: list(s) for power, s in seats.items()},
+            "answered": {power: list(answer) for power, answer in position.answered.items()},
+            "tokens": self.tokens,
+            "opponents": self.opponents,
+            "hint": self.hint_name,
+            "seed": self.seed,
+            "max_years": position.game.max_years,
+        }
+
+    def saved_game(self) -> dict:
+        """Return the game to be shared: no links, and no orders that are not played yet."""
+        with self.lock:
+            saved = self.game.to_saved_game()
+            last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
+            return saved | {"phases": [*saved["phases"][:-1], last]}
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Return what changes whenever a file is replaced; None if it is gone."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns

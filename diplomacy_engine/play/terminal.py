@@ -1,0 +1,308 @@
+"""A game in the terminal: orders as text, for machines without a browser."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from .._files import RunFolderError, atomic_write
+from ..players.advice import has_decision
+from ..replays.replay import make_replay, order_lines
+from .file import HOST
+from .session import PlayError, PlaySession, Viewer
+from .view import phase_title
+
+with contextlib.suppress(ImportError):  # Windows has no readline
+    import readline
+
+HELP = """\
+An order, such as A PAR - BUR. Several on one line are parted by ; and a new one replaces the
+unit's last. TAB completes legal orders.
+  go            give the orders; units without one hold (disband, or are not built)
+  legal A PAR   the legal orders of a unit, a province, or of everything
+  drop A PAR    forget a unit's order
+  board         the position and the orders so far
+  hint          what the trained policy would order
+  undo          take back your last phase
+  save FILE     write the game to a file (it also saves itself after every step)
+  quit"""
+HELP_WATCHING = """\
+  (Enter)       the next phase
+  board, undo, save FILE, quit"""
+_COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "help", "quit")
+_ALONE = {"go", "next", "board", "hint", "undo", "help", "quit", "exit"}  # nothing comes after them
+_MOST_HINTS = 4  # orders shown per unit
+
+
+class TextGame:
+    """A session played by one person in a terminal.
+
+    Args:
+        session: seats chosen or not.
+        read: returns a line for a prompt; EOFError ends the game.
+        write: shows a text.
+    """
+
+    def __init__(
+        self,
+        session: PlaySession,
+        read: Callable[[str], str] = input,
+        write: Callable[[str], None] = print,
+    ):
+        self.session, self.read, self.write = session, read, write
+        self.orders: list[str] = []  # given in the terminal, not yet submitted
+        self.seen = len(session.game.history)
+
+    @property
+    def viewer(self) -> Viewer:
+        """The person at the terminal, who started the game."""
+        return self.session.viewer(self.session.tokens[HOST])
+
+    def run(self) -> None:
+        """Play until the person quits."""
+        with _completion(self._completions):
+            try:
+                if self.session.now.seats is None:
+                    self._choose_seats()
+                self._show_phases()
+                self._show_board()
+                self.write("(help says what you can type)")
+                while self._one_line():
+                    pass
+            except (EOFError, KeyboardInterrupt):
+                self.write("")
+        self.write(f"The game is kept in {self.session.file}.")
+
+    def _choose_seats(self) -> None:
+        powers, opponents = self.session.game.powers, self.session.opponents
+        while True:
+            name = self.read(f"Which power do you play ({', '.join(powers)})? ").strip().upper()
+            fits = [power for power in powers if name and power.startswith(name)]
+            if len(fits) == 1:
+                break
+            self.write("Please name one of them.")
+        others = [power for power in powers if power != fits[0]]
+        choice = {power: opponents[n % len(opponents)] for n, power in enumerate(others)}
+        self.session.choose_seats(self.viewer, {fits[0]: "me", **choice})
+
+    def _one_line(self) -> bool:
+        """Read and do one line; return whether the game goes on."""
+        session, power = self.session, self.viewer.power
+        if session.game.is_over:
+            prompt = "over> "
+        elif session.can_go_on():
+            prompt = "Enter for the next phase> "
+        else:
+            prompt = f"{power} {session.game.phase}> "
+        line = self.read(prompt).strip()
+        word, _, rest = line.partition(" ")
+        word = word.lower()
+        try:
+            if word in _ALONE and rest.strip():
+                raise PlayError(f"nothing comes after {word!r}; nothing was done")
+            if word in ("quit", "exit", "q"):
+                return False
+            self._do(word, rest.strip(), line)
+        except (PlayError, RunFolderError) as error:
+            self.write(_no(error))
+        return True
+
+    def _do(self, word: str, rest: str, line: str) -> None:
+        session, viewer = self.session, self.viewer
+        if word in ("help", "?"):
+            self.write(HELP if viewer.power else HELP_WATCHING)
+        elif word == "board":
+            self._show_board()
+        elif word == "undo":
+            session.take_back(viewer, session.now.step)
+            self.seen = len(session.game.history)
+            self.orders = []
+            self._show_board()
+        elif word == "save":
+            self._save(rest)
+        elif session.game.is_over:
+            self.write("The game is over; undo, board, save FILE or quit.")
+        elif session.can_go_on() and word in ("", "go", "next"):
+            self._step(lambda: session.go_on(viewer, session.now.step))
+        elif viewer.power is None:
+            self.write(HELP_WATCHING)
+        elif word == "go":
+            self._step(lambda: session.submit(viewer, session.now.step, self.orders))
+        elif word == "legal":
+            self._show_legal(rest)
+        elif word == "drop":
+            self._drop(rest)
+        elif word == "hint":
+            self._show_hint()
+        elif word:
+            self._add(line)
+        else:
+            self._show_orders()
+
+    # --- Orders ---------------------------------------------------------------------------------
+
+    def _add(self, line: str) -> None:
+        """Add the orders of a line to those so far, or say why one is illegal."""
+        power = self.viewer.power
+        for text in filter(None, (part.strip() for part in line.split(";"))):
+            trial = self.session.game.copy()
+            try:
+                trial.submit(power, [text])
+                (order,) = trial.orders[power]
+                rest = [old for old in self.orders if _unit(old) != _unit(order) or old == "WAIVE"]
+                trial.submit(power, [*rest, order])
+            except ValueError as error:
+                self.write(_no(error))
+                return
+            self.orders = [*rest, order]
+        self._show_orders()
+
+    def _show_orders(self) -> None:
+        units = [unit for unit in self._units() if not any(_unit(o) == unit for o in self.orders)]
+        self.write(f"  orders: {'; '.join(self.orders) or 'none'}")
+        if units:
+            self.write(f"  without one: {', '.join(units)}")
+        else:
+            self.write("  all have one: `go` gives them")
+
+    def _units(self) -> list[str]:
+        """Return the units that need an order; in winter none does."""
+        game, power = self.session.game, self.viewer.power
+        if game.phase.endswith("R"):
+            return list(game.dislodged.get(power, {}))
+        return game.units[power] if game.phase.endswith("M") else []
+
+    def _drop(self, place: str) -> None:
+        kept = [order for order in self.orders if _unit(order) != place.upper()]
+        if len(kept) == len(self.orders):
+            self.write(f"No: there is no order of {place.upper() or 'nothing'} to forget.")
+        self.orders = kept
+        self._show_orders()
+
+    def _legal(self) -> dict[str, list[str]]:
+        game, power = self.session.game, self.viewer.power
+        state = game.to_state()
+        if power is None or game.is_over or not has_decision(state, power):
+            return {}
+        places = self._units()
+        if game.phase.endswith("A"):
+            places = game.units[power] if game.adjustments[power] < 0 else []
+            places = places or state["builds"][power]["homes"]
+        return {place: game.legal_orders(place) for place in places}
+
+    def _show_legal(self, place: str) -> None:
+        legal = self._legal()
+        if place:
+            try:
+                found = self.session.game.legal_orders(place)
+            except ValueError as error:
+                raise PlayError(str(error)) from None
+            mine = {text for texts in legal.values() for text in texts}
+            legal = {place: [text for text in found if text in mine]}
+        for name, texts in legal.items():
+            self.write(f"  {name}: {'; '.join(texts) or 'nothing of yours to order'}")
+
+    def _show_hint(self) -> None:
+        found = self.session.hint(self.viewer)
+        self.write(f"  it expects a reward of {found.value:.2f} from here on")
+        for unit, ranked in found.slots:
+            best = ", ".join(f"{text} {100 * share:.0f} %" for text, share in ranked[:_MOST_HINTS])
+            self.write(f"  {unit}: {best}")
+
+    # --- Showing --------------------------------------------------------------------------------
+
+    def _step(self, action: Callable[[], None]) -> None:
+        action()
+        self.orders = []
+        self._show_phases()
+        if self.session.trouble:
+            self.write(_no(self.session.trouble))
+        self._show_board()
+
+    def _show_phases(self) -> None:
+        """Show the phases played since the last time, with results."""
+        game = self.session.game
+        replay = make_replay(game.to_saved_game(), game.map)
+        for number in range(self.seen, len(game.history)):
+            frame = replay.frames[number]
+            self.write(f"\n--- {phase_title(frame.scene.phase)} ---")
+            for power in game.powers:
+                for text, words in order_lines(replay, frame, power):
+                    result = f"   ({', '.join(words)})" if words else ""
+                    self.write(f"  {power:10} {text}{result}")
+        self.seen = len(game.history)
+
+    def _show_board(self) -> None:
+        session, game = self.session, self.session.game
+        self.write(f"\n=== {phase_title(game.phase)} ({game.phase}), map {game.map.name} ===")
+        self.write(f"  {game.map.board.victory_centers} centers win; * marks you")
+        for power in game.powers:
+            mark = "*" if power == self.viewer.power else " "
+            seat = (session.now.seats or {}).get(power)
+            player = f"   [{seat.player}]" if seat and seat.player else ""
+            units = [*game.units[power], *(f"*{u}" for u in game.dislodged.get(power, {}))]
+            centers = f"{len(game.centers[power])}: {' '.join(game.centers[power])}"
+            self.write(f" {mark}{power:12} units {', '.join(units) or 'none'}{player}")
+            self.write(f"  {'':12} centers {centers}")
+        for unit, places in game.dislodged.get(self.viewer.power, {}).items():
+            self.write(f"  {unit} is dislodged; it may retreat to {' '.join(places) or 'nowhere'}")
+        owed = game.adjustments.get(self.viewer.power, 0)
+        if owed:
+            what = "build" if owed > 0 else "remove"
+            self.write(f"  {self.viewer.power} may {what} {owed}." if owed > 0 else
+                       f"  {self.viewer.power} must {what} {-owed}.")  # fmt: skip
+        if game.is_over:
+            how = "wins" if len(game.winners) == 1 else "share a draw"
+            self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
+
+    def _save(self, name: str) -> None:
+        if not name:
+            self.write("No: save needs the name of a file.")
+            return
+        if Path(name).exists():
+            self.write(f"No: {name} exists already.")
+            return
+        atomic_write(name, (json.dumps(self.session.saved_game()) + "\n").encode())
+        self.write(f"The game so far is in {name}.")
+
+    def _completions(self, begun: str) -> list[str]:
+        texts = [text for texts in self._legal().values() for text in texts]
+        return [
+            text
+            for text in (*_COMMANDS, *dict.fromkeys(texts))
+            if text.upper().startswith(begun.upper())
+        ]
+
+
+def _no(reason: object) -> str:
+    """Return why something was not done, as a sentence."""
+    text = f"No: {reason}"
+    return text if text.endswith(("?", ".")) else f"{text}."
+
+
+def _unit(order: str) -> str:
+    return " ".join(order.split()[:2])
+
+
+@contextlib.contextmanager
+def _completion(find: Callable[[str], list[str]]):
+    """Let TAB complete whole lines, where the terminal can."""
+    if "readline" not in globals():
+        yield
+        return
+    found: list[str] = []
+
+    def complete(_text: str, number: int) -> str | None:
+        if number == 0:
+            found[:] = find(readline.get_line_buffer())
+        return found[number] if number < len(found) else None
+
+    before = readline.get_completer(), readline.get_completer_delims()
+    readline.set_completer(complete)
+    readline.set_completer_delims("")
+    readline.parse_and_bind("tab: complete")
+    try:
+        yield
+    finally:
+        readline.set_completer(before[0])
+        readline.set_completer_delims(before[1])

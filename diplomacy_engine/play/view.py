@@ -1,0 +1,232 @@
+"""What somebody at a game is shown, as dictionaries for JSON: the state of play, orders, pictures.
+
+Nobody is shown the orders that others have given for the current phase.
+"""
+
+from collections.abc import Sequence
+
+from ..constants import (
+    ARMY,
+    BUILD,
+    COASTS,
+    COMPLETED,
+    CONVOY,
+    DISBAND,
+    HOLD,
+    MOVE,
+    RETREAT,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    parse_phase,
+)
+from ..games.game import Game
+from ..pictures.arrows import ORDER_VERBS
+from ..pictures.board import board_svg
+from ..replays.replay import frame_svg, make_replay, order_lines
+from ..rules.map import Map
+from ..rules.notation import Place, UnitText, place_text, read_order
+from .file import GUEST, HOST, PLAYER, WATCH
+from .session import PlaySession, Viewer
+
+_SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
+_KINDS = ("movement", "retreats", "movement", "retreats", "adjustments")
+_COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
+
+
+def phase_title(name: str) -> str:
+    """Return a phase in words, such as `Spring 1901, movement`."""
+    if name == COMPLETED:
+        return "Game over"
+    year, phase = parse_phase(name)
+    return f"{_SEASONS[phase]} {year}, {_KINDS[phase]}"
+
+
+def order_view(game_map: Map, text: str) -> dict:
+    """Return what the page needs of a legal order.
+
+    Keys: text; verb (see arrows.ORDER_VERBS); words, the order without its unit, for people; place,
+    the province to click for it (where the unit goes, or what is supported there); other, the
+    province of the unit that is supported or convoyed, or null.
+    """
+    order = read_order(game_map, text)
+    place = order.target or (order.other.place if order.other else order.unit.place)
+    other = order.other and game_map.provinces[order.other.place.province]
+    return {
+        "text": text,
+        "verb": ORDER_VERBS[order.kind],
+        "words": _words(game_map, order),
+        "place": game_map.provinces[place.province],
+        "other": other,
+    }
+
+
+def _words(game_map: Map, order) -> str:
+    target = order.target and _name(game_map, order.target)
+    other = order.other and _unit(game_map, order.other)
+    if order.kind == BUILD:
+        _, _, coast = place_text(game_map, order.unit.place).partition("/")
+        kind = "army" if order.unit.kind == ARMY else "fleet"
+        return f"build {kind}" + (f" ({_COAST_WORDS[coast]})" if coast else "")
+    return {
+        HOLD: "hold",
+        MOVE: f"move to {target}" + (" by convoy" if order.via else ""),
+        SUPPORT_HOLD: f"support {other} to hold",
+        SUPPORT_MOVE: f"support {other} to {target}",
+        CONVOY: f"convoy {other} to {target}",
+        RETREAT: f"retreat to {target}",
+        DISBAND: "disband",
+    }[order.kind]
+
+
+def _unit(game_map: Map, unit: UnitText) -> str:
+    return f"{'army' if unit.kind == ARMY else 'fleet'} {_name(game_map, unit.place)}"
+
+
+def _name(game_map: Map, place: Place) -> str:
+    name = game_map.province_names[game_map.provinces[place.province]]
+    return name + (f" ({_COAST_WORDS[COASTS[place.coast]]})" if place.coast else "")
+
+
+def decision_view(game: Game, power: str) -> dict | None:
+    """Return what a power has to order now; None if nothing.
+
+    Keys: kind (`orders`, `retreats`, `builds` or `removals`); count, how many of them; and units, a
+    list of {unit, province, name, orders}. For builds a unit is an open home center.
+    """
+    if game.is_over:
+        return None
+    owed = game.adjustments.get(power, 0)
+    if game.phase.endswith("R"):
+        kind, places = "retreats", list(game.dislodged.get(power, {}))
+    elif game.phase.endswith("A"):
+        kind = "builds" if owed > 0 else "removals"
+        places = game.units[power]
+        if owed > 0:
+            places = game.to_state()["builds"][power]["homes"]
+    else:
+        kind, places = "orders", game.units[power]
+    if not places or (game.phase.endswith("A") and not owed):
+        return None
+    return {
+        "kind": kind,
+        "count": abs(owed) if game.phase.endswith("A") else len(places),
+        "units": [_place_view(game, place) for place in places],
+    }
+
+
+def _place_view(game: Game, place: str) -> dict:
+    province = place.split()[-1][:3]
+    orders = [text for text in game.legal_orders(place) if text != "WAIVE"]
+    return {
+        "unit": place,
+        "province": province,
+        "name": game.map.province_names[province],
+        "orders": [order_view(game.map, text) for text in orders],
+    }
+
+
+def game_view(session: PlaySession, viewer: Viewer) -> dict:
+    """Return everything about a session that a viewer may know, but for the pictures."""
+    with session.lock:
+        game, seats, you = session.game, session.now.seats, viewer.power
+        waiting = session.waiting_for()
+        powers = [_power_view(session, power, waiting) for power in game.powers]
+        view = {
+            "revision": session.revision,
+            "step": session.now.step,
+            "game": session.tokens[WATCH][:6] + game.id,  # for what the page remembers
+            "map": game.map.name,
+            "phase": game.phase,
+            "title": phase_title(game.phase),
+            "phases": [phase["name"] for phase in game.history] + [game.phase],
+            "over": game.is_over,
+            "winners": game.winners,
+            "victory": int(game.map.board.victory_centers),
+            "last_year": _last_year(game),
+            "powers": powers,
+            "names": game.map.province_names,
+            "started": seats is not None,
+            "opponents": session.opponents,
+            "you": you,
+            "host": viewer.host,
+            "decision": decision_view(game, you) if you else None,
+            "given": game.orders.get(you) if you else None,
+            "waiting": waiting,
+            "can_hint": session.can_hint() and you is not None,
+            "can_go_on": viewer.host and session.can_go_on(),
+            "can_take_back": viewer.host and session.can_take_back(),
+            "trouble": session.trouble,
+        }
+        if viewer.host:
+            view["file"] = str(session.file)
+            guests = [power for power in session.people() if seats[power].kind == GUEST]
+            view["links"] = {who: session.tokens[who] for who in (*guests, WATCH)}
+        return view
+
+
+def _last_year(game: Game) -> int | None:
+    return game.max_years and int(game.map.board.first_year) + game.max_years - 1
+
+
+def _power_view(session: PlaySession, power: str, waiting: list[str]) -> dict:
+    game, seat = session.game, (session.now.seats or {}).get(power)
+    who = None
+    if seat is not None:
+        who = {HOST: "host", GUEST: "guest", PLAYER: seat.player}[seat.kind]
+    return {
+        "power": power,
+        "player": who,
+        "person": seat is not None and seat.kind != PLAYER,
+        "centers": len(game.centers[power]),
+        "units": len(game.units[power]) + len(game.dislodged.get(power, {})),
+        "alive": session.is_alive(power),
+        "ready": power not in waiting,
+    }
+
+
+def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) -> dict:
+    """Return a phase that was played, with its orders and results; None for the position now.
+
+    Raises:
+        ValueError: there is no such phase.
+    """
+    with session.lock:
+        game = session.game
+        if number is None or number == len(game.history):
+            return draft_view(session, viewer, game.orders.get(viewer.power, []))
+        if not 0 <= number < len(game.history):
+            raise ValueError(f"there is no phase {number} in a game of {len(game.history)}")
+        replay = make_replay(game.to_saved_game(), game.map)
+        lines = [
+            {"power": power, "text": text, "result": words}
+            for power in game.powers
+            for text, words in order_lines(replay, replay.frames[number], power)
+        ]
+        return _picture(
+            game.history[number]["name"], frame_svg(replay, number, legend=False), lines
+        )
+
+
+def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> dict:
+    """Return the position now with orders that the viewer thinks about."""
+    with session.lock:
+        game = session.game
+        given = {viewer.power: list(orders)} if viewer.power else {}
+        return _picture(game.phase, board_svg(game, orders=given, legend=False), [])
+
+
+def _picture(phase: str, svg: str, orders: list[dict]) -> dict:
+    return {"phase": phase, "title": phase_title(phase), "svg": svg, "orders": orders}
+
+
+def hint_view(session: PlaySession, viewer: Viewer) -> dict:
+    """Return the order probabilities of the player that gives hints, and its value."""
+    found = session.hint(viewer)
+    return {
+        "step": session.now.step,
+        "value": found.value,
+        "slots": [
+            {"unit": unit, "orders": [{"text": t, "probability": round(p, 4)} for t, p in ranked]}
+            for unit, ranked in found.slots
+        ],
+    }

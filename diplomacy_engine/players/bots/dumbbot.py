@@ -1,0 +1,198 @@
+"""DumbBot: David Norman's bot (`dumbbot`) and Philip Paquette's port of it (`dumbbot-paquette`).
+
+Every unit goes where the map is worth most to its power (dumbbot_values.py), with some chance for
+a place that is nearly as good; a unit that finds its place taken by a friend supports it there.
+DumbBot never convoys and never supports another power. Where kernels take `paquette`, it chooses
+the port's behavior. The quirks of both are kept: they are measuring sticks.
+"""
+
+import numpy as np
+
+from ..._jit import jit, jit_inner
+from ...constants import NONE
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from ...rules.state import adjustments_owed, decision_seed, is_movement, is_open_home, is_retreat
+from .dumbbot_moves import insert, movement_orders, order_scratch, pick, remove, shuffle_units
+from .dumbbot_values import compute_values, node_graph, survey_game, value_scratch
+
+DUMBBOT_SALT, PAQUETTE_SALT = 103, 104  # uses of `state.decision_seed`
+
+
+@jit_inner
+def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, orders, rng):
+    """Write the retreat orders of one power.
+
+    Writes  orders (E, V)
+    Rule    units in random order; a province to which a friend already retreats is rejected. The
+            port looks at all vacant neighbors; if it picks one that is forbidden, its order is
+            illegal and the unit disbands
+    """
+    for v in range(state.unit_power.shape[1]):
+        scratch.mover[v] = NONE
+    rng, units = shuffle_units(state.dislodged_power, e, power, scratch, rng)
+    for u in range(units):
+        v = scratch.queue[u]
+        kind, here = state.dislodged_kind[e, v], state.dislodged_location[e, v]
+        options = np.int64(state.retreat_options[e, v])
+        node = graph.number[kind, here]
+        count = 0
+        for i in range(graph.way_first[node], graph.way_first[node + 1]):
+            to, slot = graph.way_node[i], graph.way_slot[i]
+            if paquette or (options >> slot) & 1:
+                count = insert(
+                    scratch.rank,
+                    scratch.node,
+                    scratch.slot,
+                    count,
+                    values.value[to],
+                    to,
+                    slot,
+                    paquette,
+                )
+        orders[e, v] = table.disband[kind, here]
+        while count > 0:
+            rng, at = pick(scratch.rank, count, 1, paquette, rng)
+            q = graph.province[scratch.node[at]]
+            if scratch.mover[q] == NONE and state.unit_power[e, q] == NONE:
+                scratch.mover[q] = v
+                if (options >> scratch.slot[at]) & 1:
+                    orders[e, v] = table.first_retreat[kind, here] + scratch.slot[at]
+                break
+            count = remove(scratch.rank, scratch.node, scratch.slot, count, at)
+    return rng
+
+
+@jit_inner
+def _build_orders(
+    board, table, graph, state, e, power, owed, values, scratch, paquette, orders, rng
+):
+    """Write the builds of one power.
+
+    Writes  orders (E, V)
+    Rule    every unit kind and coast of every vacant home center competes on value
+    """
+    ranks, nodes, slots = scratch.rank, scratch.node, scratch.slot
+    count = 0
+    for n in range(graph.kind.shape[0]):
+        v = graph.province[n]
+        if is_open_home(board, state, e, power, v):
+            orders[e, v] = NONE
+            count = insert(ranks, nodes, slots, count, values.value[n], n, NONE, paquette)
+    while owed > 0 and count > 0:
+        rng, at = pick(ranks, count, 1, paquette, rng)
+        n = nodes[at]
+        v = graph.province[n]
+        orders[e, v] = table.build[graph.kind[n], graph.location[n]]
+        owed -= 1
+        for i in range(count - 1, -1, -1):
+            if graph.province[nodes[i]] == v:
+                count = remove(ranks, nodes, slots, count, i)
+
+
+@jit_inner
+def _removal_orders(table, graph, state, e, power, owed, values, scratch, paquette, orders, rng):
+    """Write the removals of one power.
+
+    Writes  orders (E, V)
+    Rule    the worst unit first. As the value grows down this list, every step of the pick has
+            50 %. Of units with equal value the last one only is a candidate; one too few leaves the
+            rest to civil disorder
+    """
+    ranks, nodes, slots = scratch.rank, scratch.node, scratch.slot
+    provinces = state.unit_power.shape[1]
+    count = 0
+    for i in range(provinces):
+        v = i if paquette else provinces - 1 - i
+        if state.unit_power[e, v] == power:
+            orders[e, v] = NONE
+            n = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
+            count = insert(ranks, nodes, slots, count, -values.value[n], n, NONE, paquette)
+    while owed > 0 and count > 0:
+        rng, at = pick(ranks, count, -1, paquette, rng)
+        n = nodes[at]
+        orders[e, graph.province[n]] = table.disband[graph.kind[n], graph.location[n]]
+        owed -= 1
+        count = remove(ranks, nodes, slots, count, at)
+
+
+@jit
+def dumbbot_orders(
+    board, table, graph, state, game, power, first, last, paquette, salt, values, scratch, orders
+):
+    """Write the orders of decisions first..last-1, powers `power` (D,) of games `game` (D,).
+
+    Reads   the games' rows of state
+    Writes  orders (E, V), the entries of those powers' units and home centers
+    """
+    surveyed = NONE
+    for d in range(first, last):
+        e, p = game[d], power[d]
+        if e != surveyed:
+            survey_game(board, state, e, paquette, values)
+            surveyed = e
+        compute_values(board, graph, state, e, p, paquette, values)
+        rng = decision_seed(state, e, p, salt)
+        if is_movement(state.phase[e]):
+            movement_orders(
+                board, table, graph, state, e, p, values, scratch, paquette, orders, rng
+            )
+        elif is_retreat(state.phase[e]):
+            _retreat_orders(table, graph, state, e, p, values, scratch, paquette, orders, rng)
+        else:
+            owed = adjustments_owed(board, state, e, p)
+            if owed > 0:
+                _build_orders(
+                    board, table, graph, state, e, p, owed, values, scratch, paquette, orders, rng
+                )
+            else:
+                _removal_orders(
+                    table, graph, state, e, p, -owed, values, scratch, paquette, orders, rng
+                )
+
+
+class Dumbbot:
+    """DumbBot as David Norman wrote it."""
+
+    name = "dumbbot"
+    paquette = False
+    salt = DUMBBOT_SALT
+
+    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
+        """Write the orders (E, V) of every decision given."""
+        games.check_orders(orders)
+        game, power = decisions.game, decisions.power
+
+        def order_slice(first: int, last: int, thread: int) -> None:
+            room = games.room.get((self.name, thread))
+            if room is None:
+                graph = node_graph(games.map, self.paquette)
+                room = graph, value_scratch(games.board, graph), order_scratch(games.board, graph)
+                games.room[self.name, thread] = room
+            graph, values, scratch = room
+            games.call(
+                dumbbot_orders,
+                games.board,
+                games.table,
+                graph,
+                games.state,
+                game,
+                power,
+                first,
+                last,
+                self.paquette,
+                self.salt,
+                values,
+                scratch,
+                orders,
+            )
+
+        games.run(order_slice, len(decisions), numbered=True)
+
+
+class PaquetteDumbbot(Dumbbot):
+    """DumbBot as Philip Paquette ported it."""
+
+    name = "dumbbot-paquette"
+    paquette = True
+    salt = PAQUETTE_SALT

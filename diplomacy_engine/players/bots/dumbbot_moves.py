@@ -1,0 +1,320 @@
+"""How DumbBot orders the units of a power in a movement phase, and how it picks from a list."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, jit_inner
+from ...constants import NONE
+from ...rules.map import Board
+from ...rules.state import next_random, random_below
+from .dumbbot_values import NodeGraph
+
+KEYS = 32768  # random keys by which a power's units are ordered
+PLAY_ALTERNATIVE = 50  # percent: chance to look at the next candidate at all
+DIFFERENCE_MODIFIER = 500
+PATIENCE = 1000  # waits of the port's units in one phase; its own code could wait for ever
+UNORDERED, HOLDING, MOVING, SUPPORTING = 0, 1, 2, 3
+
+
+class OrderScratch(NamedTuple):
+    """Room for one thread to order one power's units; (V,) is by a unit's province unless said."""
+
+    queue: np.ndarray  # (V,) int16, provinces of the units still to order
+    key: np.ndarray  # (V,) int64
+    status: np.ndarray  # (V,) int8, UNORDERED, HOLDING, MOVING or SUPPORTING
+    mover: np.ndarray  # (V,) int16, by destination: province of the unit ordered there, or NONE
+    mover_slot: np.ndarray  # (V,) int16, by destination: that unit's neighbor slot
+    avoid: np.ndarray  # (V, V) bool, the port: provinces of the units that wait for this one
+    way_count: np.ndarray  # (V,) int32, destinations of a unit; NONE before they are listed
+    way_rank: np.ndarray  # (V, most) float64, destinations, best first: value,
+    way_node: np.ndarray  # (V, most) int16, node,
+    way_slot: np.ndarray  # (V, most) int16, and neighbor slot, NONE to stay
+    rank: np.ndarray  # (longest list,) float64, the same of the list now picked from
+    node: np.ndarray  # (longest list,) int16
+    slot: np.ndarray  # (longest list,) int16
+
+
+def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
+    """Return fresh scratch for one thread."""
+    provinces = len(board.terrain)
+    most = int(np.diff(graph.way_first).max(initial=0)) + 1
+    longest = max(most, provinces, len(graph.kind))
+    return OrderScratch(
+        queue=np.zeros(provinces, np.int16),
+        key=np.zeros(provinces, np.int64),
+        status=np.zeros(provinces, np.int8),
+        mover=np.full(provinces, NONE, np.int16),
+        mover_slot=np.full(provinces, NONE, np.int16),
+        avoid=np.zeros((provinces, provinces), bool),
+        way_count=np.full(provinces, NONE, np.int32),
+        way_rank=np.zeros((provinces, most)),
+        way_node=np.zeros((provinces, most), np.int16),
+        way_slot=np.zeros((provinces, most), np.int16),
+        rank=np.zeros(longest),
+        node=np.zeros(longest, np.int16),
+        slot=np.zeros(longest, np.int16),
+    )
+
+
+@jit_inner
+def insert(ranks, nodes, slots, count, rank, node, slot, paquette):
+    """Insert a candidate into a list kept best first; return the list's new length.
+
+    Rule    of candidates with equal value Norman's container keeps the first inserted only; the
+            port keeps all, in order
+    """
+    at = count
+    while at > 0 and ranks[at - 1] < rank:
+        at -= 1
+    if not paquette and at > 0 and ranks[at - 1] == rank:
+        return count
+    for i in range(count, at, -1):
+        ranks[i], nodes[i], slots[i] = ranks[i - 1], nodes[i - 1], slots[i - 1]
+    ranks[at], nodes[at], slots[at] = rank, node, slot
+    return count + 1
+
+
+@jit_inner
+def remove(ranks, nodes, slots, count, at):
+    """Remove a candidate from a list; return the list's new length."""
+    for i in range(at, count - 1):
+        ranks[i], nodes[i], slots[i] = ranks[i + 1], nodes[i + 1], slots[i + 1]
+    return count - 1
+
+
+@jit
+def pick(ranks, count, sign, paquette, rng):
+    """Return `(new rng, index)` of a random candidate, mostly one of the first.
+
+    `sign` is 1 where ranks are values and -1 where they are negated values (removals: worst first).
+    Rule    walk down the list: from a candidate to the next with 50 % times (100 - chance) %, where
+            chance grows with the drop in value; signed, so never a hindrance where values grow.
+            The port makes it 50 % minus the chance, and takes the drop without its sign
+    """
+    at = 0
+    while at + 1 < count:
+        value, following = sign * ranks[at], sign * ranks[at + 1]
+        chance = 0.0
+        if paquette:
+            if value != 0:
+                chance = abs(value - following) * DIFFERENCE_MODIFIER / value
+            if chance >= PLAY_ALTERNATIVE:
+                break
+            rng, bits = next_random(rng)
+            draw = bits * (100 / 4294967296)
+            if draw >= PLAY_ALTERNATIVE or draw < chance:
+                break
+        else:
+            if value != 0:
+                chance = np.trunc((value - following) * DIFFERENCE_MODIFIER / value)
+            if chance >= 100:
+                break  # the same without the draws; keeps long mutual waiting cheap
+            rng, draw = random_below(rng, 100)
+            if draw >= PLAY_ALTERNATIVE:
+                break
+            rng, draw = random_below(rng, 100)
+            if draw < chance:
+                break
+        at += 1
+    return rng, at
+
+
+@jit_inner
+def shuffle_units(powers, e, power, scratch, rng):
+    """Queue a power's units of `powers` (E, V), by descending random key; return rng, count.
+
+    Writes  scratch.queue, scratch.key
+    """
+    count = 0
+    for v in range(powers.shape[1]):
+        if powers[e, v] == power:
+            rng, key = random_below(rng, KEYS)
+            at = count
+            while at > 0 and scratch.key[scratch.queue[at - 1]] < key:
+                scratch.queue[at] = scratch.queue[at - 1]
+                at -= 1
+            scratch.queue[at] = v
+            scratch.key[v] = key
+            count += 1
+    return rng, count
+
+
+@jit_inner
+def _list_ways(graph, value, node, v, paquette, scratch):
+    """List the destinations of the unit at `node` in province v, staying included.
+
+    Writes  row v of scratch.way_*
+    Rule    staying counts 1 more than the node's value; not in the port
+    """
+    ranks, nodes, slots = scratch.way_rank[v], scratch.way_node[v], scratch.way_slot[v]
+    count = 0
+    for i in range(graph.way_first[node], graph.way_first[node + 1]):
+        to, slot = graph.way_node[i], graph.way_slot[i]
+        count = insert(ranks, nodes, slots, count, value[to], to, slot, paquette)
+    stay = value[node] if paquette else value[node] + 1
+    scratch.way_count[v] = insert(ranks, nodes, slots, count, stay, node, NONE, paquette)
+
+
+@jit_inner
+def _copy_ways(graph, v, paquette, scratch):
+    """Copy the destinations of the unit in province v to scratch.rank, node, slot; return how many.
+
+    Rule    in the port a unit leaves out the provinces of friends that wait for it
+    """
+    count = 0
+    for i in range(scratch.way_count[v]):
+        node = scratch.way_node[v, i]
+        if not (paquette and scratch.avoid[v, graph.province[node]]):
+            scratch.rank[count] = scratch.way_rank[v, i]
+            scratch.node[count] = node
+            scratch.slot[count] = scratch.way_slot[v, i]
+            count += 1
+    return count
+
+
+@jit_inner
+def _support_hold(table, state, e, v, q):
+    """Return the number of the order of the unit in v to support the one in q to hold."""
+    kind, here = state.unit_kind[e, v], state.unit_location[e, v]
+    rank = table.node_rank[state.unit_kind[e, q], state.unit_location[e, q]]
+    return table.first_support_hold[kind, here, table.support_slot[kind, here, q]] + rank
+
+
+@jit_inner
+def _support_move(table, state, e, v, q, scratch):
+    """Return the number of the order of the unit in v to support the mover into q."""
+    kind, here = state.unit_kind[e, v], state.unit_location[e, v]
+    origin = scratch.mover[q]
+    arc = table.move_arc[
+        state.unit_kind[e, origin], state.unit_location[e, origin], scratch.mover_slot[q]
+    ]
+    slot = table.support_slot[kind, here, q]
+    number = table.first_support_move[kind, here, slot] + arc - table.arc_first[q]
+    return number - table.own_arcs[kind, here, slot] if origin > v else number
+
+
+@jit_inner
+def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquette, orders, rng):
+    """Order the unit in province v, or return the friend it must wait for.
+
+    Reads   scratch.way_* of v, and what is ordered so far
+    Writes  orders[e, v], scratch.status[v], scratch.mover
+    Returns (new rng, NONE), or (new rng, province of a friend without an order)
+    Rule    pick a destination. A friend that stays there is supported against two or more enemies,
+            a friend that moves there against one; else the destination is rejected and the pick
+            repeated. Nobody waits when `free`, or for a friend whose key has become negative
+    """
+    kind, here = state.unit_kind[e, v], state.unit_location[e, v]
+    count = _copy_ways(graph, v, paquette, scratch)
+    while count > 0:
+        rng, at = pick(scratch.rank, count, 1, paquette, rng)
+        slot = scratch.slot[at]
+        if slot == NONE:
+            break
+        q = graph.province[scratch.node[at]]
+        friend = state.unit_power[e, q] == power
+        if friend and scratch.status[q] == UNORDERED and not free and scratch.key[q] >= 0:
+            return rng, q
+        if friend and (scratch.status[q] == HOLDING or scratch.status[q] == SUPPORTING):
+            if values.competition[q] > 1:
+                scratch.status[v] = SUPPORTING
+                orders[e, v] = _support_hold(table, state, e, v, q)
+                return rng, NONE
+        elif scratch.mover[q] != NONE:
+            if values.competition[q] > 0:
+                scratch.status[v] = SUPPORTING
+                orders[e, v] = _support_move(table, state, e, v, q, scratch)
+                return rng, NONE
+        else:
+            scratch.status[v] = MOVING
+            scratch.mover[q] = v
+            scratch.mover_slot[q] = slot
+            orders[e, v] = table.first_move[kind, here] + slot
+            return rng, NONE
+        count = remove(scratch.rank, scratch.node, scratch.slot, count, at)
+    scratch.status[v] = HOLDING
+    orders[e, v] = table.hold[kind, here]
+    return rng, NONE
+
+
+@jit_inner
+def movement_orders(board, table, graph, state, e, power, values, scratch, paquette, orders, rng):
+    """Write the movement orders of one power.
+
+    Writes  orders (E, V)
+    Rule    units are ordered in random order. One that must wait for a friend goes back into the
+            queue directly behind it, with the friend's key less 1; that ends the waiting of two
+            units for each other. The port has no keys and forbids the friend the waiting unit's
+            province instead
+    """
+    provinces = board.terrain.shape[0]
+    for v in range(provinces):
+        scratch.mover[v] = NONE
+        if state.unit_power[e, v] == power:
+            scratch.status[v] = UNORDERED
+            node = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
+            _list_ways(graph, values.value, node, v, paquette, scratch)
+            if paquette:
+                scratch.avoid[v, :] = False
+    rng, count = shuffle_units(state.unit_power, e, power, scratch, rng)
+    head, waits = 0, 0
+    while head < count:
+        v = scratch.queue[head]
+        free = paquette and waits > PATIENCE
+        rng, friend = _order_unit(
+            table, graph, state, e, power, v, values, scratch, free, paquette, orders, rng
+        )
+        if friend == NONE:
+            head += 1
+            continue
+        waits += 1
+        if paquette:
+            scratch.avoid[friend, v] = True
+        else:
+            scratch.key[v] = scratch.key[friend] - 1
+        at = head
+        while scratch.queue[at] != friend:
+            scratch.queue[at] = scratch.queue[at + 1]
+            at += 1
+        scratch.queue[at - 1], scratch.queue[at] = friend, v
+    for v in range(provinces):
+        if state.unit_power[e, v] == power and scratch.status[v] == HOLDING:
+            _use_wasted_hold(
+                board, table, graph, state, e, power, v, values, scratch, paquette, orders
+            )
+
+
+@jit
+def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, paquette, orders):
+    """Let the holding unit in province v support the friend whose place is worth most, if any.
+
+    Writes  orders[e, v], scratch.status[v]
+    Rule    a friend moving to where an enemy is near, or staying where two are. Its worth is the
+            value of the destination; in the port that of the node the friend now stands on, and a
+            friend that stays in a province with coasts is overlooked by fleets
+    """
+    kind, here = state.unit_kind[e, v], state.unit_location[e, v]
+    best, best_order = 0.0, NONE
+    for i in range(board.neighbor_count[kind, here]):
+        to = board.neighbor[kind, here, i]
+        q = board.location_province[to]
+        moved = scratch.mover[q] != NONE
+        stays = not moved and state.unit_power[e, q] == power and scratch.status[q] != MOVING
+        if not (moved and values.competition[q] > 0) and not (stays and values.competition[q] > 1):
+            continue
+        node = graph.number[kind, to]
+        if paquette:
+            if stays and to != board.province_location[q]:
+                continue
+            friend = scratch.mover[q] if moved else q
+            node = graph.number[state.unit_kind[e, friend], state.unit_location[e, friend]]
+        if values.value[node] > best:
+            best = values.value[node]
+            if moved:
+                best_order = _support_move(table, state, e, v, q, scratch)
+            else:
+                best_order = _support_hold(table, state, e, v, q)
+    if best_order != NONE:
+        scratch.status[v] = SUPPORTING
+        orders[e, v] = best_order

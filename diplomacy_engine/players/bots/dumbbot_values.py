@@ -1,0 +1,284 @@
+"""What DumbBot thinks a place is worth: its map of nodes and the values it computes on it.
+
+DumbBot is David Norman's bot of 2002, as its behavior is known; `paquette` everywhere means the
+Python port by Philip Paquette (2019) that DipNet was most probably measured against. A *node* is a
+(unit kind, location) pair on which a unit can stand. All values are whole numbers held in float64,
+where they are exact up to 2^53 (the port's are true fractions).
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, jit_inner
+from ...constants import ARMY, FALL_MOVEMENT, FALL_RETREATS, FLEET, NONE, WINTER_ADJUSTMENTS
+from ...rules.map import Board, Map
+from ...rules.state import GameState
+
+LEVELS = 10  # steps of proximity, the place itself included
+SPRING_ATTACK, SPRING_DEFENSE = 700, 300  # also in winter
+FALL_ATTACK, FALL_DEFENSE = 600, 400
+SPRING_WEIGHTS = (100, 1000, 30, 10, 6, 5, 4, 3, 2, 1)  # of proximity 0, 1, ...
+FALL_WEIGHTS = (1000, 100, 30, 10, 6, 5, 4, 3, 2, 1)  # also for builds and removals
+STRENGTH_WEIGHT = COMPETITION_WEIGHT = WINTER_DEFENSE_WEIGHT = 1000
+
+
+class NodeGraph(NamedTuple):
+    """The nodes of a map and how they touch. M nodes; lists are rows first[n]..first[n + 1]-1.
+
+    Indices are unsigned where they never are NONE: compiled code then skips the test for negative
+    ones, which halves the time of the inner loop.
+
+    Norman numbers nodes by province and keeps armies and fleets apart; the port lists all armies
+    first, lets values flow from units of either kind, and when it looks for a destination takes
+    an army's and a fleet's place in one location for two candidates.
+    """
+
+    kind: np.ndarray  # (M,) int8, UnitKind
+    location: np.ndarray  # (M,) int16
+    province: np.ndarray  # (M,) uint16
+    number: np.ndarray  # (2, L) int16, node of a unit kind at a location, or NONE
+    flow_first: np.ndarray  # (M + 1,) uint32
+    flow: np.ndarray  # uint16, nodes whose proximity flows in, each in full
+    group_first: np.ndarray  # (M + 1,) uint32
+    member_first: np.ndarray  # (groups + 1,) uint32
+    member: np.ndarray  # uint16, groups of nodes of one province, of which the largest flows in
+    way_first: np.ndarray  # (M + 1,) uint32
+    way_node: np.ndarray  # uint16, destinations of a unit at the node
+    way_slot: np.ndarray  # uint16, the neighbor in board.neighbor that each of them is
+    weights: np.ndarray  # (2, LEVELS) float64, proximity weights: spring; fall and winter
+
+
+class ValueScratch(NamedTuple):
+    """Values of one power in one position, and room to compute them."""
+
+    size: np.ndarray  # (P + 1,) float64, of each power; last, of nobody
+    presence: np.ndarray  # (P, V) int32, units of a power in or next to a province
+    base: np.ndarray  # (V,) float64, proximity 0
+    threat: np.ndarray  # (C,) float64, size of the largest power but its owner that can enter
+    defense: np.ndarray  # (V,) float64, the threat to own centers, elsewhere 0
+    proximity: np.ndarray  # (LEVELS, M) float64
+    strength: np.ndarray  # (V,) int32, own units in or next to a province
+    competition: np.ndarray  # (V,) int32, the most that any other power has there
+    value: np.ndarray  # (M,) float64, destination value
+
+
+@lru_cache(maxsize=16)
+def node_graph(game_map: Map, paquette: bool = False) -> NodeGraph:
+    """Return the nodes of a map as Norman's bot or the port sees them."""
+    board = game_map.board
+    nodes = [
+        (kind, location)
+        for kind in (ARMY, FLEET)
+        for location in range(len(board.location_province))
+        if board.can_stand[kind, location]
+    ]
+
+    def province(node: tuple[int, int]) -> int:
+        return int(board.location_province[node[1]])
+
+    def neighbors(node: tuple[int, int]) -> list[int]:
+        return board.neighbor[node][: board.neighbor_count[node]].tolist()
+
+    if not paquette:
+        nodes.sort(key=lambda node: (province(node), *node))
+    number = {node: n for n, node in enumerate(nodes)}
+    standing = {}
+    for node in nodes:
+        standing.setdefault(node[1], []).append(node)
+
+    flows, groups, ways = [], [], []
+    for node in nodes:
+        kind, location = node
+        if paquette:
+            goals = {location, int(board.province_location[province(node)])}
+            flows.append([number[m] for m in nodes if goals & set(neighbors(m))])
+            groups.append([[number[m] for m in nodes if province(m) == province(node)]])
+            reached = [(m, i) for i, t in enumerate(neighbors(node)) for m in standing[t]]
+            ways.append(sorted((number[m], i) for m, i in reached))
+        else:
+            by_province = {}
+            for target in neighbors(node):
+                there = number[kind, target]
+                by_province.setdefault(board.location_province[target], []).append(there)
+            flows.append([number[node]] + [m for (m, *more) in by_province.values() if not more])
+            groups.append([members for members in by_province.values() if len(members) > 1])
+            ways.append([(number[kind, t], i) for i, t in enumerate(neighbors(node))])
+
+    def starts(lists: list[list]) -> np.ndarray:
+        return np.cumsum([0] + [len(row) for row in lists]).astype(np.uint32)
+
+    def flat(lists: list[list]) -> np.ndarray:
+        return np.array([item for row in lists for item in row], np.uint16)
+
+    table = np.full(board.can_stand.shape, NONE, np.int16)
+    for node, n in number.items():
+        table[node] = n
+    all_groups = [members for row in groups for members in row]
+    return NodeGraph(
+        kind=np.array([kind for kind, _ in nodes], np.int8),
+        location=np.array([location for _, location in nodes], np.int16),
+        province=np.array([province(node) for node in nodes], np.uint16),
+        number=table,
+        flow_first=starts(flows),
+        flow=flat(flows),
+        group_first=starts(groups),
+        member_first=starts(all_groups),
+        member=flat(all_groups),
+        way_first=starts(ways),
+        way_node=flat([[n for n, _ in row] for row in ways]),
+        way_slot=flat([[i for _, i in row] for row in ways]),
+        weights=np.array([SPRING_WEIGHTS, FALL_WEIGHTS], np.float64),
+    )
+
+
+def value_scratch(board: Board, graph: NodeGraph) -> ValueScratch:
+    """Return fresh scratch for one thread."""
+    provinces, nodes = len(board.terrain), len(graph.kind)
+    return ValueScratch(
+        size=np.zeros(board.num_powers + 1),
+        presence=np.zeros((board.num_powers, provinces), np.int32),
+        base=np.zeros(provinces),
+        threat=np.zeros(len(board.center_province)),
+        defense=np.zeros(provinces),
+        proximity=np.zeros((LEVELS, nodes)),
+        strength=np.zeros(provinces, np.int32),
+        competition=np.zeros(provinces, np.int32),
+        value=np.zeros(nodes),
+    )
+
+
+@jit
+def survey_game(board, state, e, paquette, scratch):
+    """Compute what all powers of game e share: sizes, presence and threats.
+
+    Reads   state.center_owner, state.unit_*
+    Writes  scratch.size, scratch.presence, scratch.threat
+    Rule    size x*x + 4x + 16 of x centers, unowned ones counted as those of one more power. A unit
+            is present in its own province and at each neighboring location, so that a fleet next
+            to both coasts of a province counts twice there; in the port, once in each province
+            next to it and not in its own. The threat to a center is the size of the largest power
+            but its owner with a unit that could move there now
+    """
+    neutral = board.num_powers
+    for p in range(neutral + 1):
+        scratch.size[p] = 0
+    for c in range(board.center_province.shape[0]):
+        owner = state.center_owner[e, c]
+        scratch.size[neutral if owner == NONE else owner] += 1
+    for p in range(neutral + 1):
+        scratch.size[p] = scratch.size[p] * scratch.size[p] + 4 * scratch.size[p] + 16
+    scratch.presence[:] = 0
+    scratch.threat[:] = 0
+    for v in range(board.terrain.shape[0]):
+        p = state.unit_power[e, v]
+        if p == NONE:
+            continue
+        if not paquette:
+            scratch.presence[p, v] += 1
+        kind, here = state.unit_kind[e, v], state.unit_location[e, v]
+        before = NONE
+        for i in range(board.neighbor_count[kind, here]):
+            q = board.location_province[board.neighbor[kind, here, i]]
+            if not paquette or q != before:  # coasts of a province are next to each other
+                scratch.presence[p, q] += 1
+            before = q
+            center = board.province_center[q]
+            if center != NONE and state.center_owner[e, center] != p:
+                scratch.threat[center] = max(scratch.threat[center], scratch.size[p])
+
+
+@jit_inner
+def _compute_base(board, state, e, power, attack_weight, defense_weight, paquette, scratch):
+    """Compute what the centers themselves are worth to a power.
+
+    Reads   scratch.size, scratch.threat
+    Writes  scratch.defense, scratch.base
+    Rule    a foreign center: its owner's size (0 if nobody's in the port); an own one: the threat
+    """
+    scratch.defense[:] = 0
+    scratch.base[:] = 0
+    for c in range(board.center_province.shape[0]):
+        v = board.center_province[c]
+        owner = state.center_owner[e, c]
+        if owner == power:
+            scratch.defense[v] = scratch.threat[c]
+            scratch.base[v] = scratch.threat[c] * defense_weight
+        elif owner != NONE:
+            scratch.base[v] = scratch.size[owner] * attack_weight
+        elif not paquette:
+            scratch.base[v] = scratch.size[board.num_powers] * attack_weight
+
+
+@jit_inner
+def _spread_proximity(graph, weights, paquette, scratch):
+    """Let the value of the centers spread over the board, a step a level, and sum it up.
+
+    Reads   scratch.base, weights (LEVELS,)
+    Writes  scratch.proximity, scratch.value
+    Rule    a fifth of the sum over the node itself and the provinces next to it, fraction dropped;
+            of two coasts that a fleet touches the better one counts. The port keeps fractions
+    """
+    nodes = graph.kind.shape[0]
+    before = scratch.proximity[0]
+    for n in range(nodes):
+        before[n] = scratch.base[graph.province[n]]
+        scratch.value[n] = weights[0] * before[n]
+    for level in range(1, LEVELS):
+        now = scratch.proximity[level]
+        for n in range(nodes):
+            total = 0.0
+            for i in range(graph.flow_first[n], graph.flow_first[n + 1]):
+                total += before[graph.flow[i]]
+            for g in range(graph.group_first[n], graph.group_first[n + 1]):
+                best = 0.0
+                for i in range(graph.member_first[g], graph.member_first[g + 1]):
+                    best = max(best, before[graph.member[i]])
+                total += best
+            now[n] = total / 5 if paquette else np.floor(total / 5)
+        for n in range(nodes):
+            scratch.value[n] += weights[level] * now[n]
+        before = now
+
+
+@jit
+def compute_values(board, graph, state, e, power, paquette, scratch):
+    """Compute the destination value of every node for one power.
+
+    Reads   scratch.size, presence and threat as left by `survey_game`
+    Writes  the rest of scratch
+    Rule    weighted proximities, plus 1000 * (strength - competition); in winter 1000 * defense
+    """
+    phase = state.phase[e]
+    winter = phase == WINTER_ADJUSTMENTS
+    fall = phase in (FALL_MOVEMENT, FALL_RETREATS)
+    attack, defense = (FALL_ATTACK, FALL_DEFENSE) if fall else (SPRING_ATTACK, SPRING_DEFENSE)
+    _compute_base(board, state, e, power, attack, defense, paquette, scratch)
+    weights = graph.weights[1 if fall or winter else 0]
+    _spread_proximity(graph, weights, paquette, scratch)
+    for v in range(board.terrain.shape[0]):
+        scratch.strength[v] = scratch.presence[power, v]
+        scratch.competition[v] = 0
+    for p in range(board.num_powers):
+        if p != power:
+            for v in range(board.terrain.shape[0]):
+                scratch.competition[v] = max(scratch.competition[v], scratch.presence[p, v])
+    for n in range(graph.kind.shape[0]):
+        v = graph.province[n]
+        if winter:
+            scratch.value[n] += WINTER_DEFENSE_WEIGHT * scratch.defense[v]
+        else:
+            scratch.value[n] += STRENGTH_WEIGHT * scratch.strength[v]
+            scratch.value[n] -= COMPETITION_WEIGHT * scratch.competition[v]
+
+
+def power_values(
+    game_map: Map, state: GameState, e: int, power: int, paquette: bool = False
+) -> tuple[NodeGraph, ValueScratch]:
+    """Return the nodes of a map and what they are worth to a power in game e (see ValueScratch)."""
+    graph = node_graph(game_map, paquette)
+    scratch = value_scratch(game_map.board, graph)
+    survey_game(game_map.board, state, e, paquette, scratch)
+    compute_values(game_map.board, graph, state, e, power, paquette, scratch)
+    return graph, scratch

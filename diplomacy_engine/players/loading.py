@@ -1,0 +1,154 @@
+"""Players: whatever gives orders for a batch of pending decisions, by name or from a checkpoint.
+
+The bots are players, and so is the policy in a checkpoint. The engine knows no network: it loads
+the trainer's script, which must offer
+
+    checkpoint_header(path) -> dict      with map_name, vocabulary_hash, script_name, script_sha256
+    load_policy_player(path, greedy=False, seed=0, device="cpu") -> Player
+
+both raising ValueError, in one sentence, for a file that is no sound checkpoint. Which script is
+loaded is the user's choice alone: a checkpoint names the script that trained it, and its run folder
+has a copy, but that copy is only ever pointed out, never run unasked.
+"""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from .._files import file_sha256
+from .._suggest import did_you_mean
+from ..rules.map import Map
+from ..rules.vocabulary import vocabulary
+from .bots import BOTS, make_bot
+from .checkpoints import CHECKPOINT, POLICY, policy_file
+from .protocols import Player
+
+SCRIPT = Path(__file__).parents[2] / "ppo_selfplay_diplomacy.py"
+
+
+class PlayerError(ValueError):
+    """A player cannot be had; the message is one sentence that says which and why."""
+
+
+def load_player(
+    name: str | Path,
+    *,
+    game_map: Map | None = None,
+    script: str | Path | None = None,
+    device: str = "cpu",
+    greedy: bool = False,
+    seed: int = 0,
+) -> Player:
+    """Return a player.
+
+    Args:
+        name: of a bot, else the path of a checkpoint or of a folder that has one (`policy_file`).
+        game_map: the map to be played; a checkpoint of another one is refused at once.
+        script: the trainer's script that plays a checkpoint; None for the repository's own.
+        device: where the policy computes, as torch names it.
+        greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
+        seed: of the policy's draws; the bots' come from the games' seeds.
+
+    Raises:
+        PlayerError: there is no such player, or the checkpoint cannot be played.
+    """
+    if str(name) in BOTS:
+        return make_bot(str(name))
+    path = policy_file(name)
+    if not path.is_file():
+        if Path(name).is_dir():
+            raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
+        raise PlayerError(
+            f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
+            f"nor a file{did_you_mean(str(name), BOTS)}"
+        )
+    source = Path(SCRIPT if script is None else script)
+    module = load_script(source)
+    header = _header(module, path)
+    if game_map is not None:
+        _check_map(header, path, game_map)
+    try:
+        return module.load_policy_player(path, greedy=greedy, seed=seed, device=device)
+    except Exception as error:
+        # An edited script may fail in any way on a checkpoint that another version wrote.
+        advice = _advice(header, path, source)
+        if not advice and not isinstance(error, ValueError):
+            raise
+        raise PlayerError(f"{_sentence(error, path)}{advice}") from error
+
+
+def load_script(path: str | Path) -> ModuleType:
+    """Return a trainer's script as a module; PlayerError if it is none.
+
+    The module is kept: the same unchanged file is loaded once.
+    """
+    path = Path(path).resolve()
+    if not path.is_file():
+        raise PlayerError(f"there is no script {path} to play checkpoints with")
+    name = f"_diplomacy_script_{file_sha256(path)[:16]}"
+    module = sys.modules.get(name)
+    if module is None or module.__file__ != str(path):
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise PlayerError(f"{path} is no Python script")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look their module up
+        try:
+            spec.loader.exec_module(module)
+        except (ImportError, SyntaxError) as error:
+            del sys.modules[name]
+            raise PlayerError(f"{path} cannot be loaded: {error}") from error
+        except BaseException:
+            del sys.modules[name]
+            raise
+    for function in ("checkpoint_header", "load_policy_player"):
+        if not callable(getattr(module, function, None)):
+            raise PlayerError(f"{path} is no trainer's script: it has no function {function}")
+    return module
+
+
+def _header(module: ModuleType, path: Path) -> dict:
+    try:
+        header = module.checkpoint_header(path)
+    except (ValueError, KeyError, TypeError) as error:
+        raise PlayerError(_sentence(error, path)) from error
+    for key in ("map_name", "vocabulary_hash", "script_name", "script_sha256"):
+        if not isinstance(header, dict) or not isinstance(header.get(key), str):
+            raise PlayerError(f"checkpoint {path} does not say its {key}")
+    return header
+
+
+def _sentence(error: Exception, path: Path) -> str:
+    """Return an error as a sentence that names the checkpoint."""
+    text = " ".join(str(error).split())[:300] or type(error).__name__
+    return text if str(path) in text else f"checkpoint {path} cannot be played: {text}"
+
+
+def _check_map(header: dict, path: Path, game_map: Map) -> None:
+    if header["vocabulary_hash"] == vocabulary(game_map).hash:
+        return
+    if header["map_name"] != game_map.name:
+        raise PlayerError(
+            f"checkpoint {path} was trained on map {header['map_name']!r:.60}, "
+            f"not on {game_map.name!r}"
+        )
+    raise PlayerError(
+        f"checkpoint {path} was trained on another version of map {game_map.name!r}: "
+        "its orders are numbered differently"
+    )
+
+
+def _advice(header: dict, path: Path, source: Path) -> str:
+    """Return what to do if another script trained the checkpoint, else nothing."""
+    sha256, name = header["script_sha256"], header["script_name"]
+    if sha256 == file_sha256(source):
+        return ""
+    if not re.fullmatch(r"[\w .-]{1,100}", name):
+        return "; it was trained by another script, which --script can name"
+    for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
+        copy = folder / name
+        if copy.is_file() and copy.resolve() != source.resolve() and file_sha256(copy) == sha256:
+            return f"; another script trained it, so if you trust that one try --script {copy}"
+    return f"; it was trained by another {name} (sha256 {sha256[:12]!r}), which --script can name"

@@ -1,0 +1,64 @@
+"""What a player is: the functions that matches, environments and pages call."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from ..games.decisions import Decisions
+from ..games.vector_game import VectorGame
+
+
+class Player(Protocol):
+    """Gives orders for pending decisions of many games."""
+
+    name: str
+
+    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
+        """Write the orders of `decisions` into `orders` (E, V) int32; other entries stay.
+
+        The arrays of `decisions` may serve for others after the call: copy what is to be kept.
+
+        An order number stands at the unit's province (a build at its home center); see
+        VectorGame.step. `VectorGame.write_orders` writes one choice for each slot.
+        """
+
+
+class Seedable(Protocol):
+    """A generator of random numbers, such as torch's."""
+
+    def manual_seed(self, seed: int) -> object:
+        """Begin anew from a seed, 0 .. 2^64 - 1."""
+
+
+@runtime_checkable
+class SamplingPlayer(Player, Protocol):
+    """A player that draws from a generator of its own, which `isinstance` finds.
+
+    Where every phase has a seed of its own, as in a game that may be stopped and gone on with,
+    the generator is seeded before each; elsewhere it runs on.
+    """
+
+    generator: Seedable
+
+
+class Explanation(NamedTuple):
+    """Why a player would order what it does; N and D as in Decisions.
+
+    A slot's probabilities add up to 1. They hold after the likeliest order of each earlier slot of
+    the same decision, one slot after the other: the path that greedy play takes. In winter, what an
+    earlier slot took has probability 0.
+    """
+
+    probability: np.ndarray  # (N,) float32, of each legal order of its slot, 0..1
+    value: np.ndarray  # (D,) float32, discounted training reward that the deciding power expects
+
+
+@runtime_checkable
+class ExplainingPlayer(Player, Protocol):
+    """A player that can also say what it thinks; `isinstance` tells whether one can."""
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order of `decisions`, and the values.
+
+        Draws nothing and changes nothing, so that it can be asked at any time.
+        """

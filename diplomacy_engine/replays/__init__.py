@@ -1,0 +1,1 @@
+"""Saved games as pages and pictures that step through them."""

@@ -1,0 +1,278 @@
+"""Replays: saved games as one self-contained page, as texts, or phase by phase as pictures.
+
+A page holds each map's ground once. What changes from phase to phase is drawn here, by the same
+code as every other picture, and stored compressed; the page only shows it. So the browser needs no
+second implementation of the drawing, and a long game stays small.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from .._suggest import did_you_mean, quoted
+from ..games.position import load_state, owned_centers, retreat_places, standing_units
+from ..games.saved_game import check_saved_game, read_saved_games
+from ..games.vector_game import VectorGame
+from ..pictures.board import Scene, initials, overlay, province_owners, scene_svg, thoughts_svg
+from ..pictures.chart import LEFT, RIGHT, WIDTH, centers_svg
+from ..pictures.colors import style_sheet
+from ..rules.map import Map
+from ..rules.notation import ordered_unit, unit_text
+
+PAGE = Path(__file__).parent / "replay.html"
+
+
+class ReplayError(ValueError):
+    """A saved game cannot be shown; the message says which and why."""
+
+
+class Frame(NamedTuple):
+    """One phase of a replay."""
+
+    scene: Scene
+    orders: dict[str, list[str]]  # power -> texts
+    outcome: dict[str, list[str]]  # unit -> result words
+    thoughts: dict[str, dict]  # power -> {"value": reward, "orders": {unit: [[text, share]]}}
+
+
+class Replay(NamedTuple):
+    """A saved game, checked and ready to be shown."""
+
+    id: str
+    map: Map
+    frames: list[Frame]
+
+    def find(self, phase: str) -> int:
+        """Return the number of a phase by its name; ReplayError if the game has no such phase."""
+        names, asked = [frame.scene.phase for frame in self.frames], phase
+        phase = phase.upper()
+        if phase not in names:
+            raise ReplayError(
+                f"game {self.id!r:.60} has no phase {quoted(asked, 40)}: "
+                f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
+            )
+        return names.index(phase)
+
+
+def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
+    """Return the games of a .jsonl file (ours or the diplomacy package's), or of one .json.
+
+    Raises:
+        ReplayError: there is none, or one cannot be read; the message names file and game.
+    """
+    try:
+        games = list(_saved_games(Path(path)))
+    except UnicodeDecodeError:
+        raise ReplayError(f"{path} is not a text file") from None
+    if not games:
+        raise ReplayError(f"{path} has no game in it")
+    replays = []
+    for number, saved in enumerate(games, 1):
+        try:
+            replays.append(make_replay(saved, game_map))
+        except ValueError as error:
+            which = f", game {number}" if len(games) > 1 else ""
+            raise ReplayError(f"{path}{which}: {error}") from error
+    return replays
+
+
+def _saved_games(path: Path) -> Iterable[dict]:
+    """Yield saved games: one a line, or a whole file that is one."""
+    try:
+        yield from read_saved_games(path)
+    except ValueError as error:
+        try:
+            whole = json.loads(path.read_bytes())
+        except (ValueError, RecursionError):
+            raise ReplayError(str(error)) from None
+        games = whole if isinstance(whole, list) else [whole]
+        if not all(isinstance(game, dict) for game in games):
+            raise ReplayError(f"{path} is no saved game") from None
+        yield from games
+
+
+def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
+    """Return a saved game ready to be shown.
+
+    Raises:
+        ValueError: it is not a saved game, or a position in it is impossible on its map.
+    """
+    game_id, found_map, phases = check_saved_game(saved, game_map)
+    frames, passed = [], {}
+    games = VectorGame(found_map, 1, threads=1, auto_reset=False)
+    for phase in phases:
+        try:
+            load_state(games, phase["state"])
+        except ValueError as error:
+            named = "" if game_map is None else f" (the game names map {saved['map']:.60})"
+            raise ReplayError(f"phase {phase['name']:.20}: {error}{named}") from error
+        units, dislodged = standing_units(games), retreat_places(games)
+        for power, texts in units.items():
+            passed.update(dict.fromkeys((unit[2:5] for unit in texts), power))
+        scene = Scene(
+            phase["name"],
+            units,
+            {power: list(places) for power, places in dislodged.items()},
+            owned_centers(games),
+            dict(passed),
+        )
+        frames.append(
+            Frame(
+                scene,
+                {
+                    power: list(phase["orders"].get(power) or ())
+                    for power in found_map.powers
+                    if phase["orders"].get(power)
+                },
+                _words(phase["results"]),
+                _thoughts(found_map, phase.get("thoughts")),
+            )
+        )
+    return Replay(game_id, found_map, frames)
+
+
+def _words(results: Mapping) -> dict[str, list[str]]:
+    """Return result words by unit; other programs write empty words for success."""
+    return {
+        str(unit): [word for word in words if isinstance(word, str) and word]
+        for unit, words in results.items()
+        if isinstance(words, list | tuple)
+    }
+
+
+def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
+    """Return what the players thought, as far as it is in the form that capture.py writes."""
+    thoughts = {}
+    for power, thought in found.items() if isinstance(found, Mapping) else ():
+        if power not in game_map.power_index or not isinstance(thought, Mapping):
+            continue
+        units = thought.get("orders")
+        kept = {
+            str(unit): [
+                [choice[0], float(choice[1])]
+                for choice in choices
+                if isinstance(choice, list | tuple)
+                and len(choice) == 2
+                and isinstance(choice[0], str)
+                and isinstance(choice[1], int | float)
+                and 0 <= choice[1] <= 1
+            ]
+            for unit, choices in (units.items() if isinstance(units, Mapping) else ())
+            if isinstance(choices, list | tuple)
+        }
+        value = thought.get("value")
+        value = float(value) if isinstance(value, int | float) and abs(value) < 1e9 else None
+        thoughts[power] = {"value": value, "orders": kept}
+    return thoughts
+
+
+def frame_svg(
+    replay: Replay, number: int, theme: str = "auto", width: int | None = None, legend: bool = True
+) -> str:
+    """Return the picture of a phase with its orders and their results."""
+    frame = replay.frames[number]
+    return scene_svg(replay.map, frame.scene, frame.orders, frame.outcome, theme, width, legend)
+
+
+def chart_svg(replay: Replay, theme: str = "auto") -> str:
+    """Return the chart of the centers of a game."""
+    return centers_svg(
+        replay.map,
+        [frame.scene.phase for frame in replay.frames],
+        {
+            power: [len(frame.scene.centers[power]) for frame in replay.frames]
+            for power in replay.map.powers
+        },
+        theme,
+    )
+
+
+def order_lines(replay: Replay, frame: Frame, power: str) -> list[tuple[str, list[str]]]:
+    """Return the orders of a power with the result words of each.
+
+    Units that were given none but have a result, such as one removed unasked, come last.
+    """
+    lines, told = [], set()
+    for text in frame.orders.get(power, ()):
+        unit = ordered_unit(replay.map, text)
+        key = unit_text(replay.map, unit) if unit else text
+        lines.append((text, ["void"] if key in told else frame.outcome.get(key, [])))
+        told.add(key)
+    mine = [*frame.scene.units.get(power, ()), *frame.scene.dislodged.get(power, ())]
+    for unit in dict.fromkeys(mine):
+        if unit not in told and frame.outcome.get(unit):
+            lines.append((f"{unit} (no order)", frame.outcome[unit]))
+    return lines
+
+
+def page(replays: Sequence[Replay], title: str) -> str:
+    """Return the HTML page that replays games; it needs nothing but itself."""
+    maps: dict[str, dict] = {}
+    games = []
+    for replay in replays:
+        key = next((key for key, other in maps.items() if other["map"] is replay.map), None)
+        if key is None:
+            key = str(len(maps))
+            maps[key] = {"map": replay.map}
+        games.append(
+            {
+                "id": replay.id,
+                "map": key,
+                "phases": [frame.scene.phase for frame in replay.frames],
+                "data": _packed(replay),
+                "chart": _compressed(chart_svg(replay)),
+            }
+        )
+    facts = {
+        "games": games,
+        "maps": {
+            key: {
+                "name": entry["map"].name,
+                "powers": entry["map"].powers,
+                "initials": initials(entry["map"]),
+                "ground": _compressed(
+                    scene_svg(entry["map"], Scene("", {}, {}, {}, {}), legend=False)
+                ),
+                "style": style_sheet(entry["map"], "light", "dark", "auto"),
+            }
+            for key, entry in maps.items()
+        },
+        "chart": {"left": LEFT, "right": RIGHT, "width": WIDTH},
+    }
+    # Inside a script element only this sign could end it.
+    data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
+    text = PAGE.read_text(encoding="utf-8")
+    return text.replace("{{title}}", escape(title)).replace("{{data}}", data)
+
+
+def _packed(replay: Replay) -> str:
+    """Return all phases of a game: what the page shows of each."""
+    frames = []
+    for frame in replay.frames:
+        owners = province_owners(replay.map, frame.scene)
+        frames.append(
+            {
+                "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},
+                "overlay": overlay(replay.map, frame.scene, frame.orders, frame.outcome),
+                "thoughts": thoughts_svg(replay.map, frame.scene, frame.thoughts),
+                "powers": {
+                    power: {
+                        "centers": len(frame.scene.centers[power]),
+                        "units": len(frame.scene.units[power]),
+                        "orders": order_lines(replay, frame, power),
+                        **({"thought": thought} if (thought := frame.thoughts.get(power)) else {}),
+                    }
+                    for power in replay.map.powers
+                },
+            }
+        )
+    return _compressed(json.dumps(frames, separators=(",", ":")))
+
+
+def _compressed(text: str) -> str:
+    """Return a text as the page's DecompressionStream("deflate") reads it."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()

@@ -1,0 +1,1 @@
+"""The rules of Diplomacy: maps, orders, legal orders, adjudication, phases."""

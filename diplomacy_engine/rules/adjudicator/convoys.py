@@ -1,0 +1,107 @@
+"""Convoys: whether the fleets ordered to carry an army form a route, and which of them matter."""
+
+from ..._jit import jit_inner
+from ...constants import FLEET, NONE
+from .equations import (
+    FIRST_CONVOYER,
+    GOAL,
+    MAYBE,
+    NEXT_CONVOYER,
+    NO,
+    ON_ROUTE,
+    YES,
+    is_dislodged,
+)
+
+
+@jit_inner
+def has_route(reach, province_location, facts, queue, army, risk):
+    """Tell whether fleets ordered to convoy an army lead from its province to its goal.
+
+    Reads   board.reach, board.province_location, facts; `risk` is the greatest answer to "is it
+            dislodged?" that a fleet may have: NO (safe ones only), MAYBE, or YES (all of them)
+    Writes  queue (2, V) int32, as scratch: fleets reached, fleets not reached
+    Rule    rulebook, convoys: one complete route suffices (DATC 4.A.1)
+    """
+    goal = facts[army, GOAL]
+    head, tail, waiting = 0, 0, 0
+    fleet = facts[army, FIRST_CONVOYER]
+    while fleet != NONE:
+        if risk == YES or is_dislodged(facts, fleet) <= risk:
+            if reach[FLEET, province_location[fleet], army]:
+                queue[0, tail] = fleet
+                tail += 1
+            else:
+                queue[1, waiting] = fleet
+                waiting += 1
+        fleet = facts[fleet, NEXT_CONVOYER]
+    while head < tail:
+        location = province_location[queue[0, head]]
+        head += 1
+        if reach[FLEET, location, goal]:
+            return True
+        kept = 0
+        for i in range(waiting):
+            if reach[FLEET, location, queue[1, i]]:
+                queue[0, tail] = queue[1, i]
+                tail += 1
+            else:
+                queue[1, kept] = queue[1, i]
+                kept += 1
+        waiting = kept
+    return False
+
+
+@jit_inner
+def path_answer(reach, province_location, facts, queue, army):
+    """Answer whether the convoy of an army has a route without a dislodged fleet."""
+    if has_route(reach, province_location, facts, queue, army, NO):
+        return YES
+    if has_route(reach, province_location, facts, queue, army, MAYBE):
+        return MAYBE
+    return NO
+
+
+@jit_inner
+def mark_routes(reach, province_location, facts, queue, army):
+    """Mark the convoying fleets of an army that are part of a complete route.
+
+    Reads   board.reach, board.province_location, facts
+    Writes  facts ON_ROUTE of its fleets; queue (2, V) int32, as scratch: the path so far
+    Rule    a route has no needless fleet: each touches only the one before and the one after it,
+            the first alone touches the origin and the last alone the goal
+    """
+    depth = 0
+    candidate = facts[army, FIRST_CONVOYER]
+    while True:
+        while candidate != NONE and not _extends(
+            reach, province_location, facts, queue, army, depth, candidate
+        ):
+            candidate = facts[candidate, NEXT_CONVOYER]
+        if candidate == NONE:
+            if depth == 0:
+                return
+            depth -= 1
+            candidate = facts[queue[0, depth], NEXT_CONVOYER]
+            continue
+        queue[0, depth] = candidate
+        depth += 1
+        if reach[FLEET, province_location[candidate], facts[army, GOAL]]:
+            for i in range(depth):
+                facts[queue[0, i], ON_ROUTE] = 1
+            depth -= 1
+            candidate = facts[candidate, NEXT_CONVOYER]
+        else:
+            candidate = facts[army, FIRST_CONVOYER]
+
+
+@jit_inner
+def _extends(reach, province_location, facts, queue, army, depth, candidate):
+    """Tell whether a path of fleets may go on with a candidate."""
+    location = province_location[candidate]
+    if reach[FLEET, location, army] != (depth == 0):
+        return False
+    for i in range(depth):
+        if queue[0, i] == candidate or reach[FLEET, location, queue[0, i]] != (i == depth - 1):
+            return False
+    return True

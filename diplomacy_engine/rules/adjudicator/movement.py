@@ -1,0 +1,472 @@
+"""Movement phases: orders are matched, decided and carried out.
+
+How. `read_orders` links each move to its goal and each fitting support and convoy to its unit.
+`decide` goes over what is still open until every answer is known; almost always two or three rounds
+do, and `paradoxes.py` looks at the rest. `carry_out` moves the units and says what became of each
+order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, jit_inner
+from ...constants import (
+    ARMY,
+    BOUNCE,
+    CONVOY,
+    CUT,
+    DISBANDED,
+    DISLODGED,
+    DISRUPTED,
+    HOLD,
+    MOVE,
+    MOVE_VIA,
+    NO_CONVOY,
+    NONE,
+    SUPPORT_HOLD,
+    VOID,
+)
+from .convoys import has_route, mark_routes, path_answer
+from .equations import (
+    ANSWER,
+    ARRIVES,
+    ATTACKED_BY,
+    BY_CONVOY,
+    FIRST_ATTACKER,
+    FIRST_BACKER,
+    FIRST_CONVOYER,
+    GOAL,
+    GOAL_LOCATION,
+    MAYBE,
+    MOVES,
+    NEXT_ATTACKER,
+    NEXT_BACKER,
+    NEXT_CONVOYER,
+    NO,
+    NUM_FACTS,
+    ON_ROUTE,
+    POWER,
+    ROLE,
+    STANDS,
+    STOPPED,
+    SUPPORTS,
+    YES,
+    fights,
+    move_answer,
+    strength_range,
+    support_answer,
+)
+from .paradoxes import TRUTH_SIZE, settle_core, turn_rings
+
+
+class MovementScratch(NamedTuple):
+    """Working memory of one thread. Nothing in it outlives a call."""
+
+    facts: np.ndarray  # (V, NUM_FACTS) int32, see decisions.py
+    units: np.ndarray  # (3, V) int32, provinces: units, movers, armies by convoy
+    undecided: np.ndarray  # (V,) int32, provinces of movers and supporters without an answer
+    queue: np.ndarray  # (2, V) int32, see convoys.py
+    needs: np.ndarray  # (2 V, 2 V) uint8, see paradoxes.py
+    lists: np.ndarray  # (6, 2 V) int32, see paradoxes.py
+    truth: np.ndarray  # (TRUTH_SIZE,) uint8, see paradoxes.py
+
+
+def movement_scratch(board) -> MovementScratch:
+    """Return working memory for `adjudicate_movement`; each thread needs its own."""
+    provinces = len(board.terrain)
+    return MovementScratch(
+        facts=np.empty((provinces, NUM_FACTS), np.int32),
+        units=np.empty((3, provinces), np.int32),
+        undecided=np.empty(provinces, np.int32),
+        queue=np.empty((2, provinces), np.int32),
+        needs=np.empty((2 * provinces, 2 * provinces), np.uint8),
+        lists=np.empty((6, 2 * provinces), np.int32),
+        truth=np.empty(TRUTH_SIZE, np.uint8),
+    )
+
+
+@jit
+def adjudicate_movement(board, table, state, e, orders, scratch):
+    """Adjudicate the movement orders of one game.
+
+    Reads   state.unit_*, orders (E, V): an order number by the province of the unit; anything that
+            is no movement order of just that unit is a hold
+    Writes  state.unit_*, state.dislodged_*, state.retreat_options, state.last_*; units that are
+            dislodged without a retreat are off the board
+    Rule    rulebook, movement; DATC 2.5 preferences, Szykman's rule for convoy paradoxes
+    """
+    num_units, num_movers = read_orders(board, table, state, e, orders, scratch)
+    num_supports = match_orders(board, table, state, e, scratch, num_units)
+    facts = scratch.facts
+    num_armies = 0
+    for i in range(num_movers):
+        v = scratch.units[1, i]
+        scratch.undecided[num_supports + i] = v
+        if facts[v, BY_CONVOY] == 0 and facts[v, FIRST_CONVOYER] == NONE:
+            continue
+        by_land = board.reach[ARMY, state.unit_location[e, v], facts[v, GOAL]]
+        choose_way(board.reach, board.province_location, facts, scratch.queue, v, by_land)
+        if facts[v, ARRIVES] == MAYBE:
+            scratch.units[2, num_armies] = v
+            num_armies += 1
+    decide(
+        board.reach,
+        board.province_location,
+        scratch.facts,
+        scratch.queue,
+        scratch.lists,
+        scratch.needs,
+        scratch.truth,
+        scratch.undecided,
+        num_supports + num_movers,
+        scratch.units[2],
+        num_armies,
+    )
+    note_results(board, table, state, e, scratch.facts, scratch.queue, scratch.units, num_units)
+    carry_out(board, table, state, e, scratch.facts, scratch.units, num_units, num_movers)
+
+
+@jit_inner
+def read_orders(board, table, state, e, orders, scratch):
+    """Read the orders, and link the moves to their goals.
+
+    Reads   state.unit_*, orders (E, V)
+    Writes  facts; units[0], units[1]; state.last_*; empties state.dislodged_*
+    Returns `(number of units, number of movers)`
+    """
+    facts, units = scratch.facts, scratch.units
+    num_units, num_movers = 0, 0
+    for v in range(facts.shape[0]):
+        for column in range(NUM_FACTS):
+            facts[v, column] = NONE
+    for v in range(facts.shape[0]):
+        state.dislodged_power[e, v] = NONE
+        state.dislodged_kind[e, v] = NONE
+        state.dislodged_location[e, v] = NONE
+        state.retreat_options[e, v] = 0
+        state.last_result[e, v] = 0
+        power = state.unit_power[e, v]
+        state.last_power[e, v] = power
+        if power == NONE:
+            state.last_order[e, v] = NONE
+            continue
+        kind, location = state.unit_kind[e, v], state.unit_location[e, v]
+        order = orders[e, v]
+        if order < table.hold[kind, location] or order >= table.first_retreat[kind, location]:
+            order = table.hold[kind, location]
+        state.last_order[e, v] = order
+        facts[v, POWER] = power
+        facts[v, ROLE] = STANDS
+        units[0, num_units] = v
+        num_units += 1
+        what = table.kind[order]
+        if what in (MOVE, MOVE_VIA):
+            goal = board.location_province[table.target[order]]
+            facts[v, ROLE] = MOVES
+            facts[v, GOAL] = goal
+            facts[v, GOAL_LOCATION] = table.target[order]
+            facts[v, ARRIVES] = YES
+            facts[v, ANSWER] = MAYBE
+            facts[v, BY_CONVOY] = 1 if what == MOVE_VIA else 0
+            facts[v, STOPPED] = 0
+            facts[v, NEXT_ATTACKER] = facts[goal, FIRST_ATTACKER]
+            facts[goal, FIRST_ATTACKER] = v
+            units[1, num_movers] = v
+            num_movers += 1
+    return num_units, num_movers
+
+
+@jit_inner
+def match_orders(board, table, state, e, scratch, num_units):
+    """Link each support and convoy that fits another order to the unit it is for.
+
+    Reads   state.unit_*, state.last_order, units[0, :num_units]
+    Writes  facts; state.last_result VOID for those that fit none; undecided
+    Returns the number of supporters in `undecided`
+    Rule    rulebook: a support or convoy must match the order given to the other unit; a support
+            may name a coast, which must then match as well (DATC 4.B.4)
+    """
+    facts = scratch.facts
+    num_supports = 0
+    for i in range(num_units):
+        v = scratch.units[0, i]
+        order = state.last_order[e, v]
+        what = table.kind[order]
+        if what in (HOLD, MOVE, MOVE_VIA):
+            continue
+        location = table.other_location[order]
+        other = board.location_province[location]
+        is_there = (
+            state.unit_location[e, other] == location
+            and state.unit_kind[e, other] == table.other_kind[order]
+        )
+        if what == SUPPORT_HOLD:
+            matches = is_there and facts[other, ROLE] != MOVES
+        else:
+            matches = (
+                is_there
+                and facts[other, ROLE] == MOVES
+                and facts[other, GOAL_LOCATION] == table.target[order]
+            )
+        if not matches:
+            state.last_result[e, v] = VOID
+        elif what == CONVOY:
+            facts[v, NEXT_CONVOYER] = facts[other, FIRST_CONVOYER]
+            facts[other, FIRST_CONVOYER] = v
+        else:
+            facts[v, ROLE] = SUPPORTS
+            facts[v, GOAL] = other if what == SUPPORT_HOLD else facts[other, GOAL]
+            facts[v, NEXT_BACKER] = facts[other, FIRST_BACKER]
+            facts[other, FIRST_BACKER] = v
+            if facts[v, FIRST_ATTACKER] == NONE:
+                facts[v, ANSWER] = YES
+            else:
+                facts[v, ANSWER] = MAYBE
+                scratch.undecided[num_supports] = v
+                num_supports += 1
+    return num_supports
+
+
+@jit_inner
+def choose_way(reach, province_location, facts, queue, v, by_land):
+    """Decide whether an army that moves goes by convoy.
+
+    Reads   board.reach, board.province_location, facts; BY_CONVOY tells whether the order says VIA,
+            `by_land` whether the goal is adjacent
+    Writes  facts BY_CONVOY, ARRIVES (MAYBE if the convoy may be disrupted); queue, as scratch
+    Rule    DATC 4.A.3: to an adjacent province by convoy if the order says so or an own fleet has
+            an order to convoy it; if no complete route was ordered, by land
+    """
+    wanted = facts[v, BY_CONVOY] == 1 or not by_land
+    attacked = False
+    fleet = facts[v, FIRST_CONVOYER]
+    while fleet != NONE:
+        if facts[fleet, POWER] == facts[v, POWER]:
+            wanted = True
+        if facts[fleet, FIRST_ATTACKER] != NONE:
+            attacked = True
+        fleet = facts[fleet, NEXT_CONVOYER]
+    if wanted and has_route(reach, province_location, facts, queue, v, YES):
+        facts[v, BY_CONVOY] = 1
+        if attacked:
+            facts[v, ARRIVES] = MAYBE
+    elif by_land:
+        facts[v, BY_CONVOY] = 0
+    else:
+        facts[v, BY_CONVOY] = 1
+        facts[v, ARRIVES] = NO
+
+
+@jit_inner
+def decide(
+    reach,
+    province_location,
+    facts,
+    queue,
+    lists,
+    needs,
+    truth,
+    undecided,
+    count,
+    armies,
+    num_armies,
+):
+    """Answer every open decision.
+
+    Reads   undecided[:count], provinces of movers and supporters; armies[:num_armies], of the
+            armies whose convoy may be disrupted
+    Writes  facts ANSWER, ARRIVES, STOPPED; undecided and the rest, as scratch
+    """
+    while True:
+        grew = False
+        for i in range(num_armies):
+            if facts[armies[i], ARRIVES] == MAYBE:
+                answer = path_answer(reach, province_location, facts, queue, armies[i])
+                if answer != MAYBE:
+                    facts[armies[i], ARRIVES] = answer
+                    grew = True
+        kept = 0
+        for i in range(count):
+            v = undecided[i]
+            answer = (
+                support_answer(facts, v) if facts[v, ROLE] == SUPPORTS else move_answer(facts, v)
+            )
+            if answer == MAYBE:
+                undecided[kept] = v
+                kept += 1
+            else:
+                facts[v, ANSWER] = answer
+                grew = True
+        count = kept
+        if grew:
+            continue
+        if count == 0:
+            return
+        if turn_rings(facts, undecided, count):
+            continue
+        settle_core(
+            reach,
+            province_location,
+            facts,
+            queue,
+            lists,
+            needs,
+            truth,
+            undecided,
+            count,
+            armies,
+            num_armies,
+        )
+
+
+@jit_inner
+def note_results(board, table, state, e, facts, queue, units, num_units):
+    """Say what became of each order, but for dislodgement.
+
+    Reads   facts, with every decision taken; units[0, :num_units]; state.last_order
+    Writes  state.last_result; facts ATTACKED_BY, ON_ROUTE
+    """
+    for i in range(num_units):
+        v = units[0, i]
+        if facts[v, ROLE] == MOVES:
+            if facts[v, ANSWER] == YES:
+                facts[facts[v, GOAL], ATTACKED_BY] = v
+            elif facts[v, ARRIVES] == YES:
+                state.last_result[e, v] = BOUNCE
+            else:
+                state.last_result[e, v] = NO_CONVOY
+    for i in range(num_units):
+        v = units[0, i]
+        order = state.last_order[e, v]
+        if facts[v, ROLE] == SUPPORTS:
+            other = board.location_province[table.other_location[order]]
+            if facts[other, ROLE] == MOVES and facts[other, ARRIVES] == NO:
+                state.last_result[e, v] = NO_CONVOY
+            elif facts[v, ANSWER] == NO:
+                state.last_result[e, v] = CUT
+            elif facts[other, ROLE] == MOVES and is_against_own(facts, v, other):
+                state.last_result[e, v] = VOID
+        elif table.kind[order] == CONVOY and state.last_result[e, v] == 0:
+            army = board.location_province[table.other_location[order]]
+            state.last_result[e, v] = convoy_result(
+                board.reach, board.province_location, facts, queue, v, army
+            )
+
+
+@jit_inner
+def is_against_own(facts, v, other):
+    """Tell whether a support helps the strongest move against a unit of its own power that stays.
+
+    Rule    rulebook: a support never helps to dislodge a unit of the supporting power
+    """
+    goal = facts[other, GOAL]
+    if facts[goal, POWER] != facts[v, POWER]:
+        return False
+    if facts[goal, ROLE] == MOVES and facts[goal, ANSWER] == YES:
+        return False
+    strength, _ = strength_range(facts, other, NONE)
+    rival = facts[goal, FIRST_ATTACKER]
+    while rival != NONE:
+        if rival != other and facts[rival, ARRIVES] == YES:
+            resistance, _ = strength_range(facts, rival, NONE)
+            if strength <= resistance:
+                return False
+        rival = facts[rival, NEXT_ATTACKER]
+    return True
+
+
+@jit_inner
+def convoy_result(reach, province_location, facts, queue, fleet, army):
+    """Return the result bits of a convoy order that fits an army's move."""
+    if facts[army, BY_CONVOY] == 0:
+        return VOID | NO_CONVOY
+    if facts[fleet, ON_ROUTE] == NONE:
+        mark_routes(reach, province_location, facts, queue, army)
+    if facts[fleet, ON_ROUTE] == NONE:
+        return VOID | NO_CONVOY
+    if facts[army, ARRIVES] == YES or facts[fleet, ATTACKED_BY] != NONE:
+        return 0
+    if facts[army, STOPPED] == 1 and has_route(reach, province_location, facts, queue, army, NO):
+        return DISRUPTED
+    return NO_CONVOY
+
+
+@jit_inner
+def carry_out(board, table, state, e, facts, units, num_units, num_movers):
+    """Move the units, and give those that are dislodged their retreats.
+
+    Reads   facts, with every decision taken; units; state.last_order
+    Writes  state.unit_*, state.dislodged_*, state.retreat_options, state.last_result
+    """
+    num_dislodged = 0
+    for i in range(num_units):
+        v = units[0, i]
+        moves = facts[v, ROLE] == MOVES and facts[v, ANSWER] == YES
+        if not moves and facts[v, ATTACKED_BY] == NONE:
+            continue
+        if not moves:
+            state.dislodged_power[e, v] = state.unit_power[e, v]
+            state.dislodged_kind[e, v] = state.unit_kind[e, v]
+            state.dislodged_location[e, v] = state.unit_location[e, v]
+            state.last_result[e, v] |= DISLODGED
+            num_dislodged += 1
+        state.unit_power[e, v] = NONE
+        state.unit_kind[e, v] = NONE
+        state.unit_location[e, v] = NONE
+    for i in range(num_movers):
+        v = units[1, i]
+        if facts[v, ANSWER] == YES:
+            goal = facts[v, GOAL]
+            state.unit_power[e, goal] = facts[v, POWER]
+            state.unit_kind[e, goal] = table.unit_kind[state.last_order[e, v]]
+            state.unit_location[e, goal] = facts[v, GOAL_LOCATION]
+    if num_dislodged == 0:
+        return
+    for i in range(num_units):
+        v = units[0, i]
+        if state.dislodged_power[e, v] == NONE:
+            continue
+        options = retreat_options(board, state, e, facts, v)
+        if options != 0:
+            state.retreat_options[e, v] = options
+        else:
+            state.last_result[e, v] |= DISBANDED
+            state.dislodged_power[e, v] = NONE
+            state.dislodged_kind[e, v] = NONE
+            state.dislodged_location[e, v] = NONE
+
+
+@jit
+def retreat_options(board, state, e, facts, v):
+    """Return the neighbors that the dislodged unit of province v may retreat to, as bits.
+
+    Reads   state.unit_power, after the moves; state.dislodged_*; facts
+    Rule    rulebook, retreats: not to an occupied province, nor to one left vacant by a standoff,
+            nor to where the attacker came from, unless it came by convoy (DATC 4.A.5)
+    """
+    kind, location = state.dislodged_kind[e, v], state.dislodged_location[e, v]
+    attacker = facts[v, ATTACKED_BY]
+    options = 0
+    for near in range(board.neighbor_count[kind, location]):
+        province = board.location_province[board.neighbor[kind, location, near]]
+        if state.unit_power[e, province] != NONE:
+            continue
+        if province == attacker and facts[attacker, BY_CONVOY] == 0:
+            continue
+        if not is_standoff(facts, province):
+            options |= 1 << near
+    return options
+
+
+@jit_inner
+def is_standoff(facts, province):
+    """Tell whether some unit bounced in a province; one beaten head to head by it did not."""
+    mover = facts[province, FIRST_ATTACKER]
+    while mover != NONE:
+        if facts[mover, ARRIVES] == YES and facts[mover, ANSWER] == NO:
+            left_head_to_head = facts[province, ANSWER] == YES and fights(facts, mover, province)
+            if not left_head_to_head:
+                return True
+        mover = facts[mover, NEXT_ATTACKER]
+    return False

@@ -1,0 +1,502 @@
+"""Map files and the Board: a map's provinces, borders and centers as arrays.
+
+A map file is TOML (see `maps/small.toml`); `load_map` reads the ones that come with the package by
+name and anybody's own by path. Reading checks everything that can be wrong and reports all of it.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .._suggest import did_you_mean, quoted
+from ..constants import ARMY, COASTS, FLEET, NONE, SEA, UNIT_LETTERS, Terrain, parse_phase
+
+MAPS_FOLDER = Path(__file__).parents[1] / "maps"
+MAP_NAMES = ("small", "three", "standard")
+DEFAULT_MAX_YEARS = 20
+MAX_NEIGHBORS = 32  # retreat options are kept as bits of a uint32
+MAX_POSITION = 1_000_000
+# Reading time of TOML grows with the square of the parts of a dotted key, which is on one line.
+MAX_FILE_BYTES, MAX_LINE_DOTS = 1_000_000, 100
+
+_TOP_KEYS = {
+    "name": str,
+    "powers": list,
+    "victory_supply_centers": int,
+    "first_phase": str,
+    "max_years": int,
+    "start_units": dict,
+    "provinces": dict,
+    "army_borders": dict,
+    "fleet_borders": dict,
+}
+_OPTIONAL_TOP_KEYS = ("first_phase", "max_years", "fleet_borders")
+_PROVINCE_KEYS = {
+    "name": str,
+    "terrain": str,
+    "supply_center": bool,
+    "home_of": str,
+    "coasts": list,
+    "aliases": list,
+    "position": list,
+}
+
+
+class MapError(ValueError):
+    """A map file is wrong. `problems` lists everything found, a sentence each."""
+
+    def __init__(self, source: str, problems: list[str]):
+        problems = [" ".join(problem.split()) for problem in problems]
+        self.source, self.problems = source, problems
+        more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+        super().__init__(f"map {source}: {problems[0]}{more}")
+
+    def __reduce__(self) -> tuple:
+        return MapError, (self.source, self.problems)  # ranks tell each other of their errors
+
+
+class Board(NamedTuple):
+    """What the kernels know of a map: read-only arrays of power, province and location indices."""
+
+    location_province: np.ndarray  # (L,) int16
+    location_coast: np.ndarray  # (L,) int8, index into COASTS
+    province_location: np.ndarray  # (V,) int16, the location that is the province itself
+    terrain: np.ndarray  # (V,) int8, Terrain
+    neighbor: np.ndarray  # (2, L, most neighbors) int16, locations a unit kind can move to, sorted
+    neighbor_count: np.ndarray  # (2, L) int16
+    reach: np.ndarray  # (2, L, V) bool, whether a unit kind at a location can move to a province
+    can_stand: np.ndarray  # (2, L) bool, whether a unit kind can stand at a location
+    center_province: np.ndarray  # (C,) int16
+    province_center: np.ndarray  # (V,) int16 or NONE
+    home_power: np.ndarray  # (V,) int8, whose home center a province is, or NONE
+    distance: np.ndarray  # (V, V) int16, steps over any border by any unit; V if there is no way
+    removal_rank: np.ndarray  # (V,) int16, rank of the full province name in the alphabet
+    start_unit_power: np.ndarray  # (V,) int8 or NONE
+    start_unit_kind: np.ndarray  # (V,) int8 or NONE
+    start_unit_location: np.ndarray  # (V,) int16 or NONE
+    victory_centers: int
+    first_year: int
+    num_powers: int
+
+
+class Map:
+    """A map: names for people, `board` for the kernels.
+
+    Attributes:
+        name: the map's name, such as `small`.
+        powers: names of the powers, alphabetical; their positions are the power indices.
+        provinces: province codes, alphabetical; their positions are the province indices.
+        locations: location texts such as `STP` or `STP/NC`, sorted; positions are location indices.
+        province_names: code -> full name.
+        aliases: upper-case word -> province code, for input only.
+        positions: code -> (x, y) of a drawing, for the provinces that give one.
+        max_years: game years after which a game ends unless the user says otherwise.
+        facts: the parsed file.
+        board: see Board.
+    """
+
+    def __init__(self, facts: dict, source: str = "(dictionary)"):
+        problems = _problems(facts)
+        if problems:
+            raise MapError(source, problems)
+        self.facts, self.source = facts, source
+        self.name = facts["name"]
+        self.max_years = facts.get("max_years", DEFAULT_MAX_YEARS)
+        self.powers = sorted(facts["powers"])
+        self.provinces = sorted(facts["provinces"])
+        self.province_names = {code: facts["provinces"][code]["name"] for code in self.provinces}
+        self.aliases = {
+            alias.upper(): code
+            for code in self.provinces
+            for alias in facts["provinces"][code].get("aliases", [])
+        }
+        self.positions = {
+            code: tuple(facts["provinces"][code]["position"])
+            for code in self.provinces
+            if "position" in facts["provinces"][code]
+        }
+        self.locations = sorted(
+            text
+            for code in self.provinces
+            for text in [code, *(f"{code}/{c}" for c in facts["provinces"][code].get("coasts", []))]
+        )
+        self.power_index = {name: i for i, name in enumerate(self.powers)}
+        self.province_index = {code: i for i, code in enumerate(self.provinces)}
+        self.location_index = {text: i for i, text in enumerate(self.locations)}
+        self.board = self._build_board()
+
+    def _build_board(self) -> Board:
+        facts, provinces = self.facts["provinces"], self.provinces
+        num_locations, num_provinces = len(self.locations), len(provinces)
+        location_province = np.array(
+            [self.province_index[text[:3]] for text in self.locations], np.int16
+        )
+        terrain = np.array([Terrain[facts[c]["terrain"].upper()] for c in provinces], np.int8)
+        province_location = np.array([self.location_index[c] for c in provinces], np.int16)
+
+        reaches = [[set() for _ in self.locations] for _ in range(2)]
+        for kind, key in ((ARMY, "army_borders"), (FLEET, "fleet_borders")):
+            for first, others in self.facts.get(key, {}).items():
+                for second in others.split():
+                    a, b = self.location_index[first], self.location_index[second]
+                    reaches[kind][a].add(b)
+                    reaches[kind][b].add(a)
+        most = max(1, max(len(near) for kind in range(2) for near in reaches[kind]))
+        neighbor = np.full((2, num_locations, most), NONE, np.int16)
+        neighbor_count = np.zeros((2, num_locations), np.int16)
+        reach = np.zeros((2, num_locations, num_provinces), bool)
+        can_stand = np.zeros((2, num_locations), bool)
+        distance = np.full((num_provinces, num_provinces), num_provinces, np.int16)
+        np.fill_diagonal(distance, 0)
+        for location, text in enumerate(self.locations):
+            province = location_province[location]
+            split = bool(facts[provinces[province]].get("coasts"))
+            can_stand[ARMY, location] = "/" not in text and terrain[province] != SEA
+            can_stand[FLEET, location] = terrain[province] != Terrain.LAND and (
+                "/" in text or not split
+            )
+            for kind in range(2):
+                near = sorted(reaches[kind][location])
+                neighbor[kind, location, : len(near)] = near
+                neighbor_count[kind, location] = len(near)
+                for other in near:
+                    reach[kind, location, location_province[other]] = True
+                    distance[province, location_province[other]] = 1
+        for middle in range(num_provinces):
+            distance = np.minimum(distance, distance[:, middle, None] + distance[None, middle, :])
+        distance = np.minimum(distance, num_provinces).astype(np.int16)
+
+        center_province = np.array(
+            [i for i, c in enumerate(provinces) if facts[c].get("supply_center")], np.int16
+        )
+        province_center = np.full(num_provinces, NONE, np.int16)
+        province_center[center_province] = np.arange(len(center_province))
+        home_power = np.array(
+            [self.power_index.get(facts[c].get("home_of"), NONE) for c in provinces], np.int8
+        )
+        names = sorted(provinces, key=lambda code: (facts[code]["name"].upper(), code))
+        rank = {code: i for i, code in enumerate(names)}
+        start = {
+            key: np.full(num_provinces, NONE, kind)
+            for key, kind in (("power", np.int8), ("kind", np.int8), ("location", np.int16))
+        }
+        for power, units in self.facts["start_units"].items():
+            for unit in units:
+                location = self.location_index[unit[2:]]
+                province = location_province[location]
+                start["power"][province] = self.power_index[power]
+                start["kind"][province] = UNIT_LETTERS.index(unit[0])
+                start["location"][province] = location
+        board = Board(
+            location_province=location_province,
+            location_coast=np.array([COASTS.index(t[4:]) for t in self.locations], np.int8),
+            province_location=province_location,
+            terrain=terrain,
+            neighbor=neighbor,
+            neighbor_count=neighbor_count,
+            reach=reach,
+            can_stand=can_stand,
+            center_province=center_province,
+            province_center=province_center,
+            home_power=home_power,
+            distance=distance,
+            removal_rank=np.array([rank[c] for c in provinces], np.int16),
+            start_unit_power=start["power"],
+            start_unit_kind=start["kind"],
+            start_unit_location=start["location"],
+            victory_centers=self.facts["victory_supply_centers"],
+            first_year=parse_phase(self.facts.get("first_phase", "S1901M"))[0],
+            num_powers=len(self.powers),
+        )
+        for table in board:
+            if isinstance(table, np.ndarray):
+                table.setflags(write=False)
+        return board
+
+    def unit_text(self, kind: int, location: int) -> str:
+        """Return a unit's text, such as `F STP/NC`."""
+        return f"{UNIT_LETTERS[kind]} {self.locations[location]}"
+
+    def __repr__(self) -> str:
+        return f"Map({self.name!r}, {len(self.powers)} powers, {len(self.provinces)} provinces)"
+
+
+_LOADED: dict[str, Map] = {}
+
+
+def load_map(name: "str | Path | Map") -> Map:
+    """Return the map of that name (`small`, `three`, `standard`) or in that TOML file.
+
+    Raises:
+        MapError: there is no such map, or its file is wrong; the message says what and where.
+    """
+    if isinstance(name, Map):
+        return name
+    if not isinstance(name, str | Path):
+        raise MapError(quoted(name, 60), ["a map is given by its name or the path of its file"])
+    if name in MAP_NAMES:
+        if name not in _LOADED:
+            _LOADED[name] = Map(read_map_file(MAPS_FOLDER / f"{name}.toml"), str(name))
+        return _LOADED[name]
+    path = Path(name)
+    if not _is_file(path):
+        hint = did_you_mean(str(name), MAP_NAMES)
+        raise MapError(
+            f"{str(name)!r:.200}",
+            [f"there is no map of that name ({', '.join(MAP_NAMES)}) and no such file{hint}"],
+        )
+    return Map(read_map_file(path), str(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def read_map_file(path: Path) -> dict:
+    """Return the parsed TOML of a map file; MapError if it is not TOML text."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise MapError(str(path), [f"cannot be read: {error.strerror}"]) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise MapError(str(path), [f"is longer than {MAX_FILE_BYTES:,} bytes"])
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.count(b".") > MAX_LINE_DOTS:
+            raise MapError(str(path), [f"has more than {MAX_LINE_DOTS} dots in line {number}"])
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise MapError(str(path), [f"is not UTF-8 text (byte {error.start})"]) from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise MapError(str(path), [f"is not TOML: {error}"]) from None
+
+
+def _problems(facts: dict) -> list[str]:
+    """Return everything that is wrong with a map's facts; later checks need the earlier ones."""
+    problems = _shape_problems(facts)
+    if problems:
+        return problems
+    problems = _province_problems(facts)
+    if problems:
+        return problems
+    return _border_problems(facts) + _unit_problems(facts) + _victory_problems(facts)
+
+
+def _shape_problems(facts: dict) -> list[str]:
+    problems = []
+    for key in facts:
+        if key not in _TOP_KEYS:
+            problems.append(f"unknown key {key!r:.40}{did_you_mean(key, _TOP_KEYS)}")
+    for key, kind in _TOP_KEYS.items():
+        if key not in facts:
+            if key not in _OPTIONAL_TOP_KEYS:
+                problems.append(f"{key!r} is missing")
+        elif type(facts[key]) is not kind:
+            problems.append(f"{key!r} must be {_kind_name(kind)}, not {quoted(facts[key], 60)}")
+    if problems:
+        return problems
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", facts["name"]):
+        problems.append(f"name {facts['name']!r:.60} must be 1 to 40 letters, digits, - or _")
+    powers = facts["powers"]
+    for power in powers:
+        if not isinstance(power, str) or not re.fullmatch(r"[A-Z][A-Z_]{1,30}", power):
+            problems.append(
+                f"power {quoted(power, 40)} must be a word of capital letters, such as FRANCE"
+            )
+    if not problems and len(set(powers)) < len(powers):
+        problems.append("a power is listed twice in 'powers'")
+    if not 1 <= len(powers) <= 20:
+        problems.append(f"there must be 1 to 20 powers, not {len(powers)}")
+    if not 1 <= facts.get("max_years", DEFAULT_MAX_YEARS) <= 1000:
+        problems.append(f"max_years must be 1 to 1000, not {quoted(facts['max_years'], 20)}")
+    try:
+        year, phase = parse_phase(facts.get("first_phase", "S1901M"))
+        if phase != 0 or not 1 <= year <= 9999:
+            raise ValueError
+    except ValueError:
+        problems.append(
+            f"first_phase {facts['first_phase']!r:.40} must be a spring movement, such as S1901M"
+        )
+    if not facts["provinces"]:
+        problems.append("there is no province")
+    if len(facts["provinces"]) > 500:
+        problems.append(f"there are {len(facts['provinces'])} provinces; at most 500 are possible")
+    return problems
+
+
+def _kind_name(kind: type) -> str:
+    return {
+        str: "a text",
+        int: "a whole number",
+        bool: "true or false",
+        list: "a list",
+        dict: "a table",
+    }[kind]
+
+
+def _province_problems(facts: dict) -> list[str]:
+    problems, words = [], {}
+    for code, province in facts["provinces"].items():
+        where = f"province {code!r:.40}"
+        if not re.fullmatch(r"[A-Z]{3}", code):
+            problems.append(f"{where}: a code is three capital letters")
+        if not isinstance(province, dict):
+            problems.append(f"{where} must be a table, such as {{ name = ..., terrain = ... }}")
+            continue
+        bad = False
+        for key, value in province.items():
+            if key not in _PROVINCE_KEYS:
+                problems.append(f"{where}: unknown key {key!r:.40}")
+                bad = True
+            elif type(value) is not _PROVINCE_KEYS[key]:
+                kind = _kind_name(_PROVINCE_KEYS[key])
+                problems.append(f"{where}: {key} must be {kind}, not {quoted(value, 40)}")
+                bad = True
+        for key in ("name", "terrain"):
+            if key not in province:
+                problems.append(f"{where}: {key!r} is missing")
+                bad = True
+        if bad:
+            continue
+        if province["terrain"] not in ("land", "coast", "sea"):
+            problems.append(
+                f"{where}: terrain must be land, coast or sea, not {province['terrain']!r:.40}"
+            )
+        coasts = province.get("coasts", [])
+        if coasts and province["terrain"] != "coast":
+            problems.append(f"{where}: only a province with terrain coast can have coasts")
+        if len(coasts) == 1 or len(set(map(str, coasts))) < len(coasts):
+            problems.append(f"{where}: coasts must be two or more different ones")
+        problems += [
+            f"{where}: coast {quoted(coast, 20)} must be NC, EC, SC or WC"
+            for coast in coasts
+            if coast not in COASTS[1:]
+        ]
+        home = province.get("home_of")
+        if home is not None and home not in facts["powers"]:
+            problems.append(f"{where}: home_of names the unknown power {home!r:.40}")
+        if home is not None and not province.get("supply_center", False):
+            problems.append(f"{where}: a home center must have supply_center = true")
+        position = province.get("position", [0, 0])
+        if len(position) != 2 or not all(
+            type(x) in (int, float) and abs(x) <= MAX_POSITION for x in position
+        ):
+            problems.append(
+                f"{where}: position must be two numbers of at most {MAX_POSITION:,}, [x, y]"
+            )
+        for word in province.get("aliases", []):
+            if not isinstance(word, str) or not word.strip():
+                problems.append(f"{where}: alias {quoted(word, 40)} must be a text")
+            elif word.upper() in facts["provinces"] and word.upper() != code:
+                problems.append(f"{where}: alias {word!r:.40} is the code of another province")
+            elif words.setdefault(word.upper(), code) != code:
+                problems.append(f"{where}: alias {word!r:.40} also names {words[word.upper()]}")
+    return problems
+
+
+def _stand_problem(facts: dict, kind: int, location: str) -> str | None:
+    """Say why a unit kind cannot stand at a location text, or None if it can."""
+    code, _, coast = location.partition("/")
+    if code not in facts["provinces"]:
+        return f"{code!r:.40} is not a province of this map"
+    province = facts["provinces"][code]
+    coasts = province.get("coasts", [])
+    if "/" in location and coast not in coasts:
+        return f"{code} has no coast {coast!r:.20}"
+    if kind == ARMY and province["terrain"] == "sea":
+        return f"{code} is a sea, where no army can stand"
+    if kind == ARMY and coast:
+        return f"an army stands in {code}, not on its coast {coast}"
+    if kind == FLEET and province["terrain"] == "land":
+        return f"{code} is inland, where no fleet can stand"
+    if kind == FLEET and coasts and not coast:
+        return f"a fleet in {code} must name its coast ({', '.join(coasts)})"
+    return None
+
+
+def _border_problems(facts: dict) -> list[str]:
+    problems, degree = [], {}
+    for kind, key in ((ARMY, "army_borders"), (FLEET, "fleet_borders")):
+        seen = set()
+        for first, others in facts.get(key, {}).items():
+            if not isinstance(others, str):
+                problems.append(
+                    f"{key}: {first!r:.40} must be a text of neighbors, such as 'BUR GAS'"
+                )
+                continue
+            for second in others.split():
+                where = f"{key}: {first:.40} - {second:.40}"
+                reasons = [_stand_problem(facts, kind, end) for end in (first, second)]
+                found = [f"{where}: {reason}" for reason in dict.fromkeys(reasons) if reason]
+                if not found and first.partition("/")[0] == second.partition("/")[0]:
+                    found = [f"{where}: a province does not border itself"]
+                if not found and frozenset((first, second)) in seen:
+                    found = [f"{where}: this border is listed twice; each stands once"]
+                seen.add(frozenset((first, second)))
+                problems += found
+                if not found:
+                    for end in (first, second):
+                        degree[kind, end] = degree.get((kind, end), 0) + 1
+    problems += [
+        f"{location} has {count} neighbors; at most {MAX_NEIGHBORS} are possible"
+        for (_, location), count in degree.items()
+        if count > MAX_NEIGHBORS
+    ]
+    if not problems:
+        touched = {location.partition("/")[0] for _, location in degree}
+        problems += [
+            f"province {code} has no border" for code in facts["provinces"] if code not in touched
+        ]
+    return problems
+
+
+def _unit_problems(facts: dict) -> list[str]:
+    problems, taken = [], {}
+    for power, units in facts["start_units"].items():
+        if power not in facts["powers"]:
+            problems.append(f"start_units: unknown power {power!r:.40}")
+        if not isinstance(units, list):
+            problems.append(f"start_units: {power:.40} must have a list of units")
+            continue
+        for unit in units:
+            where = f"start_units: {power:.40} {quoted(unit, 40)}"
+            if not isinstance(unit, str) or not re.fullmatch(r"[AF] [A-Z]{3}(/[NESW]C)?", unit):
+                problems.append(f"{where} is not a unit such as 'A PAR' or 'F STP/SC'")
+                continue
+            reason = _stand_problem(facts, UNIT_LETTERS.index(unit[0]), unit[2:])
+            if reason:
+                problems.append(f"{where}: {reason}")
+            elif unit[2:5] in taken:
+                problems.append(f"{where}: {unit[2:5]} already holds {taken[unit[2:5]]}")
+            else:
+                taken[unit[2:5]] = unit
+    return problems
+
+
+def _victory_problems(facts: dict) -> list[str]:
+    provinces = facts["provinces"].values()
+    centers = sum(bool(p.get("supply_center")) for p in provinces)
+    homes = {p.get("home_of") for p in provinces}
+    problems = [
+        f"power {power} has no home center" for power in facts["powers"] if power not in homes
+    ]
+    victory = facts["victory_supply_centers"]
+    if not 1 <= victory <= centers:
+        problems.append(
+            f"victory_supply_centers is {quoted(victory, 20)}, "
+            f"out of reach with {centers} supply centers"
+        )
+    elif victory <= max(
+        sum(p.get("home_of") == power for p in provinces) for power in facts["powers"]
+    ):
+        problems.append(
+            f"victory_supply_centers is {victory}, which a power has with its home centers alone"
+        )
+    return problems

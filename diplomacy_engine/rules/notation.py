@@ -1,0 +1,398 @@
+"""Text to orders and back: the notation of the `diplomacy` package, read generously.
+
+Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may be in any letter case, with full
+province names, a map's aliases, words such as HOLDS or VIA CONVOY, coasts in any usual style, and
+dashes without blanks. Reading a text tells what it says (`OrderText`); `matching_orders` tells
+which of a list of legal orders it means.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from .._suggest import quoted
+from ..constants import (
+    ARMY,
+    BUILD,
+    COASTS,
+    CONVOY,
+    DISBAND,
+    FLEET,
+    HOLD,
+    MOVE,
+    MOVE_VIA,
+    RETREAT,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    UNIT_LETTERS,
+    WAIVE,
+    OrderKind,
+)
+from .map import Map
+from .vocabulary import OrderVocabulary
+
+MAX_TEXT = 200  # characters; no order of any map comes near
+
+# Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
+_DASHES = "\\-\u2010-\u2015\u2212\u2192"
+_TOKEN = re.compile(f"[{_DASHES}]+>?|[/()*]|[^\\s{_DASHES}/()*]+")
+_UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET}
+_VERBS = {
+    "H": HOLD,
+    "HOLD": HOLD,
+    "HOLDS": HOLD,
+    "-": MOVE,
+    "TO": MOVE,
+    "MOVE": MOVE,
+    "MOVES": MOVE,
+    "S": SUPPORT_HOLD,
+    "SUPPORT": SUPPORT_HOLD,
+    "SUPPORTS": SUPPORT_HOLD,
+    "C": CONVOY,
+    "CONVOY": CONVOY,
+    "CONVOYS": CONVOY,
+    "R": RETREAT,
+    "RETREAT": RETREAT,
+    "RETREATS": RETREAT,
+    "D": DISBAND,
+    "DISBAND": DISBAND,
+    "DISBANDS": DISBAND,
+    "REMOVE": DISBAND,
+    "REMOVES": DISBAND,
+    "B": BUILD,
+    "BUILD": BUILD,
+    "BUILDS": BUILD,
+}
+_LONG_COASTS = {"NORTH": 1, "EAST": 2, "SOUTH": 3, "WEST": 4}
+# What may come after a province in an order.
+_AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, "/", "(", "VIA", "BY"}
+
+
+class Place(NamedTuple):
+    """A province and perhaps a coast, as written."""
+
+    province: int
+    coast: int = 0  # index into COASTS; 0 if none is written
+
+
+class UnitText(NamedTuple):
+    """A unit as written."""
+
+    kind: int  # UnitKind
+    place: Place
+
+
+class OrderText(NamedTuple):
+    """What an order text says, whether or not it is possible."""
+
+    kind: int  # OrderKind; a move is MOVE with or without VIA
+    unit: UnitText | None = None  # None for WAIVE
+    target: Place | None = None  # moved, retreated or convoyed to
+    other: UnitText | None = None  # supported or convoyed
+    via: bool = False
+
+
+@lru_cache(maxsize=16)
+def _province_words(game_map: Map) -> tuple[dict[tuple[str, ...], int], int]:
+    """Return token sequences that name a province -> its index, and the length of the longest.
+
+    Codes come first, then aliases and full names. What would name two provinces names none, nor
+    does what begins like an order: were "Par H" a name, nobody could tell PAR to hold.
+    """
+    codes = {(code,): index for code, index in game_map.province_index.items()}
+    words, named_twice = dict(codes), set()
+    spelled = [*game_map.aliases.items()]
+    spelled += [(name, code) for code, name in game_map.province_names.items()]
+    for name, code in spelled:
+        index, tokens = game_map.province_index[code], _tokens(name)
+        for key in {tokens, tuple(token for token in tokens if token != "-")}:
+            if key[:1] in codes and key[1:2] and key[1] in _AFTER_PLACE:
+                continue
+            if key and key not in codes and words.setdefault(key, index) != index:
+                named_twice.add(key)
+    for key in named_twice:
+        del words[key]
+    return words, max(map(len, words))
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(
+        "-" if re.match(f"[{_DASHES}]", token) else token
+        for token in _TOKEN.findall(text.upper().replace(".", ""))
+    )
+
+
+class _Reader:
+    """The tokens of one text, read from the left."""
+
+    def __init__(self, game_map: Map, text: str):
+        if not isinstance(text, str):
+            raise ValueError(f"an order is a text, not {type(text).__name__}")
+        if len(text) > MAX_TEXT:
+            raise ValueError(f"a text of {len(text)} characters is too long")
+        self.map = game_map
+        self.tokens = _tokens(text)
+        self.next = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.next] if self.next < len(self.tokens) else ""
+
+    def take(self, *words: str) -> bool:
+        """Step over `words` if they come next."""
+        found = self.tokens[self.next : self.next + len(words)] == words
+        if found:
+            self.next += len(words)
+        return found
+
+    def end(self) -> None:
+        if self.next < len(self.tokens):
+            rest = " ".join(self.tokens[self.next :])
+            raise ValueError(f"{rest!r} at its end has no meaning there")
+
+    def unit(self) -> UnitText:
+        word = self.peek()
+        if word not in _UNIT_WORDS:
+            found = f"not {word!r}" if word else "and nothing follows"
+            raise ValueError(f"a unit begins with A or F, {found}")
+        self.next += 1
+        return UnitText(_UNIT_WORDS[word], self.place())
+
+    def place(self) -> Place:
+        words, longest = _province_words(self.map)
+        rest = self.tokens[self.next :]
+        for length in range(min(len(rest), longest), 0, -1):
+            province = words.get(rest[:length])
+            if province is not None:
+                self.next += length
+                return Place(province, self.coast(self.map.provinces[province]))
+        if not rest:
+            raise ValueError("a province is missing at its end")
+        near = []
+        for token in rest:
+            if token in ("-", "/", "(", ")") or (near and token in _VERBS):
+                break
+            near.append(token)
+        raise ValueError(unknown_province(self.map, " ".join(near or rest[:1])))
+
+    def coast(self, province: str) -> int:
+        """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next."""
+        closing = self.take("(")
+        slash = not closing and self.take("/")
+        word = self.peek()
+        if word in COASTS[1:]:
+            coast = COASTS.index(word)
+            self.next += 1
+        elif word in _LONG_COASTS and self.take(word, "COAST"):
+            coast = _LONG_COASTS[word]
+        elif closing or slash:
+            raise ValueError(f"{word!r} after {province} is no coast (NC, EC, SC or WC)")
+        else:
+            return 0
+        if closing and not self.take(")"):
+            raise ValueError(f"the bracket after {province} is not closed")
+        return coast
+
+    def skip_via(self) -> bool:
+        return self.take("VIA", "CONVOY") or self.take("VIA") or self.take("BY", "CONVOY")
+
+
+def unknown_province(game_map: Map, word: str) -> str:
+    """Say that a word names no province, with the nearest one that does."""
+    names = {" ".join(key): index for key, index in _province_words(game_map)[0].items()}
+    near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
+    hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
+    return f"there is no province {word!r:.50} on this map{hint}"
+
+
+def read_order(game_map: Map, text: str) -> OrderText:
+    """Return what an order text says.
+
+    Raises:
+        ValueError: it cannot be read; the reason does not repeat the text.
+    """
+    reader = _Reader(game_map, text)
+    if not reader.tokens:
+        raise ValueError("the order is empty")
+    if reader.tokens[0] in ("WAIVE", "WAIVES", "WAIVED"):
+        reader.next = 1
+        reader.end()
+        return OrderText(WAIVE)
+    first = _VERBS.get(reader.tokens[0])
+    if first in (BUILD, DISBAND) and len(reader.tokens[0]) > 1:
+        reader.next = 1
+        order = OrderText(first, reader.unit())
+    else:
+        reader.take("*")
+        unit = reader.unit()
+        verb = _VERBS.get(reader.peek())
+        if verb is None:
+            if not reader.peek():
+                raise ValueError("it does not say what the unit shall do, such as H to hold")
+            raise ValueError(f"{reader.peek()!r} is none of H, -, S, C, R, D and B")
+        moves_in_words = reader.peek() in ("MOVE", "MOVES")
+        reader.next += 1
+        if moves_in_words or verb == RETREAT:
+            _ = reader.take("TO") or reader.take("-")
+        order = _read_tail(reader, unit, verb)
+    reader.end()
+    return order
+
+
+def ordered_unit(game_map: Map, text: str) -> UnitText | None:
+    """Return the unit that an order text begins with, however the text goes on; None if none."""
+    try:
+        reader = _Reader(game_map, text)
+        if _VERBS.get(reader.peek()) in (BUILD, DISBAND) and len(reader.peek()) > 1:
+            reader.next += 1
+        reader.take("*")
+        return reader.unit()
+    except ValueError:
+        return None
+
+
+def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
+    if verb == MOVE:
+        target = reader.place()
+        return OrderText(MOVE, unit, target, via=reader.skip_via())
+    if verb == RETREAT:
+        return OrderText(RETREAT, unit, reader.place())
+    if verb not in (SUPPORT_HOLD, CONVOY):
+        return OrderText(verb, unit)
+    other = reader.unit()
+    following = _VERBS.get(reader.peek())
+    if verb == SUPPORT_HOLD and (not reader.peek() or following == HOLD):
+        reader.next += following == HOLD
+        return OrderText(SUPPORT_HOLD, unit, other=other)
+    if following != MOVE:
+        raise ValueError("it does not say where the other unit shall go")
+    in_words = reader.peek() in ("MOVE", "MOVES")
+    reader.next += 1
+    if in_words:
+        reader.take("TO")
+    target = reader.place()
+    reader.skip_via()
+    return OrderText(CONVOY if verb == CONVOY else SUPPORT_MOVE, unit, target, other)
+
+
+def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
+    """Return `(unit kind or None, place)` of a text such as `A PAR`, `*A MUN` or `PAR`.
+
+    Raises:
+        ValueError: it names no place of the map.
+    """
+    try:
+        reader = _Reader(game_map, text)
+        if not reader.tokens:
+            raise ValueError("it is empty")
+        reader.take("*")
+        kind = None
+        if len(reader.tokens) > reader.next + 1:
+            kind = _UNIT_WORDS.get(reader.peek())
+            reader.next += kind is not None
+        place = reader.place()
+        reader.end()
+    except ValueError as error:
+        raise ValueError(f"{quoted(text)} is no unit or province: {error}") from None
+    return kind, place
+
+
+def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
+    """Return a unit text such as `A PAR` and whether it is starred as dislodged (`*A PAR`).
+
+    Raises:
+        ValueError: it is no unit text.
+    """
+    try:
+        reader = _Reader(game_map, text)
+        starred = reader.take("*")
+        unit = reader.unit()
+        reader.end()
+    except ValueError as error:
+        raise ValueError(f"{quoted(text)} is no unit: {error}") from None
+    return unit, starred
+
+
+def matching_orders(
+    game_map: Map, vocabulary: OrderVocabulary, order: OrderText, legal: Iterable[int]
+) -> list[int]:
+    """Return the legal order numbers that a text means.
+
+    More than one comes back if a split coast is not named: then a support goes to any of them,
+    while a move or build is not clear enough to be carried out.
+
+    Rule    VIA is implied where only a convoy leads; needless coasts, and wrong ones of units that
+            stand on the board, do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6)
+    """
+    table, board = vocabulary.table, game_map.board
+    found = []
+    for number in legal:
+        kind = int(table.kind[number])
+        if (MOVE if kind == MOVE_VIA else kind) != order.kind:
+            continue
+        if kind == WAIVE:
+            found.append(number)
+            continue
+        unit = (table.unit_kind[number], board.location_province[table.location[number]])
+        if unit != (order.unit.kind, order.unit.place.province):
+            continue
+        if kind == BUILD:
+            coast = board.location_coast[table.location[number]]
+            if order.unit.place.coast not in (0, coast) and coast != 0:
+                continue
+        if order.other is not None:
+            other = table.other_location[number]
+            if table.other_kind[number] != order.other.kind:
+                continue
+            if board.location_province[other] != order.other.place.province:
+                continue
+        if order.target is not None:
+            target = table.target[number]
+            coast = board.location_coast[target]
+            if board.location_province[target] != order.target.province:
+                continue
+            if order.target.coast not in (0, coast) and coast != 0:
+                continue
+        found.append(number)
+    if order.kind == MOVE:
+        wanted = [number for number in found if (table.kind[number] == MOVE_VIA) == order.via]
+        found = wanted if wanted or order.via else found
+    return found
+
+
+def unnamed_coast_text(vocabulary: OrderVocabulary, number: int) -> str:
+    """Return an order's text without the coast at its end: a support of a move to any coast."""
+    return vocabulary.texts[number].rpartition("/")[0]
+
+
+def unit_phrase(kind: int) -> str:
+    """Return `an army` or `a fleet`."""
+    return "an army" if kind == ARMY else "a fleet"
+
+
+def order_words(kind: int) -> str:
+    """Return an order kind for a sentence, such as `a convoy`."""
+    words = {
+        OrderKind.HOLD: "a hold",
+        OrderKind.MOVE: "a move",
+        OrderKind.SUPPORT_HOLD: "a support",
+        OrderKind.SUPPORT_MOVE: "a support",
+        OrderKind.CONVOY: "a convoy",
+        OrderKind.RETREAT: "a retreat",
+        OrderKind.DISBAND: "a disband order",
+        OrderKind.BUILD: "a build",
+        OrderKind.WAIVE: "a waived build",
+    }
+    return words[OrderKind(kind)]
+
+
+def place_text(game_map: Map, place: Place) -> str:
+    """Return a place as read, such as `STP/SC`."""
+    coast = f"/{COASTS[place.coast]}" if place.coast else ""
+    return game_map.provinces[place.province] + coast
+
+
+def unit_text(game_map: Map, unit: UnitText) -> str:
+    """Return a unit as read, such as `F STP/SC`."""
+    return f"{UNIT_LETTERS[unit.kind]} {place_text(game_map, unit.place)}"

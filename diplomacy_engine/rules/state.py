@@ -1,0 +1,238 @@
+"""The state of E games as arrays, and the kernels that set it up and read simple facts from it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit, jit_inner
+from ..constants import (
+    FALL_MOVEMENT,
+    FALL_RETREATS,
+    NONE,
+    RUNNING,
+    SPRING_MOVEMENT,
+    SPRING_RETREATS,
+    WINTER_ADJUSTMENTS,
+)
+from .map import Board
+
+
+class GameState(NamedTuple):
+    """Everything that changes during play. Row e of each array is game e; kernels update in place.
+
+    A province holds at most one standing unit, and in a retreat phase at most one dislodged unit
+    besides. `last_*` describe the last movement phase, by the province a unit stood in before it.
+    """
+
+    unit_power: np.ndarray  # (E, V) int8, power of the standing unit or NONE
+    unit_kind: np.ndarray  # (E, V) int8, UnitKind or NONE
+    unit_location: np.ndarray  # (E, V) int16, its location (coast included) or NONE
+    dislodged_power: np.ndarray  # (E, V) int8, power of the dislodged unit or NONE
+    dislodged_kind: np.ndarray  # (E, V) int8
+    dislodged_location: np.ndarray  # (E, V) int16
+    retreat_options: np.ndarray  # (E, V) uint32, bit i: may retreat to its i-th neighbor
+    center_owner: np.ndarray  # (E, C) int8, power or NONE
+    last_order: np.ndarray  # (E, V) int32, order number or NONE
+    last_power: np.ndarray  # (E, V) int8, power that gave it or NONE
+    last_result: np.ndarray  # (E, V) uint8, result bits of constants.py
+    phase: np.ndarray  # (E,) int8, Phase
+    year: np.ndarray  # (E,) int16, calendar year
+    end: np.ndarray  # (E,) int8, End
+    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE
+    turn: np.ndarray  # (E,) int32, env steps since the reset
+    seed: np.ndarray  # (E,) uint64, of this game; with `turn` and a power it seeds every draw
+
+
+def allocate_state(board: Board, num_games: int) -> GameState:
+    """Return the state of `num_games` games, not yet reset."""
+    provinces, centers = len(board.terrain), len(board.center_province)
+    kinds = {
+        "unit_power": (provinces, np.int8),
+        "unit_kind": (provinces, np.int8),
+        "unit_location": (provinces, np.int16),
+        "dislodged_power": (provinces, np.int8),
+        "dislodged_kind": (provinces, np.int8),
+        "dislodged_location": (provinces, np.int16),
+        "retreat_options": (provinces, np.uint32),
+        "center_owner": (centers, np.int8),
+        "last_order": (provinces, np.int32),
+        "last_power": (provinces, np.int8),
+        "last_result": (provinces, np.uint8),
+        "phase": (None, np.int8),
+        "year": (None, np.int16),
+        "end": (None, np.int8),
+        "winner": (None, np.int8),
+        "turn": (None, np.int32),
+        "seed": (None, np.uint64),
+    }
+    return GameState(
+        **{
+            name: np.zeros((num_games,) if width is None else (num_games, width), kind)
+            for name, (width, kind) in kinds.items()
+        }
+    )
+
+
+@jit
+def reset_game(board, state, e, seed):
+    """Set up the opening position.
+
+    Reads   board.start_*, board.home_power
+    Writes  every field of row e; `seed` is the new game's
+    Rule    rulebook, starting position: each power owns its home centers
+    """
+    for v in range(board.terrain.shape[0]):
+        state.unit_power[e, v] = board.start_unit_power[v]
+        state.unit_kind[e, v] = board.start_unit_kind[v]
+        state.unit_location[e, v] = board.start_unit_location[v]
+        state.last_order[e, v] = NONE
+        state.last_power[e, v] = NONE
+        state.last_result[e, v] = 0
+    clear_dislodged(state, e)
+    for c in range(board.center_province.shape[0]):
+        state.center_owner[e, c] = board.home_power[board.center_province[c]]
+    state.phase[e] = SPRING_MOVEMENT
+    state.year[e] = board.first_year
+    state.end[e] = RUNNING
+    state.winner[e] = NONE
+    state.turn[e] = 0
+    state.seed[e] = seed
+
+
+@jit_inner
+def clear_dislodged(state, e):
+    """Take all dislodged units of game e off the board."""
+    for v in range(state.unit_power.shape[1]):
+        state.dislodged_power[e, v] = NONE
+        state.dislodged_kind[e, v] = NONE
+        state.dislodged_location[e, v] = NONE
+        state.retreat_options[e, v] = 0
+
+
+@jit_inner
+def copy_game(state, source, e):
+    """Copy everything but the seed of game `source` to game e."""
+    for v in range(state.unit_power.shape[1]):
+        state.unit_power[e, v] = state.unit_power[source, v]
+        state.unit_kind[e, v] = state.unit_kind[source, v]
+        state.unit_location[e, v] = state.unit_location[source, v]
+        state.dislodged_power[e, v] = state.dislodged_power[source, v]
+        state.dislodged_kind[e, v] = state.dislodged_kind[source, v]
+        state.dislodged_location[e, v] = state.dislodged_location[source, v]
+        state.retreat_options[e, v] = state.retreat_options[source, v]
+        state.last_order[e, v] = state.last_order[source, v]
+        state.last_power[e, v] = state.last_power[source, v]
+        state.last_result[e, v] = state.last_result[source, v]
+    for c in range(state.center_owner.shape[1]):
+        state.center_owner[e, c] = state.center_owner[source, c]
+    state.phase[e] = state.phase[source]
+    state.year[e] = state.year[source]
+    state.end[e] = state.end[source]
+    state.winner[e] = state.winner[source]
+    state.turn[e] = state.turn[source]
+
+
+@jit_inner
+def count_centers(state, e, power):
+    """Return how many supply centers a power owns (ownership changes after fall retreats only)."""
+    count = 0
+    for c in range(state.center_owner.shape[1]):
+        if state.center_owner[e, c] == power:
+            count += 1
+    return count
+
+
+@jit
+def count_units(state, e, power):
+    """Return how many units of a power are on the board, dislodged ones included."""
+    count = 0
+    for v in range(state.unit_power.shape[1]):
+        if state.unit_power[e, v] == power:
+            count += 1
+        if state.dislodged_power[e, v] == power:
+            count += 1
+    return count
+
+
+@jit
+def is_open_home(board, state, e, power, v):
+    """Tell whether a power may build in province v: its own vacant home center.
+
+    Rule    rulebook, builds: in an unoccupied home center that the power still controls
+    """
+    return (
+        board.home_power[v] == power
+        and state.unit_power[e, v] == NONE
+        and state.center_owner[e, board.province_center[v]] == power
+    )
+
+
+@jit
+def adjustments_owed(board, state, e, power):
+    """Return how many builds (positive) or removals (negative) a power has in winter.
+
+    Rule    centers minus units; builds are limited by the vacant own home centers
+    """
+    owed = count_centers(state, e, power) - count_units(state, e, power)
+    if owed <= 0:
+        return owed
+    homes = 0
+    for v in range(board.home_power.shape[0]):
+        if is_open_home(board, state, e, power, v):
+            homes += 1
+    return min(owed, homes)
+
+
+@jit_inner
+def is_movement(phase):
+    """Tell whether a phase is a spring or fall movement phase."""
+    return phase in (SPRING_MOVEMENT, FALL_MOVEMENT)
+
+
+@jit
+def is_retreat(phase):
+    """Tell whether a phase is a spring or fall retreat phase."""
+    return phase in (SPRING_RETREATS, FALL_RETREATS)
+
+
+@jit_inner
+def is_winter(phase):
+    """Tell whether a phase is the winter adjustment phase."""
+    return phase == WINTER_ADJUSTMENTS
+
+
+@jit_inner
+def next_random(state):
+    """Return `(new state, 32 random bits)` of the generator SplitMix64 (Steele et al. 2014).
+
+    Kernels never touch numpy's generator: this one gives the same draws whatever the threads.
+    """
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    z = state
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return state, np.int64(z >> np.uint64(32))
+
+
+@jit_inner
+def random_below(state, bound):
+    """Return `(new state, uniform integer in 0..bound-1)` for a bound in 1..2^31."""
+    state, bits = next_random(state)
+    return state, (bits * np.int64(bound)) >> np.int64(32)
+
+
+@jit_inner
+def decision_seed(state, e, power, salt):
+    """Return the generator state for one power's draws in one phase of one game.
+
+    It depends on the game's seed, its turn, the power and `salt` (one number a use) only, so draws
+    do not depend on the order or the number of threads in which games are visited.
+    """
+    mixed = state.seed[e] ^ (
+        np.uint64(state.turn[e]) * np.uint64(0xD1342543DE82EF95)
+        + np.uint64(power + 1) * np.uint64(0xAF251AF3B0F025B5)
+        + np.uint64(salt) * np.uint64(0x2545F4914F6CDD1D)
+    )
+    mixed, _ = next_random(mixed)
+    return mixed

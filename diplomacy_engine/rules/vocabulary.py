@@ -1,0 +1,340 @@
+"""The order vocabulary: every order a unit of a map could ever be given, numbered once and for all.
+
+It is generated from the Board alone, so it is the same on every machine; `OrderVocabulary.hash`
+names it, and a checkpoint stores that name. All orders of a province are consecutive, and within
+them all orders of one (unit kind, location):
+
+    hold | moves | moves via convoy | supports to hold | supports of moves | convoys | retreats
+    | disband | build
+
+with WAIVE last of all. Legal orders, saved orders and network inputs are numbers in this list; the
+kernels find a number by arithmetic on the OrderTable, people by its text.
+"""
+
+import hashlib
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..constants import (
+    ARMY,
+    BUILD,
+    COAST,
+    CONVOY,
+    DISBAND,
+    FLEET,
+    HOLD,
+    MOVE,
+    MOVE_VIA,
+    NONE,
+    RETREAT,
+    SEA,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    WAIVE,
+)
+from .map import Board, Map, MapError
+
+MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
+MAX_CONVOY_ROUTES = 100_000  # standard has 2,094
+
+
+class OrderTable(NamedTuple):
+    """The vocabulary as arrays: what order a number means, and where to find an order's number.
+
+    (k, l) below is a unit kind at a location, `most` the longest list of its kind. A support of a
+    move is found through the *arc* (mover's kind and location, destination): arcs into one province
+    are consecutive and sorted by the mover's province.
+    """
+
+    # What each order means, (A,)
+    kind: np.ndarray  # int8, OrderKind
+    unit_kind: np.ndarray  # int8, kind of the ordered unit; NONE for WAIVE
+    location: np.ndarray  # int16, location of the ordered unit; NONE for WAIVE
+    target: np.ndarray  # int16, location moved to, supported (to hold) or built at; else NONE
+    other_kind: np.ndarray  # int8, kind of the supported or convoyed unit; else NONE
+    other_location: np.ndarray  # int16, location of the supported or convoyed unit; else NONE
+    province_first: np.ndarray  # (V + 1,) int32, where each province's orders begin
+    # Numbers of orders; NONE where there is no such order
+    hold: np.ndarray  # (2, L) int32
+    first_move: np.ndarray  # (2, L) int32, then one per neighbor in the board's order
+    via: np.ndarray  # (V, V) int32, army from, to
+    support_province: np.ndarray  # (2, L, most) int16, provinces (k, l) can support into, sorted
+    support_count: np.ndarray  # (2, L) int16
+    support_slot: np.ndarray  # (2, L, V) int8, position of a province in support_province, or NONE
+    first_support_hold: np.ndarray  # (2, L, most) int32, then + node_rank of the supported unit
+    node_rank: np.ndarray  # (2, L) int8, position of (k, l) among those of its province
+    first_support_move: np.ndarray  # (2, L, most) int32, then + arc - arc_first - arcs skipped
+    own_arcs: np.ndarray  # (2, L, most) int16, arcs from (k, l)'s own province, which are skipped
+    move_arc: np.ndarray  # (2, L, most neighbors) int32, arc of each move
+    army_arc: np.ndarray  # (V, V) int32, arc of an army's move by land or convoy
+    arc_first: np.ndarray  # (V,) int32, first arc into a province
+    sea_index: np.ndarray  # (V,) int16, position among the seas that can convoy, or NONE
+    coast_index: np.ndarray  # (V,) int16, position among the provinces armies embark in, or NONE
+    convoy: np.ndarray  # (seas, coasts, coasts) int32, fleet, army from, army to
+    # Sets of seas over which an army can be convoyed and of which none can be left out, by origin
+    route_first: np.ndarray  # (V + 1,) int32, where each origin's routes begin
+    route_goal: np.ndarray  # (routes,) int16, province; ascending within an origin
+    route_seas: np.ndarray  # (routes,) uint64, bits of sea_index
+    first_retreat: np.ndarray  # (2, L) int32, then one per neighbor
+    disband: np.ndarray  # (2, L) int32
+    build: np.ndarray  # (2, L) int32, for home centers
+    waive: int
+
+
+class OrderVocabulary:
+    """All orders of a map: `texts[number]`, `number[text]`, and `table` for the kernels.
+
+    Attributes:
+        texts: (A,) order texts in the notation of the `diplomacy` package.
+        number: text -> order number.
+        hash: sha256 of the texts, one a line; a checkpoint stores it.
+        table: see OrderTable.
+    """
+
+    def __init__(self, game_map: Map):
+        self.table, self.texts = _generate(game_map)
+        self.number = {text: i for i, text in enumerate(self.texts)}
+        self.hash = hashlib.sha256("\n".join(self.texts).encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@lru_cache(maxsize=16)
+def vocabulary(game_map: Map) -> OrderVocabulary:
+    """Return the order vocabulary of a map (one object per map object)."""
+    return OrderVocabulary(game_map)
+
+
+def convoy_routes(board: Board) -> dict[tuple[int, int], set[frozenset[int]]]:
+    """Return (army from, to) -> the sea province sets that just suffice to convoy it.
+
+    A set is kept if the army can travel over its seas and no sea can be left out: along such a
+    route each sea touches only the one before and the one after it, only the first touches the
+    origin, and only the last touches the destination.
+
+    Raises:
+        ValueError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
+    """
+    seas = [v for v in range(len(board.terrain)) if board.terrain[v] == SEA]
+    sea_neighbors = {
+        v: [s for s in seas if board.reach[FLEET, board.province_location[v], s]] for v in seas
+    }
+    shores = {v: _shores(board, v) for v in seas}
+    routes: dict[tuple[int, int], set[frozenset[int]]] = {}
+    walked = 0
+
+    def extend(origin: int, path: list[int], touched: set[int]) -> None:
+        nonlocal walked
+        walked += 1
+        if walked > MAX_CONVOY_ROUTES:
+            raise ValueError(f"it has more than {MAX_CONVOY_ROUTES} convoy routes")
+        last = path[-1]
+        earlier_shores = {c for sea in path[:-1] for c in shores[sea]}
+        for destination in shores[last]:
+            if destination != origin and destination not in earlier_shores:
+                routes.setdefault((origin, destination), set()).add(frozenset(path))
+        for sea in sea_neighbors[last]:
+            if sea not in touched and sea not in path and origin not in shores[sea]:
+                extend(origin, [*path, sea], touched | set(sea_neighbors[last]))
+
+    for first in seas:
+        for origin in shores[first]:
+            extend(origin, [first], {first})
+    return routes
+
+
+def _shores(board: Board, sea: int) -> list[int]:
+    """Return the provinces where an army can embark on or land from a fleet in a sea."""
+    location = board.province_location[sea]
+    return [
+        v
+        for v in range(len(board.terrain))
+        if board.terrain[v] == COAST and board.reach[FLEET, location, v]
+    ]
+
+
+def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
+    board, locations = game_map.board, game_map.locations
+    num_locations, num_provinces = len(locations), len(board.terrain)
+    unit = game_map.unit_text
+    try:
+        routes = convoy_routes(board)
+    except ValueError as error:
+        raise MapError(game_map.source, [str(error)]) from None
+    num_seas = len({sea for sets in routes.values() for route in sets for sea in route})
+    if num_seas > MAX_CONVOY_SEAS:
+        reason = f"armies can be convoyed over {num_seas} seas; at most {MAX_CONVOY_SEAS} can be"
+        raise MapError(game_map.source, [reason])
+    nodes = [
+        (kind, location)
+        for province in range(num_provinces)
+        for kind in (ARMY, FLEET)
+        for location in range(num_locations)
+        if board.location_province[location] == province and board.can_stand[kind, location]
+    ]
+    nodes_of = {}
+    for node in nodes:
+        nodes_of.setdefault(int(board.location_province[node[1]]), []).append(node)
+
+    def neighbors(kind: int, location: int) -> list[int]:
+        return board.neighbor[kind, location, : board.neighbor_count[kind, location]].tolist()
+
+    def province_of(location: int) -> int:
+        return int(board.location_province[location])
+
+    arcs = {
+        (kind, location, target) for kind, location in nodes for target in neighbors(kind, location)
+    } | {
+        (ARMY, int(board.province_location[a]), int(board.province_location[b])) for a, b in routes
+    }
+    arcs = sorted(arcs, key=lambda arc: (province_of(arc[2]), province_of(arc[1]), *arc))
+    arc_number = {arc: i for i, arc in enumerate(arcs)}
+    arcs_into = {v: [arc for arc in arcs if province_of(arc[2]) == v] for v in range(num_provinces)}
+
+    def table(*shape: int, kind: type = np.int32) -> np.ndarray:
+        return np.full(shape, NONE, kind)
+
+    supports = {
+        node: sorted({province_of(target) for target in neighbors(*node)}) for node in nodes
+    }
+    most_supports = max(1, max(map(len, supports.values())))
+    seas = sorted({sea for sets in routes.values() for route in sets for sea in route})
+    shores = sorted({province for pair in routes for province in pair})
+    sea_index, coast_index = (
+        table(num_provinces, kind=np.int16),
+        table(num_provinces, kind=np.int16),
+    )
+    sea_index[seas] = np.arange(len(seas))
+    coast_index[shores] = np.arange(len(shores))
+    convoys_of: dict[int, list[tuple[int, int]]] = {sea: [] for sea in seas}
+    for pair in sorted(routes):
+        for sea in sorted(set().union(*routes[pair])):
+            convoys_of[sea].append(pair)
+
+    hold, first_move = table(2, num_locations), table(2, num_locations)
+    first_retreat, disband = table(2, num_locations), table(2, num_locations)
+    build, via = table(2, num_locations), table(num_provinces, num_provinces)
+    support_province = table(2, num_locations, most_supports, kind=np.int16)
+    support_count = np.zeros((2, num_locations), np.int16)
+    support_slot = table(2, num_locations, num_provinces, kind=np.int8)
+    first_support_hold = table(2, num_locations, most_supports)
+    first_support_move = table(2, num_locations, most_supports)
+    own_arcs = np.zeros((2, num_locations, most_supports), np.int16)
+    move_arc = table(2, num_locations, board.neighbor.shape[2])
+    army_arc, arc_first = table(num_provinces, num_provinces), table(num_provinces)
+    node_rank = table(2, num_locations, kind=np.int8)
+    convoy = table(len(seas), len(shores), len(shores))
+    for there in nodes_of.values():
+        for rank, node in enumerate(there):
+            node_rank[node] = rank
+    for arc, number in arc_number.items():
+        kind, origin, target = arc
+        if target in neighbors(kind, origin):
+            move_arc[kind, origin, neighbors(kind, origin).index(target)] = number
+        if kind == ARMY:
+            army_arc[province_of(origin), province_of(target)] = number
+    for province, into in arcs_into.items():
+        arc_first[province] = arc_number[into[0]] if into else 0
+
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    texts: list[str] = []
+
+    def add(kind, node, target=NONE, other=(NONE, NONE), text="") -> int:
+        rows.append((kind, *node, target, *other))
+        texts.append(text)
+        return len(texts) - 1
+
+    province_first = []
+    for province in range(num_provinces):
+        province_first.append(len(texts))
+        for node in nodes_of.get(province, []):
+            me, here = unit(*node), node[1]
+            near = neighbors(*node)
+            hold[node] = add(HOLD, node, text=f"{me} H")
+            first_move[node] = len(texts)
+            for target in near:
+                add(MOVE, node, target, text=f"{me} - {locations[target]}")
+            if node[0] == ARMY:
+                for goal in range(num_provinces):
+                    if (province, goal) in routes:
+                        target = int(board.province_location[goal])
+                        text = f"{me} - {locations[target]} VIA"
+                        via[province, goal] = add(MOVE_VIA, node, target, text=text)
+            support_count[node] = len(supports[node])
+            for slot, goal in enumerate(supports[node]):
+                support_province[node][slot] = goal
+                support_slot[node][goal] = slot
+                first_support_hold[node][slot] = len(texts)
+                for other in nodes_of[goal]:
+                    add(SUPPORT_HOLD, node, other[1], other, f"{me} S {unit(*other)}")
+            for slot, goal in enumerate(supports[node]):
+                first_support_move[node][slot] = len(texts)
+                for kind, origin, target in arcs_into[goal]:
+                    if province_of(origin) == province:
+                        own_arcs[node][slot] += 1
+                        continue
+                    text = f"{me} S {unit(kind, origin)} - {locations[target]}"
+                    add(SUPPORT_MOVE, node, target, (kind, origin), text)
+            if node[0] == FLEET and province in convoys_of:
+                for origin, goal in convoys_of[province]:
+                    army = (ARMY, int(board.province_location[origin]))
+                    target = int(board.province_location[goal])
+                    text = f"{me} C {unit(*army)} - {locations[target]}"
+                    convoy[sea_index[province], coast_index[origin], coast_index[goal]] = add(
+                        CONVOY, node, target, army, text
+                    )
+            first_retreat[node] = len(texts)
+            for target in near:
+                add(RETREAT, node, target, text=f"{me} R {locations[target]}")
+            disband[node] = add(DISBAND, node, text=f"{me} D")
+            if board.home_power[province] != NONE:
+                build[node] = add(BUILD, node, here, text=f"{me} B")
+    province_first.append(len(texts))
+    waive = add(WAIVE, (NONE, NONE), text="WAIVE")
+    columns = np.array(rows).T
+    route_rows = sorted(
+        (*pair, sum(1 << int(sea_index[sea]) for sea in route))
+        for pair in routes
+        for route in routes[pair]
+    )
+    order_table = OrderTable(
+        kind=columns[0].astype(np.int8),
+        unit_kind=columns[1].astype(np.int8),
+        location=columns[2].astype(np.int16),
+        target=columns[3].astype(np.int16),
+        other_kind=columns[4].astype(np.int8),
+        other_location=columns[5].astype(np.int16),
+        province_first=np.array(province_first, np.int32),
+        hold=hold,
+        first_move=first_move,
+        via=via,
+        support_province=support_province,
+        support_count=support_count,
+        support_slot=support_slot,
+        first_support_hold=first_support_hold,
+        node_rank=node_rank,
+        first_support_move=first_support_move,
+        own_arcs=own_arcs,
+        move_arc=move_arc,
+        army_arc=army_arc,
+        arc_first=arc_first,
+        sea_index=sea_index,
+        coast_index=coast_index,
+        convoy=convoy,
+        route_first=np.searchsorted(
+            [origin for origin, _, _ in route_rows], np.arange(num_provinces + 1)
+        ).astype(np.int32),
+        route_goal=np.array([goal for _, goal, _ in route_rows], np.int16),
+        route_seas=np.array([bits for _, _, bits in route_rows], np.uint64),
+        first_retreat=first_retreat,
+        disband=disband,
+        build=build,
+        waive=waive,
+    )
+    for array in order_table:
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)
+    return order_table, texts

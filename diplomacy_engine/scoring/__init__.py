@@ -1,0 +1,1 @@
+"""What a game is worth: rewards, and who won."""

@@ -1,0 +1,297 @@
+"""Rewards by name: what the end of a game, of a power or of a year is worth to each power.
+
+`make_reward("sum_of_squares")` returns a function of a RewardInput, `make_reward_mix` a weighted
+sum of several. With c a power's centers at its end, V the victory count and P the powers:
+
+    name            solo winner  others then   at the year limit         eliminated
+    deepdip         c + V        c - V         c                         -V
+    terminal        1            -1            0.5                       -1
+    score           c / V        c / V         c / V                     0
+    leader          0            (c - most)/V  (c - most)/V              -most/V
+    ordinal         1            (P - rank)/(P - 1)  the same            the same
+    sum_of_squares  1            0             c^2 / sum of all c^2      0
+    draw_size       1            0             1 / powers alive          0
+    center_delta    change in centers / V, in every step that ends a fall
+    lead_delta      change in the lead / V, in every step that ends a fall
+
+What the table leaves open:
+
+- A power's end comes once. It is paid in the step in which it loses its last unit and center, or
+  else in the step that ends the game, never twice. A power eliminated in the very step that ends
+  the game is paid as eliminated.
+- `most` is the largest center count of any power after the step.
+- A power's lead is its centers less those of the strongest other power, negative when it is behind.
+  A power's `lead_delta` adds up to its lead at its end, less the one at the start.
+- `rank` is 1 for the best. Powers alive at the end of the game rank by centers, above all that were
+  eliminated; a power eliminated earlier in the game ranks below one eliminated later. Equal ones
+  share the average of their ranks: those with as many centers, and those eliminated in one step.
+- In a game of one power `ordinal` is 1.
+
+`deepdip` is the reward of the DeepDip thesis (2019), section 4.3.1; `terminal` PyTAG's.
+"""
+
+import importlib
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .._suggest import did_you_mean
+from ..constants import RUNNING, SOLO, YEAR_LIMIT
+
+
+class RewardInput(NamedTuple):
+    """What one step did to each game, as far as a reward may depend on it."""
+
+    ended: np.ndarray  # (E,) int8, End; RUNNING where no end of a game is to be paid
+    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE
+    captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
+    centers: np.ndarray  # (E, P) int16, centers after the step
+    centers_before: np.ndarray  # (E, P) int16, centers before the step
+    alive: np.ndarray  # (E, P) bool, has a unit or a center after the step
+    eliminated: np.ndarray  # (E, P) bool, lost the last of them in this step
+    victory_centers: int  # centers that win
+
+
+Reward = Callable[[RewardInput], np.ndarray]  # -> (E, P) float32
+
+
+def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> RewardInput:
+    """Return the RewardInput of a VectorGame's StepResult.
+
+    Args:
+        step: anything with the fields of a RewardInput but the last.
+        victory_centers: `board.victory_centers`.
+        pay_year_limit: False shows games that ended at the year limit as running, so that no
+            reward pays their end (`--year-limit truncate`).
+    """
+    ended = step.ended
+    if not pay_year_limit:
+        ended = np.where(ended == YEAR_LIMIT, RUNNING, ended).astype(np.int8)
+    return RewardInput(
+        ended,
+        step.winner,
+        step.captured,
+        step.centers,
+        step.centers_before,
+        step.alive,
+        step.eliminated,
+        int(victory_centers),
+    )
+
+
+def _pay(game: RewardInput, winner, others, limit, eliminated) -> np.ndarray:
+    """Return (E, P) float32 with the given values where powers meet their end in this step.
+
+    Each value is a number or broadcasts to (E, P).
+    """
+    solo = (game.ended == SOLO)[:, None] & game.alive
+    won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
+    cut = (game.ended == YEAR_LIMIT)[:, None] & game.alive
+    paid = np.where(won, winner, np.where(solo, others, np.where(cut, limit, 0.0)))
+    paid = np.where(game.eliminated, eliminated, paid)
+    return paid.astype(np.float32)
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return (E, P) float64 ranks of each row, 1 for the largest value, ties averaged."""
+    above = (values[:, None, :] > values[:, :, None]).sum(2)
+    equal = (values[:, None, :] == values[:, :, None]).sum(2)
+    return above + (equal + 1) / 2
+
+
+def deepdip(game: RewardInput) -> np.ndarray:
+    """Centers, plus the victory count for a solo, minus it for a loss or elimination."""
+    centers, victory = game.centers.astype(np.float64), game.victory_centers
+    return _pay(game, centers + victory, centers - victory, centers, -victory)
+
+
+def terminal(game: RewardInput) -> np.ndarray:
+    """1 for a solo, -1 for a loss or elimination, 0.5 at the year limit (pays for stalling)."""
+    return _pay(game, 1.0, -1.0, 0.5, -1.0)
+
+
+def score(game: RewardInput) -> np.ndarray:
+    """Centers at the end as a share of the victory count."""
+    share = game.centers / game.victory_centers
+    return _pay(game, share, share, share, 0.0)
+
+
+def leader(game: RewardInput) -> np.ndarray:
+    """Centers behind the leader at the end, as a share of the victory count."""
+    most = game.centers.max(1, keepdims=True)
+    behind = (game.centers - most) / game.victory_centers
+    return _pay(game, 0.0, behind, behind, -most / game.victory_centers)
+
+
+def ordinal(game: RewardInput) -> np.ndarray:
+    """Rank at the end, from 1 for the best down to 0 for the worst."""
+    powers = game.alive.shape[1]
+    # Those out earlier rank below those eliminated now, and these below the living.
+    standing = np.where(
+        game.alive, game.centers.astype(np.int64), np.where(game.eliminated, -1, -2)
+    )
+    value = (powers - ranks(standing)) / (powers - 1) if powers > 1 else 1.0
+    return _pay(game, 1.0, value, value, value)
+
+
+def sum_of_squares(game: RewardInput) -> np.ndarray:
+    """1 for a solo, else at the year limit the share of the squared center counts."""
+    squares = game.centers.astype(np.float64) ** 2
+    return _pay(game, 1.0, 0.0, squares / np.maximum(squares.sum(1, keepdims=True), 1), 0.0)
+
+
+def draw_size(game: RewardInput) -> np.ndarray:
+    """1 for a solo, else at the year limit 1 shared by all powers alive."""
+    alive = np.maximum(game.alive.sum(1, keepdims=True), 1)
+    return _pay(game, 1.0, 0.0, 1 / alive, 0.0)
+
+
+def center_delta(game: RewardInput) -> np.ndarray:
+    """Centers won or lost in a year, as a share of the victory count, paid after every fall."""
+    change = game.centers.astype(np.float32) - game.centers_before
+    return np.where(game.captured[:, None], change / game.victory_centers, 0).astype(np.float32)
+
+
+def lead(centers: np.ndarray) -> np.ndarray:
+    """Return (E, P) float32, each power's centers less those of the strongest other power."""
+    own = centers.astype(np.float32)
+    if own.shape[1] == 1:
+        return own
+    best = own.argmax(1)[:, None]
+    second, first = np.partition(own, -2, axis=1)[:, -2:].T
+    return own - np.where(np.arange(own.shape[1]) == best, second[:, None], first[:, None])
+
+
+def lead_delta(game: RewardInput) -> np.ndarray:
+    """Change of a power's lead in a year, as a share of the victory count, after every fall.
+
+    Unlike `center_delta` it pays for keeping a center from the strongest rival as much as for one's
+    own, and in a game of two it is zero-sum.
+    """
+    change = lead(game.centers) - lead(game.centers_before)
+    paid = game.captured[:, None] & (game.alive | game.eliminated)
+    return np.where(paid, change / game.victory_centers, 0).astype(np.float32)
+
+
+REWARDS: dict[str, Reward] = {
+    function.__name__: function
+    for function in (
+        deepdip,
+        terminal,
+        score,
+        leader,
+        ordinal,
+        sum_of_squares,
+        draw_size,
+        center_delta,
+        lead_delta,
+    )
+}
+
+
+def make_reward(name: str) -> Reward:
+    """Return the reward of that name, or one's own, given as `module:function`.
+
+    One's own takes a RewardInput and returns (E, P) finite numbers; the module is imported.
+
+    Raises:
+        ValueError: there is no such reward. Calling one's own raises it for a bad result.
+    """
+    if name in REWARDS:
+        return REWARDS[name]
+    if ":" in name:
+        return _own_reward(name)
+    raise ValueError(
+        f"unknown reward {name!r}: it is one of {', '.join(REWARDS)}, "
+        f"or module:function{did_you_mean(name, REWARDS)}"
+    )
+
+
+def _own_reward(name: str) -> Reward:
+    module_name, _, function_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        # Whatever a user's module does wrong while it is imported, this sentence says where.
+        raise ValueError(f"reward {name!r}: cannot import {module_name!r}: {error}") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise ValueError(f"reward {name!r}: {module_name} has no function {function_name!r}")
+
+    def checked(game: RewardInput) -> np.ndarray:
+        paid = np.asarray(function(game), np.float32)
+        if paid.shape != game.alive.shape or not np.isfinite(paid).all():
+            raise ValueError(
+                f"reward {name!r} must return {game.alive.shape} finite numbers, "
+                f"not {'them' if paid.shape == game.alive.shape else paid.shape}"
+            )
+        return paid
+
+    return checked
+
+
+class _Part(NamedTuple):
+    """One reward of a mix; its weight goes from `first` to `last` by progress `until`."""
+
+    name: str
+    reward: Reward
+    first: float
+    last: float
+    until: float
+
+    def weight(self, progress: float) -> float:
+        way = min(max(progress / self.until, 0.0), 1.0)
+        return self.first + way * (self.last - self.first)
+
+
+class RewardMix:
+    """A weighted sum of rewards; see make_reward_mix."""
+
+    def __init__(self, parts: list[_Part]):
+        self._parts = parts
+
+    def weights(self, progress: float) -> dict[str, float]:
+        """Return the weight of each reward at a training progress of 0..1."""
+        return {part.name: part.weight(progress) for part in self._parts}
+
+    def __call__(self, game: RewardInput, progress: float = 0.0) -> np.ndarray:
+        """Return the rewards of a step, (E, P) float32, at a training progress of 0..1."""
+        paid = np.zeros(game.alive.shape, np.float32)
+        for part in self._parts:
+            weight = part.weight(progress)
+            if weight:
+                paid += np.float32(weight) * part.reward(game)
+        return paid
+
+
+def make_reward_mix(text: str) -> RewardMix:
+    """Return the mix that a text such as `sum_of_squares=1,center_delta=0.5..0@0.8` describes.
+
+    Parts stand between commas. `name` alone has weight 1, `name=w` weight w throughout,
+    `name=a..b` a weight that goes evenly from a at the start of training to b at its end, and
+    `name=a..b@f` reaches b after the fraction f of training and then stays.
+
+    Raises:
+        ValueError: the text cannot be read, or names an unknown reward or one twice.
+    """
+    parts: list[_Part] = []
+    for piece in text.split(","):
+        name, equals, weight = (word.strip() for word in piece.partition("="))
+        if not name:
+            raise ValueError(f"reward mix {text!r}: parts are name=weight, with commas between")
+        if name in (part.name for part in parts):
+            raise ValueError(f"reward mix {text!r} names {name!r} twice")
+        ramp, at, until = weight.partition("@") if equals else ("1", "", "")
+        first, dots, last = ramp.partition("..")
+        try:
+            numbers = [float(first), float(last if dots else first), float(until if at else 1)]
+        except ValueError:
+            numbers = [math.nan]
+        if not all(map(math.isfinite, numbers)) or not 0 < numbers[2] <= 1 or (at and not dots):
+            raise ValueError(
+                f"reward mix {text!r}: {weight!r} is no weight such as 1, 0.5..0 or 0.5..0@0.8"
+            )
+        parts.append(_Part(name, make_reward(name), *numbers))
+    return RewardMix(parts)

@@ -1,0 +1,1 @@
+"""The learner's opponents, seats, transitions and league."""

@@ -1,0 +1,111 @@
+"""Ratings during training: the learner, copies of it from the pool and bots at mixed tables.
+
+Every frozen copy, and the learner at each evaluation, is a player of fixed strength with a rating
+of its own. It starts from the rating that the learner had at the evaluation before, since it stems
+from that policy, with a newcomer's deviation. The first bot is the anchor: its rating stays what a
+newcomer's is, so that ratings compare from one evaluation to the next. What the other bots and the
+copies that stay in the pool are worth is known better with every evaluation, and links the learner
+to the anchor also when it has long beaten that in every game.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..matches.ratings import DEVIATION, MEAN, rate_games
+from ..matches.tournament import balanced_seats, play_tables
+from ..players.bots import make_bot
+from ..players.protocols import Player
+from ..rules.map import Map
+from ..scoring.rewards import ranks
+from .opponent_pool import Member
+
+COPIES = 3  # of the pool: the newest, the oldest, and one between
+
+
+class League:
+    """The ratings of a training run.
+
+    Args:
+        game_map: the map of the games.
+        bots: names; the first is the anchor.
+        num_games: of one evaluation; 0 for none at all.
+        seed: of all games; training's own draws are left alone.
+        max_years: as for arena.evaluate_player.
+        threads: of the games.
+    """
+
+    def __init__(
+        self,
+        game_map: Map,
+        bots: Sequence[str],
+        num_games: int,
+        seed: int,
+        max_years: int | None = None,
+        threads: int | None = None,
+    ):
+        self.game_map, self.bots, self.seed = game_map, tuple(bots), seed
+        self.num_games = num_games if bots and len(game_map.powers) > 1 else 0
+        self.max_years, self.threads = max_years, threads
+        self.evaluations = 0  # so far; each has games of its own
+        # Ratings by name of a bot, number of a copy, or "learner".
+        self.ratings: dict[str | int, tuple[float, float]] = {
+            bot: (MEAN, 0.0 if bot == self.bots[0] else DEVIATION) for bot in self.bots
+        }
+
+    def play(
+        self,
+        learner: Any,
+        members: Sequence[Member],
+        make_player: Callable[[Any, str, int], Player],
+    ) -> dict[str, float]:
+        """Play the games of an evaluation; return `rating_*` figures.
+
+        Args:
+            learner: the trainer's policy as it is now.
+            members: the copies in the pool, oldest first.
+            make_player: makes a player of a policy, a name and the seed of its draws.
+        """
+        if not self.num_games:
+            return {}
+        self.evaluations += 1
+        seeds = np.random.SeedSequence([self.seed, self.evaluations])
+        rng = np.random.default_rng(seeds)
+        picked = np.unique(np.linspace(0, len(members) - 1, COPIES).round().astype(int))
+        copies = [members[i] for i in picked]
+        names = ["learner", *(copy.number for copy in copies), *self.bots]
+        policies = [learner, *(copy.player for copy in copies)]
+        drawn = rng.integers(2**62, size=len(policies)).tolist()
+        players = [make_player(p, str(n), seed) for p, n, seed in zip(policies, names, drawn)]
+        players += [make_bot(bot) for bot in self.bots]
+        seats = balanced_seats(len(players), len(self.game_map.powers), self.num_games, rng)
+        outcomes = play_tables(
+            self.game_map,
+            players,
+            seats,
+            int(seeds.generate_state(1)[0]),
+            self.max_years,
+            self.threads,
+        )
+        start = self.ratings.get("learner", (MEAN, DEVIATION))[0], DEVIATION
+        kept = {name: rating for name, rating in self.ratings.items() if name != "learner"}
+        before = np.array([kept.get(name, start) for name in names])
+        rated = rate_games(*before.T, seats, ranks(outcomes.centers), rng)
+        kept |= {name: (float(m), float(d)) for name, m, d in zip(names, *rated)}
+        present = {"learner", *self.bots, *(member.number for member in members)}
+        self.ratings = {name: kept[name] for name in kept if name in present}
+        shown = {"learner": "learner"} | {bot: bot for bot in self.bots}
+        shown |= {"pool_oldest": copies[0].number, "pool_newest": copies[-1].number}
+        figures = {f"rating_{label}": kept[name][0] for label, name in shown.items()}
+        return figures | {"rating_learner_deviation": kept["learner"][1]}
+
+    def state_dict(self) -> dict:
+        """Return what a checkpoint has to hold."""
+        return {"evaluations": self.evaluations, "ratings": dict(self.ratings)}
+
+    def load_state_dict(self, saved: dict) -> None:
+        """Go on from a `state_dict()`; KeyError, TypeError or ValueError if it is none."""
+        ratings = dict(saved["ratings"]).items()
+        self.ratings = {name: (float(mean), float(spread)) for name, (mean, spread) in ratings}
+        self.evaluations = int(saved["evaluations"])

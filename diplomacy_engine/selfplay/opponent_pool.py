@@ -1,0 +1,166 @@
+"""The opponents of self-play: frozen copies of the learner and scripted bots, and who is drawn.
+
+The pool knows no network. It is handed finished copies, which never learn, and asks of them only
+that `state_dict()` returns their weights.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..players.bots import make_bot
+
+LEARNER = -1  # in place of a pool member's number
+
+
+@dataclass
+class Member:
+    """One opponent: a frozen copy of the learner, or a scripted bot."""
+
+    number: int
+    frozen_at: int  # learner decisions when it was frozen
+    player: Any  # the trainer's policy, or a players.Player
+    games: float = 0.0  # games of the learner against it
+    score: float = 0.0  # its sum of the learner's scores: 1 win, 0.5 draw, 0 loss
+
+
+class PoolSettings(Protocol):
+    """The settings that a pool reads, explained in the trainer's Args."""
+
+    pool_size: int
+    pool_interval: int
+    pool_sampling: str
+    latest_prob: float
+    recency_decay: float
+    pool_bots: tuple[str, ...]
+    pool_bot_prob: float
+    pool_schedule: str
+    staged_interval: int
+    staged_threshold: float
+    staged_games: int
+    exploit: str | None
+
+
+class OpponentPool:
+    """The opponents: the last `pool_size` frozen copies of the learner, and perhaps bots.
+
+    `members` are the copies that new games draw from, oldest first. A copy that has left the pool
+    lives on in `all` while a game still uses it.
+
+    Processes that train together have the same pool: `gather` returns a value of each of them.
+    """
+
+    def __init__(
+        self, args: PoolSettings, player: Any, gather: Callable[[Any], list] = lambda value: [value]
+    ):
+        self.args, self.gather = args, gather
+        self.next_number = 0
+        self.members: list[Member] = []
+        self.bots = [Member(-2 - i, 0, make_bot(name)) for i, name in enumerate(args.pool_bots)]
+        self.all = {bot.number: bot for bot in self.bots}
+        self.recent: deque[float] = deque(maxlen=args.staged_games)
+        self.freeze(player, 0)
+
+    def freeze(self, player: Any, global_step: int) -> None:
+        """Add `player`, a copy of the learner as it is now; the oldest copy leaves a full pool."""
+        member = Member(self.next_number, global_step, player)
+        self.next_number += 1
+        size = 1 if self.args.pool_schedule == "staged" else self.args.pool_size
+        self.members = [*self.members, member][-size:]
+        self.all[member.number] = member
+        self.recent.clear()
+
+    def is_due(self, global_step: int) -> bool:
+        """Tell whether the learner is to be frozen now."""
+        if self.args.exploit:  # the policy given is the only opponent
+            return False
+        if self.args.pool_schedule == "staged":
+            passed = len(self.recent) == self.recent.maxlen
+            passed = passed and np.mean(self.recent) >= self.args.staged_threshold
+            interval = self.args.staged_interval
+        else:
+            passed, interval = False, self.args.pool_interval
+        return passed or global_step - self.members[-1].frozen_at >= interval
+
+    def weights(self) -> np.ndarray:
+        """Return the probabilities (members,) with which a seat gets each frozen copy.
+
+        latest: the newest copy has `latest_prob`, the older ones share the rest equally.
+        recency: each copy weighs `recency_decay` times the next newer one.
+        pfsp: weight (1 - the learner's score against it) squared (Vinyals et al. 2019, f_hard).
+        """
+        count = len(self.members)
+        if self.args.pool_sampling == "latest" and count > 1:
+            latest = self.args.latest_prob
+            return np.append(np.full(count - 1, (1 - latest) / (count - 1)), latest)
+        weights = np.ones(count)
+        if self.args.pool_sampling == "recency":
+            weights = self.args.recency_decay ** np.arange(count)[::-1]
+        elif self.args.pool_sampling == "pfsp":
+            scores = [(member.score + 1.0) / (member.games + 2.0) for member in self.members]
+            weights = (1 - np.array(scores)) ** 2 + 1e-3
+        return weights / weights.sum()
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Return member numbers of the given shape."""
+        numbers = np.array([member.number for member in self.members])
+        drawn = rng.choice(numbers, shape, p=self.weights())
+        if self.bots:
+            bots = rng.choice([bot.number for bot in self.bots], shape)
+            drawn = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, drawn)
+        return drawn
+
+    def record(self, seats: np.ndarray, scores: np.ndarray) -> None:
+        """Count finished games: `seats` (games, P) member numbers or LEARNER, `scores` (games,)."""
+        for number in np.unique(seats[seats != LEARNER]):
+            games = (seats == number).any(1)
+            self.all[number].games += float(games.sum())
+            self.all[number].score += float(scores[games].sum())
+        if self.args.pool_schedule == "staged":
+            newest = (seats == self.members[-1].number).any(1)
+            self.recent.extend(scores[newest].tolist())
+
+    def state_dict(self) -> dict:
+        """Return all of it for a checkpoint."""
+        copies = [
+            {
+                "number": member.number,
+                "frozen_at": member.frozen_at,
+                "games": member.games,
+                "score": member.score,
+                "model": None if member in self.bots else member.player.state_dict(),
+            }
+            for member in self.all.values()
+        ]
+        return {
+            "all": copies,
+            "members": [member.number for member in self.members],
+            "next_number": self.next_number,
+            "recent": list(self.recent),
+        }
+
+    def load_state_dict(self, saved: dict, make_player: Callable[[Any], Any]) -> None:
+        """Go on from a `state_dict()`; `make_player` makes a frozen copy from its weights."""
+        bots = {bot.number: bot for bot in self.bots}
+        self.all = {}
+        for entry in saved["all"]:
+            fields, model = dict(entry), entry["model"]
+            del fields["model"]
+            if model is None:
+                bot = bots[fields["number"]]
+                bot.games, bot.score = fields["games"], fields["score"]
+                self.all[bot.number] = bot
+            else:
+                self.all[fields["number"]] = Member(player=make_player(model), **fields)
+        self.members = [self.all[number] for number in saved["members"]]
+        self.next_number = saved["next_number"]
+        self.recent.clear()
+        self.recent.extend(saved["recent"])
+
+    def forget_unused(self, seats: np.ndarray) -> None:
+        """Drop copies that are neither in the pool nor in a game; `seats` holds all in use."""
+        used = set(np.unique(seats).tolist()) | {m.number for m in self.members + self.bots}
+        self.all = {number: member for number, member in self.all.items() if number in used}

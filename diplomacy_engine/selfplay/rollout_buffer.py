@@ -1,0 +1,166 @@
+"""What the learner has seen and done since its last update, in ragged streams."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..games.decisions import Decisions, join_decisions, ragged_rows
+from ..games.observation import BoardViews
+
+
+class Experience(NamedTuple):
+    """Decisions of the learner, as the network saw and took them; first axis D throughout."""
+
+    obs: BoardViews
+    decisions: Decisions
+    chosen: np.ndarray  # (S,) int64, position of the chosen order in each slot's list
+
+    def take(self, rows: np.ndarray) -> "Experience":
+        """Return the decisions of the given rows, in that order."""
+        decisions = self.decisions.take(rows)
+        slots = ragged_rows(self.decisions.slot_start[rows], decisions.slot_start)
+        return Experience(self.obs.take(rows), decisions, self.chosen[slots])
+
+    @staticmethod
+    def join(parts: "list[Experience]") -> "Experience":
+        """Return all rows of `parts`, one part after the other."""
+        if not parts:
+            none = np.zeros(0, np.int64)
+            return Experience(BoardViews(*[none] * 5), join_decisions([]), none)
+        obs, decisions, chosen = zip(*parts)
+        return Experience(BoardViews.join(obs), join_decisions(decisions), np.concatenate(chosen))
+
+
+class Batch(NamedTuple):
+    """Transitions to learn from; (B,) float32 arrays beside the experience."""
+
+    experience: Experience
+    logprobs: np.ndarray
+    values: np.ndarray
+    advantages: np.ndarray
+    returns: np.ndarray
+    pull: np.ndarray  # added to advantages that have been normalised
+
+    def take(self, rows: np.ndarray) -> "Batch":
+        """Return the transitions of the given rows, in that order."""
+        return Batch(self.experience.take(rows), *(array[rows] for array in self[1:]))
+
+    def split(self, count: int, rng: np.random.Generator | None = None) -> list[np.ndarray]:
+        """Return the rows of up to `count` parts; all decisions on one board are in one part.
+
+        The boards are dealt out at random, or in their order without `rng`.
+        """
+        row, boards = self.experience.obs.row, len(self.experience.obs.board)
+        place = (np.arange(boards) if rng is None else rng.permutation(boards))[row]
+        rows = np.argsort(place, kind="stable")
+        edges = np.arange(1, count) * boards // count
+        parts = np.split(rows, np.searchsorted(place[rows], edges))
+        return [part for part in parts if len(part)]
+
+
+class RolloutBuffer:
+    """The learner's transitions. A stream is one learner seat of one game row.
+
+    Column s of the (T, streams) arrays is stream s, filled up to `count[s]`. Its last transition
+    may be open: orders given, but the outcome, up to the power's next decision, still to come.
+    What the network saw is kept in rows in the order of collection; `row` tells whose is whose.
+    """
+
+    def __init__(self, num_steps: int, num_streams: int):
+        self.num_steps, self.num_streams = num_steps, num_streams
+        self._clear()
+
+    def _clear(self) -> None:
+        shape = (self.num_steps, self.num_streams)
+        self.rewards = np.zeros(shape, np.float32)
+        self.values = np.zeros(shape, np.float32)
+        self.next_values = np.zeros(shape, np.float32)
+        self.logprobs = np.zeros(shape, np.float32)
+        self.ends = np.zeros(shape, bool)
+        self.closed = np.zeros(shape, bool)
+        self.row = np.zeros(shape, np.int64)
+        self.count = np.zeros(self.num_streams, np.int64)
+        self.open = np.zeros(self.num_streams, bool)
+        self.num_rows = 0
+        self.collected: list[Experience] = []
+
+    def add(
+        self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Store one new decision for each of `streams`; it closes the stream's open one."""
+        was_open = self.open[streams]
+        self._close(streams[was_open], values[was_open], ends=False)
+        t = self.count[streams]
+        self.values[t, streams] = values
+        self.logprobs[t, streams] = logprobs
+        self.row[t, streams] = self.num_rows + np.arange(len(streams))
+        self.count[streams] += 1
+        self.open[streams] = True
+        self.num_rows += len(streams)
+        self.collected.append(experience)
+
+    def reward(self, rewards: np.ndarray) -> None:
+        """Credit `rewards` (streams,) to the open transitions."""
+        streams = np.flatnonzero(self.open)
+        self.rewards[self.count[streams] - 1, streams] += rewards[streams]
+
+    def finish(self, streams: np.ndarray, final_values: np.ndarray | float = 0.0) -> None:
+        """Close the open transitions of `streams` as the last of their episodes.
+
+        `final_values` is 0 after a terminal end, else the value (streams,) of the final positions.
+        """
+        final_values = np.broadcast_to(np.asarray(final_values, np.float32), streams.shape)
+        was_open = self.open[streams]
+        self._close(streams[was_open], final_values[was_open], ends=True)
+
+    def _close(self, streams: np.ndarray, next_values: np.ndarray, ends: bool) -> None:
+        t = self.count[streams] - 1
+        self.next_values[t, streams] = next_values
+        self.ends[t, streams] = ends
+        self.closed[t, streams] = True
+        self.open[streams] = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a stream holds `num_steps` decisions."""
+        return bool(self.count.max() >= self.num_steps)
+
+    def take_batch(self, advantages: np.ndarray) -> Batch:
+        """Return all closed transitions and forget them; open ones carry over to the next batch.
+
+        `advantages` is (T, streams), of the closed transitions.
+        """
+        experience = Experience.join(self.collected)
+        values, advantages = self.values[self.closed], advantages[self.closed]
+        batch = Batch(
+            experience.take(self.row[self.closed]),
+            self.logprobs[self.closed],
+            values,
+            advantages,
+            advantages + values,
+            np.zeros_like(values),
+        )
+        streams = np.flatnonzero(self.open)
+        t = self.count[streams] - 1
+        carried = experience.take(self.row[t, streams])
+        rewards, values = self.rewards[t, streams], self.values[t, streams]
+        logprobs = self.logprobs[t, streams]
+        self._clear()
+        if len(streams):
+            self.add(streams, carried, logprobs, values)
+            self.rewards[0, streams] = rewards
+        return batch
+
+    def state_dict(self) -> dict:
+        """Return all of it for a checkpoint."""
+        saved = {name: value for name, value in vars(self).items() if name != "collected"}
+        joined = [Experience.join(self.collected)] if self.collected else []
+        return saved | {"collected": [(tuple(e.obs), tuple(e.decisions), e.chosen) for e in joined]}
+
+    def load_state_dict(self, saved: dict) -> None:
+        """Go on from a `state_dict()`."""
+        vars(self).update(saved)
+        self.collected = [
+            Experience(BoardViews(*obs), Decisions(*decisions), chosen)
+            for obs, decisions, chosen in saved["collected"]
+        ]

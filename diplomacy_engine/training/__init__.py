@@ -1,0 +1,1 @@
+"""What a training script needs besides its algorithm: settings, run folder, records."""

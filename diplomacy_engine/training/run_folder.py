@@ -1,0 +1,257 @@
+"""The folder of a training run, written so that a kill or a full disk never costs what was there.
+
+    runs/{map}__{exp_name}__{seed}__{unix time}/
+      args.json            resolved settings
+      {script}.py          copy of the script that trains
+      checkpoint.pt        newest checkpoint, replaced atomically
+      checkpoints/         the newest few, by learner decisions
+      metrics.jsonl        one line of figures per `log`
+      events.out.tfevents* TensorBoard, written by the script
+      games/*.jsonl        sample games, and games/*.html pages that replay them
+
+A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
+takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
+"""
+
+import contextlib
+import json
+import math
+import os
+import re
+import shutil
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .._files import RunFolderError, _reason, atomic_write, check_writable
+from ..players.checkpoints import CHECKPOINT
+
+_GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl")
+
+
+class RunFolder:
+    """One run's folder, at `path`."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+
+    @classmethod
+    def create(
+        cls,
+        root: str | Path,
+        map_name: str,
+        exp_name: str,
+        seed: int,
+        args: Mapping[str, Any],
+        script: str | Path,
+    ) -> "RunFolder":
+        """Make a new run folder with args.json and a copy of the script.
+
+        Args:
+            root: the folder of all runs, made if need be.
+            map_name: name of the map.
+            exp_name: name of the experiment; becomes part of the folder's name.
+            seed: seed of the run.
+            args: settings, as for JSON.
+            script: file to copy.
+
+        Raises:
+            RunFolderError: the name cannot be part of a folder's, or nothing can be written there.
+        """
+        if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
+            raise RunFolderError(
+                f"experiment name {exp_name!r:.120} must be 1 to 100 characters without slashes"
+            )
+        now = int(time.time())
+        while True:
+            run = cls(Path(root) / f"{map_name}__{exp_name}__{seed}__{now}")
+            try:
+                run.path.parent.mkdir(parents=True, exist_ok=True)
+                run.path.mkdir()
+                (run.path / "checkpoints").mkdir()
+                (run.path / "games").mkdir()
+                run.save_script(script)
+            except FileExistsError:
+                if not run.path.is_dir():
+                    raise RunFolderError(f"{root} is a file, not a folder for runs") from None
+                now += 1  # another run began in the same second
+                continue
+            except OSError as error:
+                raise RunFolderError(
+                    f"run folder {run.path} cannot be made: {error.filename}: {_reason(error)}"
+                ) from error
+            run.save_args(args)
+            return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunFolder":
+        """Return an existing run folder to go on with; leftovers of a killed write are removed.
+
+        Raises:
+            RunFolderError: it is no run folder, has no checkpoint, or cannot be written in.
+        """
+        run = cls(path)
+        for name in ("args.json", CHECKPOINT):
+            if not os.path.isfile(run.path / name):  # also if it may not be looked at
+                raise RunFolderError(f"{run.path} is no run to go on with: it has no {name}")
+        check_writable(run.path)
+        try:
+            (run.path / "checkpoints").mkdir(exist_ok=True)
+            (run.path / "games").mkdir(exist_ok=True)
+            for leftover in (*run.path.glob(".*.tmp"), *run.path.glob("checkpoints/.*.tmp")):
+                leftover.unlink(missing_ok=True)
+        except OSError as error:
+            raise RunFolderError(f"{error.filename}: {_reason(error)}") from error
+        return run
+
+    def remove(self) -> None:
+        """Delete the folder of a run that could not start."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @property
+    def checkpoint(self) -> Path:
+        """The newest checkpoint."""
+        return self.path / CHECKPOINT
+
+    def save_script(self, script: str | Path) -> None:
+        """Copy the script that trains; RunFolderError if it cannot be written."""
+        atomic_write(self.path / Path(script).name, Path(script).read_bytes())
+
+    def save_args(self, args: Mapping[str, Any]) -> None:
+        """Write args.json; RunFolderError if it cannot be, and it is then as it was."""
+        atomic_write(self.path / "args.json", json.dumps(dict(args), indent=2).encode())
+
+    def load_args(self) -> dict[str, Any]:
+        """Return the settings in args.json; RunFolderError if it is damaged."""
+        path = self.path / "args.json"
+        try:
+            values = json.loads(path.read_bytes())
+        except OSError as error:
+            raise RunFolderError(f"{path} cannot be read: {_reason(error)}") from error
+        except (ValueError, RecursionError) as error:
+            raise RunFolderError(f"{path} is not JSON: {error}") from None
+        if not isinstance(values, dict):
+            raise RunFolderError(f"{path} is not a dictionary of settings")
+        return values
+
+    def log(self, step: int, figures: Mapping[str, Any]) -> None:
+        """Append one line to metrics.jsonl: `global_step`, then the figures; no number is null."""
+        line = {"global_step": int(step)} | {name: _plain(figures[name]) for name in figures}
+        self._append(self.path / "metrics.jsonl", [line])
+
+    def save_games(self, name: str, games: Iterable[Mapping[str, Any]]) -> Path:
+        """Append saved games to games/{name}.jsonl, a line each; return the file."""
+        path = self.path / "games" / f"{name}.jsonl"
+        self._append(path, games)
+        return path
+
+    def save_page(self, name: str, page: str) -> Path:
+        """Write games/{name}.html, which replays games; return the file."""
+        path = self.path / "games" / f"{name}.html"
+        atomic_write(path, page.encode())
+        return path
+
+    def _append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        try:
+            with open(path, "ab", buffering=0) as file:
+                before = file.tell()
+                try:
+                    if file.write(data) != len(data):
+                        raise OSError("no room for the whole line")
+                except OSError:
+                    file.truncate(before)  # half a line would spoil the next one
+                    raise
+        except OSError as error:
+            raise RunFolderError(f"{path} cannot be written: {_reason(error)}") from error
+
+    def save_checkpoint(
+        self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = 5
+    ) -> None:
+        """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well.
+
+        Args:
+            step: learner decisions so far, which names the copy.
+            content: as for atomic_write.
+            keep: how many; 0 for none.
+
+        Raises:
+            RunFolderError: it cannot be written; the earlier checkpoint is intact.
+        """
+        atomic_write(self.checkpoint, content)
+        folder = self.path / "checkpoints"
+        copy = folder / f"{step:012d}.pt"
+        temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
+        try:
+            if keep > 0:
+                try:
+                    os.link(self.checkpoint, temporary)
+                except OSError:  # no hard links here
+                    shutil.copyfile(self.checkpoint, temporary)
+                os.replace(temporary, copy)
+            kept = sorted(folder.glob("[0-9]" * 12 + ".pt"))
+            for old in kept[: max(0, len(kept) - keep)]:
+                old.unlink()
+        except OSError as error:
+            raise RunFolderError(f"{copy} cannot be written: {_reason(error)}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    def _growing(self) -> list[Path]:
+        return sorted(path for pattern in _GROWING for path in self.path.glob(pattern))
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of each file that only grows; flush TensorBoard's writer before."""
+        return {str(path.relative_to(self.path)): path.stat().st_size for path in self._growing()}
+
+    def cut_back(self, sizes: Mapping[str, int]) -> None:
+        """Shorten the growing files to `sizes` and delete those that are not in it.
+
+        A file is cut after its last whole line or event record within the size.
+
+        Raises:
+            RunFolderError: a file cannot be changed.
+        """
+        for path in self._growing():
+            size = sizes.get(str(path.relative_to(self.path)))
+            try:
+                if type(size) is not int or size < 0:
+                    path.unlink()
+                    path.with_suffix(".html").unlink(missing_ok=True)  # the page of these games
+                    continue
+                with open(path, "r+b") as file:
+                    lines = path.suffix == ".jsonl"
+                    file.truncate((_end_of_lines if lines else _end_of_records)(file, size))
+            except OSError as error:
+                raise RunFolderError(f"{path} cannot be cut back: {_reason(error)}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a figure as JSON can hold it."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _end_of_lines(file: BinaryIO, size: int) -> int:
+    """Return the offset after the last whole line within `size`."""
+    return file.read(size).rfind(b"\n") + 1
+
+
+def _end_of_records(file: BinaryIO, size: int) -> int:
+    """Return the offset after the last whole record within `size` of a TFRecord file.
+
+    A record is its length (uint64, little-endian), a checksum of that (4 bytes), the data and a
+    checksum of the data (4 bytes).
+    """
+    size = min(size, file.seek(0, os.SEEK_END))
+    end = 0
+    while end + 16 <= size:
+        file.seek(end)
+        (length,) = struct.unpack("<Q", file.read(8))
+        if end + 16 + length > size:
+            break
+        end += 16 + length
+    return end

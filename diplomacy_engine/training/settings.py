@@ -1,0 +1,281 @@
+"""Settings: a flat frozen dataclass, filled from TOML files and the command line.
+
+A flag wins over the settings file, which wins over the dataclass. The file is the one given with
+`--config`, else `{map}.toml` of the configs folder if there is one. tyro prints the help; the flags
+are read here, because tyro refuses `--flag=True` (what W&B's `${args}` sends) and `1e6` for a whole
+number, and does not say which flags were given.
+
+Fields may be bool, int, float, str, Literal, `tuple[X, ...]` of those, and each of them or None.
+"""
+
+import dataclasses
+import math
+import re
+import sys
+import tomllib
+import types
+import typing
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import tyro
+
+from .._suggest import did_you_mean
+
+_FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
+_BOOLS = {"true": True, "false": False}
+
+
+class SettingsError(ValueError):
+    """A settings file or the command line is wrong; the message is one sentence."""
+
+
+class Settings(NamedTuple):
+    """What parse_args found."""
+
+    args: Any  # the dataclass
+    given: frozenset[str]  # fields set on the command line
+    config: Path | None  # the settings file that was applied
+
+
+def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = None) -> Settings:
+    """Return the settings of a command line (without the program's name).
+
+    Prints the help and exits with 0 for `--help` or `-h`, showing the values of the settings file.
+
+    Args:
+        args_class: a flat dataclass with defaults; `config` and `map` are optional fields of it.
+        argv: `sys.argv[1:]`.
+        configs_folder: where `{map}.toml` is looked for.
+
+    Raises:
+        SettingsError: an unknown flag or key, a wrong type, an unreadable file.
+    """
+    kinds = _field_kinds(args_class)
+    wants_help = "--help" in argv or "-h" in argv
+    words = _read_flags(kinds, [word for word in argv if word not in ("--help", "-h")])
+    given = {name: _from_words(kinds[name], f"--{_dashes(name)}", words[name]) for name in words}
+    for field in dataclasses.fields(args_class):  # as when a shell's variable was not set
+        if field.default is None and given.get(field.name) == "":
+            raise SettingsError(f"--{_dashes(field.name)} is empty")
+    config, values = _settings_file(args_class, given, configs_folder)
+    defaults = args_class(**values)
+    if wants_help:
+        tyro.cli(args_class, args=["--help"], default=defaults)
+    return Settings(dataclasses.replace(defaults, **given), frozenset(given), config)
+
+
+def args_from_dictionary(args_class: type, values: dict, source: str) -> Any:
+    """Return the dataclass with the values of a dictionary, such as that of args.json.
+
+    Raises:
+        SettingsError: unknown key or wrong type; the message names `source` and the key.
+    """
+    return args_class(**check_values(args_class, values, source))
+
+
+def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
+    """Return the values that a TOML file sets, checked and converted to the fields' types.
+
+    Raises:
+        SettingsError: the file cannot be read, or has an unknown key or a value of a wrong type.
+    """
+    try:
+        values = tomllib.loads(Path(path).read_bytes().decode())
+    except OSError as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SettingsError(f"settings file {path} is not TOML: {error}") from None
+    return check_values(args_class, values, f"settings file {path}")
+
+
+def check_values(args_class: type, values: dict, source: str) -> dict[str, Any]:
+    """Return the values converted to the fields' types; SettingsError names what does not fit."""
+    kinds = _field_kinds(args_class)
+    checked = {}
+    for key, value in values.items():
+        name = key.replace("-", "_") if isinstance(key, str) else key
+        if name not in kinds:
+            raise SettingsError(f"{source}: unknown key {key!r}{did_you_mean(str(name), kinds)}")
+        if name in checked:
+            raise SettingsError(f"{source}: {key!r} is set twice")
+        try:
+            checked[name] = _convert(kinds[name], value)
+        except ValueError:
+            raise SettingsError(
+                f"{source}: {key!r} must be {_kind_text(kinds[name])}, not {value!r:.60}"
+            ) from None
+    return checked
+
+
+def check_ranges(args: Any, names: str, low: float, high: float = math.inf) -> None:
+    """Raise SettingsError unless the named fields (spaces between) are in low..high or None."""
+    for name in names.split():
+        value = getattr(args, name)
+        if value is not None and not low <= value <= high:
+            limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+            raise SettingsError(f"--{_dashes(name)} must be {limits}, not {value}")
+
+
+def fail(message: object) -> NoReturn:
+    """Print one sentence to standard error and exit with 2."""
+    print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _settings_file(
+    args_class: type, given: dict[str, Any], configs_folder: Path | None
+) -> tuple[Path | None, dict[str, Any]]:
+    """Return the settings file to apply and its values."""
+    names = {field.name: field.default for field in dataclasses.fields(args_class)}
+    game_map = given.get("map", names.get("map"))
+    if given.get("config"):
+        path = Path(given["config"])
+    elif configs_folder is not None and re.fullmatch(r"[A-Za-z0-9_-]+", str(game_map)):
+        path = Path(configs_folder) / f"{game_map}.toml"
+        try:
+            if not path.is_file():
+                return None, {}
+        except OSError as error:
+            raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from None
+    else:
+        return None, {}
+    values = load_config(args_class, path)
+    if "config" in values:
+        raise SettingsError(f"settings file {path}: 'config' can only be given as a flag")
+    if not given.get("config") and values.get("map", game_map) != game_map:
+        raise SettingsError(
+            f"settings file {path} is for map {game_map!r} but sets map = {values['map']!r}"
+        )
+    return path, values
+
+
+def _field_kinds(args_class: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(args_class)
+    return {field.name: hints[field.name] for field in dataclasses.fields(args_class)}
+
+
+def _dashes(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _read_flags(kinds: dict[str, Any], argv: list[str]) -> dict[str, list[str]]:
+    """Return the words given for each field; of two times the last counts.
+
+    `--num-envs 8`, `--num_envs 8` and `--num-envs=8` are the same; so are `--cuda`, `--cuda=True`
+    and `--cuda True`, and `--no-cuda` and `--cuda=False`.
+    """
+    words: dict[str, list[str]] = {}
+    rest = list(argv)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--") or word == "--":
+            raise SettingsError(f"{word!r} is not a flag such as --seed{_stray_hint(words, word)}")
+        flag, equals, value = word[2:].partition("=")
+        name = flag.replace("-", "_")
+        if name not in kinds and name.startswith("no_") and kinds.get(name[3:]) is bool:
+            if equals:
+                raise SettingsError(f"--{flag} takes no value; --{flag[3:]}={value} does")
+            words[name[3:]] = ["false"]
+            continue
+        if name not in kinds:
+            near = did_you_mean(f"--{_dashes(name)}", [f"--{_dashes(known)}" for known in kinds])
+            raise SettingsError(f"unknown flag --{flag}{near}")
+        if equals:
+            words[name] = [value]
+        elif kinds[name] is bool:
+            bare = rest and rest[0].lower() in _BOOLS
+            words[name] = [rest.pop(0)] if bare else ["true"]
+        else:
+            words[name] = []
+            many = typing.get_origin(_without_none(kinds[name])) is tuple
+            while rest and not _FLAG.match(rest[0]) and (many or not words[name]):
+                words[name].append(rest.pop(0))
+            if not words[name] and not many:
+                raise SettingsError(f"--{flag} needs a value: {_kind_text(kinds[name])}")
+    return words
+
+
+def _stray_hint(words: dict[str, list[str]], word: str) -> str:
+    last = list(words)[-1:] if words else []
+    return f" (after --{_dashes(last[0])} {words[last[0]][-1]})" if last and words[last[0]] else ""
+
+
+def _from_words(kind: Any, flag: str, words: list[str]) -> Any:
+    """Return the value that the words given for a flag stand for."""
+    inner = _without_none(kind)
+    try:
+        if kind is not inner and len(words) == 1 and words[0].lower() == "none":
+            return None
+        if typing.get_origin(inner) is tuple:
+            item = typing.get_args(inner)[0]
+            if len(words) == 1 and words[0][:1] in ("", "(", "["):  # a list as Python prints it
+                words = [word.strip(" '\"") for word in words[0].strip("()[]").split(",")]
+            return tuple(_from_text(item, word) for word in words if word)
+        return _from_text(inner, words[0])
+    except ValueError:
+        shown = " ".join(words)
+        raise SettingsError(f"{flag} must be {_kind_text(kind)}, not {shown!r:.60}") from None
+
+
+def _from_text(kind: Any, text: str) -> Any:
+    """Return a value of a simple type; ValueError if the text is none."""
+    if typing.get_origin(kind) is typing.Literal:
+        for choice in typing.get_args(kind):
+            if str(choice) == text:
+                return choice
+        raise ValueError
+    if kind is bool:
+        return _convert(bool, _BOOLS.get(text.lower()))
+    if kind is int:
+        try:
+            return int(text)
+        except ValueError:
+            return _convert(int, float(text))
+    return _convert(kind, float(text) if kind is float else text)
+
+
+def _convert(kind: Any, value: Any) -> Any:
+    """Return a TOML, JSON or Python value as a field's type; ValueError if it does not fit."""
+    inner = _without_none(kind)
+    if inner is not kind and value is None:
+        return None
+    if typing.get_origin(inner) is tuple:
+        if not isinstance(value, list | tuple):
+            raise ValueError
+        return tuple(_convert(typing.get_args(inner)[0], item) for item in value)
+    if typing.get_origin(inner) is typing.Literal:
+        for choice in typing.get_args(inner):
+            if type(choice) is type(value) and choice == value:
+                return choice
+        raise ValueError
+    if inner is int and type(value) is float and value.is_integer():
+        return int(value)
+    if inner is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if inner in (bool, int, str) and type(value) is inner:
+        return value
+    raise ValueError
+
+
+def _without_none(kind: Any) -> Any:
+    """Return X of `X | None`, else the type itself."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        rest = [part for part in typing.get_args(kind) if part is not type(None)]
+        if len(rest) == 1:
+            return rest[0]
+        raise TypeError(f"a setting has one type, or one type or None, not {kind}")
+    return kind
+
+
+def _kind_text(kind: Any) -> str:
+    inner = _without_none(kind)
+    if typing.get_origin(inner) is typing.Literal:
+        text = "one of " + ", ".join(str(choice) for choice in typing.get_args(inner))
+    elif typing.get_origin(inner) is tuple:
+        text = "a list, each " + _kind_text(typing.get_args(inner)[0])
+    else:
+        text = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[
+            inner
+        ]
+    return text if inner is kind else text + ", or None"

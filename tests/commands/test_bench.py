@@ -1,0 +1,277 @@
+"""The benchmark: what it counts, what it writes, and what it refuses. No time is asserted."""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+from support.commands import refusal
+
+from diplomacy_engine.commands import bench
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.constants import End, Phase
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.players.bots import BOTS, RandomBot
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
+
+KEYS = {
+    "map": str,
+    "threads": int,
+    "games": int,
+    "until_year": int,
+    "seed": int,
+    "seconds": float,
+    "phases": int,
+    "games_finished": int,
+    "phases_per_second": float,
+    "games_per_second": float,
+    "memory_bytes_per_game": int,
+    "stage_microseconds": dict,
+    "bot_microseconds": dict,
+    "machine": dict,
+    "versions": dict,
+}
+
+# A package of the name that plays two phases a game, in place of the real one.
+PEER = """
+class Game:
+    powers = ["ITALY"]
+    def __init__(self):
+        self.phases = ["W1903A", "F1903M", "S1903M"]
+    @property
+    def is_game_done(self):
+        return not self.phases
+    def get_current_phase(self):
+        return self.phases[-1]
+    def get_all_possible_orders(self):
+        return {"ROM": ["A ROM H"], "NAP": []}
+    def get_orderable_locations(self, power):
+        return ["ROM", "NAP"]
+    def set_orders(self, power, orders):
+        assert (power, orders) == ("ITALY", ["A ROM H"])
+    def process(self):
+        self.phases.pop()
+"""
+
+
+def bench_words(file, *more: str) -> list[str]:
+    words = "bench --games 20 --seconds 0.001 --until-year 1903 --threads 2 --seed 7"
+    return [*words.split(), "--json", str(file), *more]
+
+
+@pytest.fixture
+def no_peer(monkeypatch):
+    """Hide the `diplomacy` package, which would play for seconds."""
+    monkeypatch.setattr(bench, "find_spec", lambda name: None)
+
+
+def test_figures(tmp_path, capsys, no_peer):
+    file = tmp_path / "bench.json"
+    assert main(bench_words(file, "--map", "standard")) == 0
+    assert os.listdir(tmp_path) == ["bench.json"]
+    found = json.loads(file.read_text())
+    assert set(found) == {*KEYS, "diplomacy_package"} and found["diplomacy_package"] is None
+    assert all(type(found[key]) is kind for key, kind in KEYS.items()), found
+    asked = [found[key] for key in ("map", "threads", "games", "until_year", "seed")]
+    assert asked == ["standard", 2, 20, 1903, 7]
+    assert found["phases"] > 0 and found["phases"] % 20 == 0, "no row ever rests"
+    assert 0 <= found["games_finished"] <= found["phases"]
+    for count, rate in (("phases", "phases_per_second"), ("games_finished", "games_per_second")):
+        assert found[rate] == pytest.approx(found[count] / found["seconds"])
+    assert list(found["stage_microseconds"]) == list(bench.STAGES)
+    assert list(found["bot_microseconds"]) == list(BOTS)
+    for taken in (*found["stage_microseconds"].values(), *found["bot_microseconds"].values()):
+        assert 0 < taken < 1e6
+    assert found["machine"]["cpu"] and found["machine"]["cores"] >= 1
+    assert found["versions"]["numpy"] == np.__version__
+    assert all(found["versions"].values())
+    out, err = capsys.readouterr()
+    assert "random play on map standard to 1903: 2 threads, 20 games at once" in out
+    for name in (*bench.STAGES, *BOTS):
+        assert name.replace("_", " ") in out
+    assert err == "" or err.startswith("compiling the game kernels")
+
+
+class Replay:
+    """Gives random orders, and plays the same in games of texts to count for itself."""
+
+    def __init__(self, games: VectorGame):
+        self.games = [Game(games.map, games.max_years) for _ in range(games.num_games)]
+        self.phases = self.finished = 0
+
+    def act(self, games, decisions, orders):
+        RandomBot().act(games, decisions, orders)
+        texts = games.vocabulary.texts
+        for row, game in enumerate(self.games):
+            assert game.phase == Game.from_row(games, row).phase
+            given = [texts[number] for number in orders[row] if number >= 0]
+            for power in game.powers:  # what is not theirs to order is void
+                game.submit(power, given, strict=False)
+            for d in np.flatnonzero(decisions.game == row):
+                slots = range(decisions.slot_start[d], decisions.slot_start[d + 1])
+                self.check_lists(games, game, decisions, slots)
+            game.adjudicate()
+            self.phases += 1
+            if game.is_over:
+                self.finished += 1
+                self.games[row] = Game(games.map, games.max_years)
+
+    def check_lists(self, games, game, decisions, slots):
+        for slot in slots:
+            first, last = decisions.order_start[slot : slot + 2]
+            province = decisions.slot_province[slot]
+            if province >= 0:
+                listed = [games.vocabulary.texts[number] for number in decisions.order[first:last]]
+                assert listed == game.legal_orders(games.map.provinces[province])
+
+
+def test_counts_are_those_of_the_games_played():
+    games = VectorGame("small", 18, seed=3, max_years=2, threads=2)
+    replay = Replay(games)
+    played = bench.Play(0, 0, 0.0)
+    while played.games < 18:
+        more = bench.play(games, replay, 0.0)
+        assert more.phases == 18, "no time means one phase of each"
+        played = bench.Play(played.phases + more.phases, played.games + more.games, more.seconds)
+    assert (played.phases, played.games) == (replay.phases, replay.finished)
+
+
+def test_positions_are_of_all_phases_of_whole_games():
+    positions = bench.sample_positions(load_map("standard"), 3, seed=2)
+    years, counts = np.unique(positions.year, return_counts=True)
+    assert years.tolist() == [1901, 1902, 1903]
+    assert counts.min() > counts.max() / 2, "late years weigh as much as early ones"
+    assert set(positions.phase) == set(map(int, Phase))
+    assert (positions.end == End.RUNNING).all()
+    games = VectorGame("standard", 50, seed=2, max_years=3)
+    seeds = games.state.seed.copy()
+    assert bench.place_positions(games, positions, (Phase.FALL_RETREATS,), seed=1)
+    assert (games.state.phase == Phase.FALL_RETREATS).all()
+    assert (games.state.dislodged_power >= 0).any(1).all()
+    assert (games.state.seed == seeds).all() and len(set(seeds)) == 50
+    assert not bench.place_positions(games, positions, (), seed=1)
+
+
+def test_a_stage_that_never_comes_up_has_no_figure():
+    """One year is played without a winter."""
+    game_map = load_map("small")
+    positions = bench.sample_positions(game_map, 1, seed=1)
+    found = bench.time_stages(game_map, positions, 2, 1, 0.0, 1)
+    assert found["stage_microseconds"]["adjustments"] is None
+    assert found["stage_microseconds"]["legal_orders"] > 0
+
+
+def test_the_median_and_what_is_not_timed(monkeypatch):
+    """Calls of 4, 1, 9 and 5 seconds; the budget is looked at after the third and the fourth."""
+    clock = iter([0, 0, 4, 4, 5, 5, 14, 0.5, 0, 5, 1])
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(clock))
+    calls = []
+    found = bench.median_microseconds(
+        lambda: calls.append("call"), 2, 1.0, lambda: calls.append("prepare")
+    )
+    assert calls == ["prepare", "call"] * 5, "the first is not timed"
+    assert found == 1e6 * 4.5 / 2
+    assert next(clock, None) is None
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_memory_per_game(name):
+    games = VectorGame(name, 100)
+    arrays = [*games.state, games.row_seed, games.new_orders()]
+    least = sum(array.nbytes for array in arrays) / 100
+    assert least < bench.bytes_per_game(games) <= 4096
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_standard_games_at_once():
+    games, bot = VectorGame("standard", 100_000, seed=1, max_years=2), RandomBot()
+    assert bench.bytes_per_game(games) <= 4096
+    games.reset()
+    ended = np.zeros(games.num_games, bool)
+    for phase in range(10):
+        decisions, orders = games.decisions(), games.new_orders()
+        assert decisions.order_start[-1] == len(decisions.order) < 2**31
+        assert phase > 0 or len(decisions) == 700_000
+        bot.act(games, decisions, orders)
+        ended |= games.step(orders).ended == End.YEAR_LIMIT
+        standing = (games.state.unit_power >= 0).sum(1)
+        assert (standing <= 34).all() and (standing > 0).all()
+    assert ended.all() or games.state.turn.min() >= 4
+    few = VectorGame("standard", 100, seed=1, max_years=2)
+    assert bench.bytes_per_game(few) <= bench.bytes_per_game(games) + 1
+
+
+def test_the_diplomacy_package_is_measured_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "diplomacy.py").write_text(PEER)
+    folder = tmp_path / "diplomacy-1.2.3.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: diplomacy\nVersion: 1.2.3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    imported = sys.modules.get("diplomacy")  # other tests may have imported the real one
+    found = bench.peer_figures(1903, 0.0)
+    assert found["version"] == "1.2.3"
+    assert found["phases_per_second"] == pytest.approx(2 * found["games_per_second"])
+    assert sys.modules.get("diplomacy") is imported
+    (tmp_path / "diplomacy.py").write_text("import no_such_module")
+    assert bench.peer_figures(1903, 0.0) == {
+        "error": "ModuleNotFoundError: No module named 'no_such_module'"
+    }
+    (tmp_path / "diplomacy.py").write_text("print('[]'); raise SystemExit(3)")
+    assert bench.peer_figures(1903, 0.0) == {"error": "exit code 3"}
+
+
+def test_the_ratio_is_on_the_standard_map_only(tmp_path, capsys, monkeypatch):
+    peer = {"version": "1.2.3", "phases_per_second": 10.0, "games_per_second": 0.5}
+    monkeypatch.setattr(bench, "peer_figures", lambda year, seconds: dict(peer))
+    file = tmp_path / "bench.json"
+    assert main(bench_words(file, "--map", "standard")) == 0
+    found = json.loads(file.read_text())
+    assert found["diplomacy_package"]["ratio"] == found["phases_per_second"] / 10
+    assert "diplomacy 1.2.3, phases/s" in capsys.readouterr().out
+    peer.clear()
+    peer["error"] = "exit code 3"
+    assert main(bench_words(file, "--map", "standard")) == 0
+    assert "failed: exit code 3" in capsys.readouterr().out
+    assert json.loads(file.read_text())["diplomacy_package"] == {"error": "exit code 3"}
+    assert main(bench_words(file, "--map", "three")) == 0
+    assert json.loads(file.read_text())["diplomacy_package"] is None
+
+
+def test_bad_input_is_one_sentence(tmp_path, capsys):
+    def refused(*words):
+        return refusal("bench", *words, capsys=capsys)
+
+    assert "did you mean 'standard'" in refused("--map", "standrad")
+    for flag, value in (
+        ("--threads", "0"),
+        ("--games", "-3"),
+        ("--seconds", "0"),
+        ("--seconds", "nan"),
+        ("--seconds", "soon"),
+        ("--until-year", "MCMX"),
+    ):
+        assert f"argument {flag}" in refused(flag, value)
+    assert "must be 1901 to 2900 on map small, not 1900" in refused(
+        "--map", "small", "--until-year", "1900"
+    )
+    file = tmp_path / "none" / "bench.json"
+    assert f"there is no folder {tmp_path / 'none'}" in refused("--json", file)
+    assert "is a folder" in refused("--json", tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_is_left_half_written(tmp_path, capsys, monkeypatch, no_peer):
+    file = tmp_path / "bench.json"
+    file.write_text("earlier")
+
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench, "time_stages", stop)
+        assert main(bench_words(file, "--map", "small")) == 130
+    assert file.read_text() == "earlier" and os.listdir(tmp_path) == ["bench.json"]
+    assert "error: interrupted" in capsys.readouterr().err

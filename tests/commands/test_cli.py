@@ -1,0 +1,220 @@
+"""The command line of the tools, and players by name or from a checkpoint."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from support.commands import SCRIPT, refusal, write_checkpoint
+
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.players import loading
+from diplomacy_engine.players.bots import BOTS
+from diplomacy_engine.players.loading import PlayerError, load_player, load_script
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.scoring.outcomes import FIGURES
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_evaluate(tmp_path, capsys):
+    result_file, games_file = tmp_path / "result.json", tmp_path / "games.jsonl"
+    words = "evaluate --map small --player dumbbot --against random --games 1e1 --seed 3"
+    words += f" --max-years 9 --threads 2 --save-count 3 --json {result_file}"
+    assert main([*words.split(), "--save-games", str(games_file)]) == 0
+    shown = capsys.readouterr().out
+    assert "dumbbot against random on map small: 10 games, seed 3, at most 9 years" in shown
+    for figure in FIGURES:
+        assert figure.replace("_", " ") in shown
+    result = json.loads(result_file.read_text())
+    assert (result["games"], result["max_years"], result["greedy"]) == (10, 9, False)
+    games = list(read_saved_games(games_file))
+    assert len(games) == 3
+    assert Game.from_saved_game(games[0], max_years=9).map.name == "small"
+    assert sorted(os.listdir(tmp_path)) == ["games.jsonl", "result.json"]
+
+
+def test_evaluate_many_seats(capsys):
+    words = "evaluate --map three --player chaos --against hold --games 4 --max-years 2 --greedy"
+    assert main([*words.split(), "--year-limit", "truncate"]) == 0
+    shown = capsys.readouterr().out
+    assert "6 games, seed 1, at most 2 years (truncate), greedy" in shown
+    assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
+
+
+def test_bad_input_is_one_sentence(tmp_path, capsys):
+    def refused(*words):
+        return refusal("evaluate", *words, capsys=capsys)
+
+    assert "did you mean 'dumbbot'" in refused("--player", "dumbot")
+    assert "did you mean 'small'" in refused("--player", "hold", "--map", "smal")
+    assert "from 1 to" in refused("--player", "hold", "--games", "0")
+    assert "'many'" in refused("--player", "hold", "--games", "many")
+    assert "'nan'" in refused("--player", "hold", "--games", "nan")
+    assert "--player" in refused()
+    assert "invalid choice: 'never'" in refused("--player", "hold", "--year-limit", "never")
+    assert "--sed" in refused("--player", "hold", "--sed", "1")
+    assert f"no folder {tmp_path / 'none'}" in refused(
+        "--player", "hold", "--json", tmp_path / "none" / "x.json"
+    )
+    assert "is a folder" in refused("--player", "hold", "--save-games", tmp_path)
+    (tmp_path / "map.toml").write_text("name = ")
+    assert "map.toml: is not TOML" in refused("--player", "hold", "--map", tmp_path / "map.toml")
+    assert "invalid choice: 'evaluat'" in refusal("evaluat", capsys=capsys)
+    assert "COMMAND" in refusal(capsys=capsys)
+
+
+def test_a_failed_write_leaves_the_earlier_result(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "result.json"
+    file.write_text("earlier")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    words = f"evaluate --player hold --against hold --games 2 --max-years 1 --json {file}".split()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert main(words) == 2
+    assert f"error: {file} cannot be written: No space left" in capsys.readouterr().err
+    assert file.read_text() == "earlier" and os.listdir(tmp_path) == ["result.json"]
+
+
+def test_check_map(tmp_path, capsys):
+    assert main(["check-map", "small"]) == 0
+    assert "map small is sound: 2 powers, 19 provinces" in capsys.readouterr().out
+    text = (Path(loading.__file__).parents[1] / "maps" / "small.toml").read_text()
+    bad = text.replace("LON", "LOX", 1).replace('"land"', '"lend"', 1)
+    assert bad != text
+    (tmp_path / "bad.toml").write_text(bad)
+    assert main(["check-map", str(tmp_path / "bad.toml")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and all(line.startswith("error: map ") for line in err.splitlines())
+    (tmp_path / "worse.toml").write_text("powers = 3\nprovince = {}\n")
+    assert main(["check-map", str(tmp_path / "worse.toml")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) > 3
+    assert "there is no map of that name" in refusal("check-map", "none", capsys=capsys)
+
+
+def test_help(capsys):
+    for words, part in ((["--help"], "check-map"), (["evaluate", "--help"], "--against PLAYER")):
+        with pytest.raises(SystemExit) as caught:
+            main(words)
+        assert caught.value.code == 0 and part in capsys.readouterr().out
+
+
+def test_bots_by_name():
+    for name in BOTS:
+        assert load_player(name, greedy=True, seed=3).name == name
+
+
+def test_checkpoints(tmp_path, script, capsys):
+    path = write_checkpoint(tmp_path / "run" / "checkpoint.pt", script)
+    player = load_player(path, script=script, greedy=True, seed=5, device="gpu")
+    assert (player.name, player.greedy, player.seed, player.device) == (str(path), True, 5, "gpu")
+    assert load_player(tmp_path / "run", script=script).name == str(path)
+    assert load_player(str(path), script=script, game_map=load_map("small")).seed == 0
+    file = tmp_path / "x.json"
+    words = f"evaluate --player {path} --against hold --games 4 --script {script} --json {file}"
+    assert main(words.split()) == 0
+    result = json.loads(file.read_text())
+    assert result["player"] == str(path) and result["overall"]["solo"]["value"] == 1
+
+
+def test_the_default_script_is_the_repositorys(monkeypatch, tmp_path, script):
+    path = write_checkpoint(tmp_path / "policy.pt", script)
+    repository = Path(__file__).parents[2]
+    assert repository / "ppo_selfplay_diplomacy.py" == loading.SCRIPT
+    monkeypatch.setattr(loading, "SCRIPT", script)
+    assert load_player(path).name == str(path)
+
+
+def test_a_checkpoint_of_another_map(tmp_path, script):
+    path = write_checkpoint(tmp_path / "a.pt", script)
+    with pytest.raises(PlayerError, match=r"a\.pt was trained on map 'small', not on 'three'"):
+        load_player(path, script=script, game_map=load_map("three"))
+    path = write_checkpoint(tmp_path / "b.pt", script, vocabulary_hash="0")
+    with pytest.raises(PlayerError, match=r"b\.pt was trained on another version of map 'small'"):
+        load_player(path, script=script, game_map=load_map("small"))
+
+
+def test_a_checkpoint_of_an_edited_script(tmp_path, script):
+    """It is played if it fits; if not, the run folder's own copy is named but not run."""
+    run = tmp_path / "run"
+    run.mkdir()
+    copy = run / "train.py"
+    copy.write_text(SCRIPT.replace("PLAYS", "POLICY") + f"\nopen({str(run / 'ran')!r}, 'w')\n")
+    path = write_checkpoint(run / "checkpoints" / "1.pt", copy)
+    assert load_player(path, script=script).bot.name == "dumbbot"
+    path = write_checkpoint(run / "checkpoint.pt", copy, PLAYS="no bot", POLICY="hold")
+    with pytest.raises(PlayerError) as caught:
+        load_player(path, script=script)
+    assert str(caught.value).endswith(
+        f"; another script trained it, so if you trust that one try --script {copy}"
+    )
+    assert not (run / "ran").exists()
+    assert load_player(path, script=copy).bot.name == "hold"
+    assert (run / "ran").exists()
+    copy.write_text("")  # no longer the script that trained it
+    with pytest.raises(PlayerError, match=r"it was trained by another train\.py \(sha256 '"):
+        load_player(path, script=script)
+    for name in ("../run/train.py", "/etc/passwd", "", "x\ny"):
+        hostile = write_checkpoint(path, copy, script_name=name, PLAYS="no bot")
+        with pytest.raises(PlayerError, match=r"; it was trained by another script") as caught:
+            load_player(hostile, script=script)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_checkpoint_that_does_not_fit_its_own_script(tmp_path, script):
+    path = write_checkpoint(tmp_path / "a.pt", script, PLAYS="no bot")
+    with pytest.raises(PlayerError, match=r"checkpoint .*a\.pt cannot be played: there is no bot"):
+        load_player(path, script=script)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", "\x80\x04", '{"map_name": 3}'])
+def test_damaged_checkpoints(tmp_path, script, content):
+    path = tmp_path / "bad.pt"
+    path.write_text(content)
+    with pytest.raises(PlayerError, match=r"bad\.pt"):
+        load_player(path, script=script)
+
+
+def test_a_folder_without_a_policy(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PlayerError, match=r"empty has neither checkpoint\.pt nor policy\.pt"):
+        load_player(tmp_path / "empty")
+
+
+def test_scripts_that_cannot_play(tmp_path, script):
+    path = write_checkpoint(tmp_path / "a.pt", script)
+    with pytest.raises(PlayerError, match=r"there is no script .*none\.py"):
+        load_player(path, script=tmp_path / "none.py")
+    (tmp_path / "other.py").write_text("x = 1\n")
+    with pytest.raises(
+        PlayerError, match="no trainer's script: it has no function checkpoint_header"
+    ):
+        load_player(path, script=tmp_path / "other.py")
+    (tmp_path / "needs.py").write_text("import no_such_module\n")
+    with pytest.raises(PlayerError, match=r"needs\.py cannot be loaded: No module named"):
+        load_player(path, script=tmp_path / "needs.py")
+    (tmp_path / "text.txt").write_text("x")
+    with pytest.raises(PlayerError, match="no Python script"):
+        load_player(path, script=tmp_path / "text.txt")
+    (tmp_path / "typo.py").write_text("def f(:\n")
+    with pytest.raises(PlayerError, match=r"typo\.py cannot be loaded: invalid syntax"):
+        load_player(path, script=tmp_path / "typo.py")
+
+
+def test_a_script_is_loaded_once(script):
+    module = load_script(script)
+    assert load_script(str(script)) is module and module.__name__ in sys.modules
+    script.write_text(SCRIPT + "\nchanged = True\n")
+    assert load_script(script).changed

@@ -1,0 +1,104 @@
+"""The PettingZoo environment: its interface, and that it plays the same game."""
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import data_equivalence
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+
+from diplomacy_engine import MAP_NAMES, VectorGame, make_bot
+from diplomacy_engine.environments.pettingzoo_env import env, parallel_env
+from diplomacy_engine.scoring.rewards import make_reward, reward_input
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_parallel_api(name):
+    parallel_api_test(parallel_env(map=name), num_cycles=100)
+    parallel_seed_test(lambda: parallel_env(map=name), num_cycles=50)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # names of agents, Dict spaces
+def test_aec():
+    api_test(env(map="three"), num_cycles=50)
+    seed_test(lambda: env(map="small"), num_cycles=50)
+
+
+def sample(game, infos) -> dict:
+    return {
+        name: game.action_space(name).sample(infos[name]["action_mask"]) for name in game.agents
+    }
+
+
+def test_it_plays_the_game():
+    """The same orders in a VectorGame lead to the same ends, rewards and eliminations."""
+    game = parallel_env(map="three", reward="deepdip", strict=True, max_years=12)
+    games = VectorGame("three", 1, max_years=12, auto_reset=False)
+    eliminated = limits = 0
+    for seed in range(12):
+        _, infos = game.reset(seed=seed)
+        for name, space in game.action_spaces.items():
+            space.seed(seed + len(name))
+        games.reset()
+        alive = set(game.possible_agents)
+        while game.agents:
+            assert set(game.agents) == alive
+            actions = sample(game, infos)
+            orders = games.new_orders()
+            for name in game.possible_agents:
+                for v, k in enumerate(actions.get(name, ())):
+                    if k:
+                        orders[0, v] = games.table.province_first[v] + k - 1
+            seen, rewards, terminated, truncated, infos = game.step(actions)
+            result = games.step(orders)
+            paid = make_reward("deepdip")(reward_input(result, games.board.victory_centers))[0]
+            assert game.game.units == {
+                name: units for name, units in game.game.from_row(games, 0).units.items()
+            }
+            for power, name in enumerate(game.possible_agents):
+                if name in alive:
+                    assert rewards[name] == paid[power] and infos[name]["illegal_orders"] == 0
+                    assert terminated[name] + truncated[name] <= 1
+                    gone = not result.alive[0, power]
+                    eliminated += gone
+                    assert terminated[name] == (gone or result.ended[0] == 1)
+                    assert truncated[name] == (not gone and result.ended[0] == 2)
+                    limits += truncated[name]
+            assert set(seen) == set(rewards) == set(infos) == alive
+            alive = {name for name in alive if not (terminated[name] or truncated[name])}
+    assert eliminated and limits
+
+
+def test_warm_ups_and_seeds():
+    game = parallel_env(map="small", start="random", warm_up_phases=15)
+    phases = set()
+    for seed in range(15):
+        seen, infos = game.reset(seed=seed)
+        phases.add(game.game.phase)
+        assert data_equivalence((seen, infos), game.reset(seed=seed), exact=True)
+    assert len(phases) > 4
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="smal"):
+        parallel_env(map="smal")
+    with pytest.raises(ValueError, match="did you mean 'score'"):
+        parallel_env(reward="scores")
+    game = parallel_env(map="small", strict=True)
+    with pytest.raises(ValueError, match=r"call reset\(\) first"):
+        game.step({})
+    _, infos = game.reset(seed=1)
+    actions = sample(game, infos)
+    with pytest.raises(ValueError, match="the action of RUSSIA is missing"):
+        game.step({"ENGLAND": actions["ENGLAND"]})
+    with pytest.raises(ValueError, match="'FRANCE' is no agent of ENGLAND, RUSSIA"):
+        game.step(actions | {"FRANCE": actions["ENGLAND"]})
+    with pytest.raises(ValueError, match=r"integers of shape \(19,\)"):
+        game.step(actions | {"RUSSIA": [0]})
+    with pytest.raises(ValueError, match="RUSSIA, A MOS: action 0 "):
+        game.step(actions | {"RUSSIA": np.zeros(19, int)})
+    assert game.game.phase == "S1901M"
+    lenient = parallel_env(map="small")
+    lenient.reset(seed=1)
+    *_, infos = lenient.step({name: np.zeros(19, int) for name in lenient.agents})
+    assert infos["RUSSIA"]["illegal_orders"] == 1
+    assert lenient.game.units["RUSSIA"] == ["A MOS"]
+    assert make_bot("hold").name == "hold"

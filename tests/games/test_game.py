@@ -1,0 +1,509 @@
+"""The text facade: phases, legal orders, submission, results, positions, ends of games."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.games import nonempty, orderable, play_randomly, standard, state
+
+from diplomacy_engine.constants import RESULT_WORDS
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.rules.map import MAP_NAMES
+
+# The opening, and what a phase shows
+
+
+def test_opening():
+    game = Game("standard")
+    assert game.phase == "S1901M"
+    assert game.powers == sorted(game.units) == sorted(game.centers)
+    assert game.units["FRANCE"] == ["A MAR", "A PAR", "F BRE"]
+    assert game.units["RUSSIA"] == ["A MOS", "A WAR", "F SEV", "F STP/SC"]
+    assert game.centers["FRANCE"] == ["BRE", "MAR", "PAR"]
+    assert (game.dislodged, game.adjustments, game.winners) == ({}, {}, [])
+    assert not game.is_over
+    assert Game().to_state() == game.to_state(), "standard is the default map"
+
+
+def test_small_and_three_open_as_their_maps_say():
+    assert Game("small").units == {"ENGLAND": ["A LON"], "RUSSIA": ["A MOS"]}
+    three = Game("three")
+    assert three.units == {"ENGLAND": ["A LON"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS"]}
+    assert three.centers == {"ENGLAND": ["LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]}
+
+
+def test_first_year():
+    game = Game("standard")
+    game.submit("AUSTRIA", ["A BUD - SER", "A VIE - TRI", "F TRI - ALB"])
+    game.submit("RUSSIA", ["A WAR - UKR", "F SEV - RUM", "F STP/SC - BOT"])
+    game.submit("TURKEY", ["A CON - BUL"])
+    results = game.adjudicate()
+    assert results == {unit: [] for units in Game("standard").units.values() for unit in units}
+    assert game.phase == "F1901M"
+    game.submit("AUSTRIA", ["F ALB - GRE"])
+    game.adjudicate()
+    assert game.phase == "W1901A"
+    assert game.centers["AUSTRIA"] == ["BUD", "GRE", "SER", "TRI", "VIE"]
+    assert game.adjustments == {"AUSTRIA": 2, "RUSSIA": 1, "TURKEY": 1}
+    assert game.legal_orders("BUD") == ["A BUD B", "WAIVE"]
+    assert game.legal_orders("TRI") == [], "A TRI stands there"
+    assert game.legal_orders("STP") == ["A STP B", "F STP/NC B", "F STP/SC B", "WAIVE"]
+    assert game.legal_orders("SEV") == ["A SEV B", "F SEV B", "WAIVE"]
+    game.submit("AUSTRIA", ["A BUD B", "A VIE B"])
+    game.submit("RUSSIA", ["F STP/NC B"])
+    game.submit("TURKEY", ["WAIVE"])
+    assert game.adjudicate() == {"A BUD": [], "A VIE": [], "F STP/NC": []}
+    assert game.phase == "S1902M"
+    assert len(game.units["AUSTRIA"]) == 5
+    assert "F STP/NC" in game.units["RUSSIA"]
+    assert len(game.units["TURKEY"]) == 3
+    assert [phase["name"] for phase in game.history] == ["S1901M", "F1901M", "W1901A"]
+    assert game.history[0]["orders"]["TURKEY"] == ["A CON - BUL"]
+    assert game.history[0]["orders"]["FRANCE"] == []
+
+
+def test_dislodged_units_and_retreats():
+    game = standard(
+        units={
+            "GERMANY": ["A MUN", "F KIE"],
+            "FRANCE": ["A BUR", "A RUH"],
+            "RUSSIA": ["A SIL", "A TYR"],
+        }
+    )
+    game.submit("FRANCE", ["A BUR - MUN", "A RUH S A BUR - MUN"])
+    assert game.adjudicate()["A MUN"] == ["dislodged"]
+    assert game.phase == "S1901R"
+    assert game.dislodged == {"GERMANY": {"A MUN": ["BER", "BOH"]}}
+    assert game.units["GERMANY"] == ["F KIE"]
+    assert game.units["FRANCE"] == ["A MUN", "A RUH"]
+    saved = game.to_state()
+    assert saved["units"]["GERMANY"] == ["F KIE", "*A MUN"]
+    assert saved["retreats"]["GERMANY"] == {"A MUN": ["BER", "BOH"]}
+    assert saved["retreats"]["FRANCE"] == {}
+    assert game.legal_orders("A MUN") == ["A MUN R BER", "A MUN R BOH", "A MUN D"]
+    assert game.legal_orders("MUN") == game.legal_orders("*A MUN") == game.legal_orders("A MUN")
+    assert game.legal_orders("A RUH") == []
+    game.submit("GERMANY", ["A MUN R BOH"])
+    assert game.adjudicate() == {"A MUN": []}
+    assert game.phase == "F1901M"
+    assert game.units["GERMANY"] == ["A BOH", "F KIE"]
+
+
+def test_a_unit_with_nowhere_to_go_is_destroyed_at_once():
+    game = standard(units={"ENGLAND": ["F POR"], "FRANCE": ["F MAO", "F SPA/SC"]})
+    game.submit("FRANCE", ["F SPA/SC - POR", "F MAO S F SPA/SC - POR"])
+    assert game.adjudicate() == {
+        "F POR": ["dislodged", "disband"],
+        "F MAO": [],
+        "F SPA/SC": [],
+    }
+    assert game.phase == "F1901M"
+    assert game.dislodged == {}
+    assert nonempty(game.to_state()["units"]) == {"FRANCE": ["F MAO", "F POR"]}
+    assert nonempty(game.to_state()["retreats"]) == {}
+
+
+def test_retreats_that_fail():
+    retreats = {
+        "GERMANY": {"A MUN": ["BER", "BOH"]},
+        "RUSSIA": {"A SIL": ["BOH"], "A PRU": ["LVN"], "A BER": ["KIE"]},
+    }
+    standing = {"FRANCE": ["A MUN", "A SIL", "A PRU", "A BER"]}
+    game = standard("S1901R", standing, retreats=retreats)
+    game.submit("GERMANY", ["A MUN R BOH"])
+    game.submit("RUSSIA", ["A SIL R BOH", "A BER D"])
+    assert game.adjudicate() == {
+        "A MUN": ["bounce", "disband"],
+        "A SIL": ["bounce", "disband"],
+        "A PRU": ["disband"],
+        "A BER": ["disband"],
+    }
+    assert nonempty(game.units) == {"FRANCE": ["A BER", "A MUN", "A PRU", "A SIL"]}
+
+
+def test_removals_and_civil_disorder():
+    game = standard("W1901A", {"FRANCE": ["A PAR", "A MOS", "F BRE"]}, centers={"FRANCE": ["PAR"]})
+    assert game.adjustments == {"FRANCE": -2}
+    assert game.legal_orders("A PAR") == game.legal_orders("PAR") == ["A PAR D"]
+    assert game.legal_orders("F BRE") == ["F BRE D"]
+    game.submit("FRANCE", ["A PAR D"])
+    assert game.adjudicate() == {"A PAR": [], "A MOS": ["disband"]}
+    assert game.units["FRANCE"] == ["F BRE"]
+    assert game.phase == "S1902M"
+
+
+# Legal orders
+
+
+def test_forms_of_movement_orders():
+    game = standard(units={"ENGLAND": ["A LON", "A EDI", "F NTH", "F MAO"], "FRANCE": ["F WES"]})
+    london = game.legal_orders("A LON")
+    assert london[0] == "A LON H"
+    assert {"A LON - YOR", "A LON - YOR VIA"} <= set(london), "a neighbor by land and by sea"
+    assert "A LON - BEL VIA" in london
+    assert "A LON - BEL" not in london, "only a convoy leads there"
+    assert "A LON - BRE VIA" not in london, "no fleet is there"
+    assert "F NTH C A LON - BEL" in game.legal_orders("F NTH")
+    atlantic = game.legal_orders("F MAO")
+    assert {"F MAO - SPA/NC", "F MAO - SPA/SC"} <= set(atlantic)
+    assert "F MAO - SPA" not in atlantic
+    western = game.legal_orders("F WES")
+    assert {"F WES S F MAO - SPA/NC", "F WES S F MAO - SPA/SC"} <= set(western)
+    assert len(set(london)) == len(london)
+
+
+def test_places_of_legal_orders():
+    game = Game("standard")
+    assert game.legal_orders("A PAR") == game.legal_orders("PAR") == game.legal_orders("a Paris")
+    assert game.legal_orders("F STP/SC") == game.legal_orders("F STP")
+    for place in ("F PAR", "A BUR", "BUR", "F MAO", "A MAO"):
+        assert game.legal_orders(place) == [], place
+    for place in ("A XYZ", "XYZ", "", "A", "A PAR H", "PAR MUN"):
+        with pytest.raises(ValueError, match="is no unit or province"):
+            game.legal_orders(place)
+    for place in (None, b"PAR", 3, ["A PAR"]):
+        with pytest.raises(ValueError, match="is no unit or province"):
+            game.legal_orders(place)
+
+
+def test_winter_lists():
+    units = {"RUSSIA": ["A MOS"], "ITALY": ["A ROM", "A VEN"], "FRANCE": ["A PAR"]}
+    centers = {"RUSSIA": ["MOS", "STP", "WAR"], "ITALY": ["ROM"], "FRANCE": ["PAR"]}
+    game = standard("W1901A", units, centers=centers)
+    assert game.legal_orders("WAR") == ["A WAR B", "WAIVE"]
+    assert game.legal_orders("A WAR") == [], "no unit stands there"
+    assert game.legal_orders("MOS") == game.legal_orders("SEV") == game.legal_orders("BER") == []
+    assert game.legal_orders("A ROM") == ["A ROM D"]
+    assert game.legal_orders("A PAR") == []
+    assert game.to_state()["builds"]["RUSSIA"] == {"count": 2, "homes": ["STP", "WAR"]}
+    assert game.to_state()["builds"]["ITALY"] == {"count": -1, "homes": []}
+
+
+@given(seed=st.integers(0, 2**32), phases=st.integers(0, 25), name=st.sampled_from(MAP_NAMES))
+@settings(deadline=None, max_examples=25)
+def test_every_legal_order_is_accepted_as_written(seed, phases, name):
+    game, rng = Game(name), random.Random(seed)
+    play_randomly(game, rng, phases)
+    for power, places in orderable(game).items():
+        for place in places:
+            for text in game.legal_orders(place):
+                game.submit(power, [text])
+                assert game.orders[power] == [text]
+                game.submit(power, [text.lower().replace(" - ", "-")])
+                assert game.orders[power] == [text]
+
+
+@given(seed=st.integers(0, 2**32), phases=st.integers(0, 12))
+@settings(deadline=None, max_examples=10)
+def test_only_legal_orders_are_accepted(seed, phases):
+    """Any order of the vocabulary is refused, or means a legal one of that very unit."""
+    game, rng = Game("standard"), random.Random(seed)
+    play_randomly(game, rng, phases)
+    texts = game._games.vocabulary.texts
+    legal = {
+        power: {text for place in places for text in game.legal_orders(place)}
+        for power, places in orderable(game).items()
+    }
+    for power, own in legal.items():
+        unnamed = {text.rpartition("/")[0] for text in own}
+        units = {place[:5] for place in game.units[power]}
+        near = [text for text in texts if text[:5] in units]
+        for text in [*rng.sample(texts, 50), *rng.sample(near, min(150, len(near)))]:
+            try:
+                game.submit(power, [text])
+            except ValueError:
+                assert text not in own
+                continue
+            assert game.orders[power][0] in own | unnamed
+            if text in own:
+                assert game.orders[power] == [text]
+            else:
+                assert game.orders[power][0][:5] == text[:5]
+
+
+# Submission
+
+
+def test_strict_submission_is_all_or_nothing():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - BUR"])
+    with pytest.raises(ValueError, match=r"'A MAR - MOS': an army can never move from MAR to MOS"):
+        game.submit("FRANCE", ["A PAR - PIC", "A MAR - MOS"])
+    assert game.orders == {"FRANCE": ["A PAR - BUR"]}
+    with pytest.raises(ValueError, match="'A PAR H': there already is an order for PAR"):
+        game.submit("FRANCE", ["A PAR - PIC", "A PAR H"])
+    game.submit("FRANCE", [])
+    assert game.orders == {"FRANCE": []}
+
+
+def test_a_second_submission_replaces_the_first():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - BUR", "A MAR - SPA"])
+    game.submit("FRANCE", ["A PAR - PIC"])
+    game.adjudicate()
+    assert game.units["FRANCE"] == ["A MAR", "A PIC", "F BRE"]
+
+
+def test_lenient_submission():
+    game = Game("standard")
+    orders = ["A PAR - MOS", "F BRE - MAO", "A MUN - RUH", "nonsense", "", "F BRE - ENG", "A GAS H"]
+    game.submit("FRANCE", [*orders, "A MAR S A PAR - BUR"], strict=False)
+    assert game.orders["FRANCE"] == [*orders, "A MAR S A PAR - BUR"]
+    results = game.adjudicate()
+    assert results["A PAR"] == ["void"]
+    assert results["F BRE"] == [], "the first legal order counts"
+    assert results["A MUN"] == [], "nobody orders the units of others"
+    assert results["A MAR"] == ["void"], "that support matches nothing"
+    assert set(results) == {unit for units in Game("standard").units.values() for unit in units}
+    assert game.units["FRANCE"] == ["A MAR", "A PAR", "F MAO"]
+    assert game.history[0]["orders"]["FRANCE"] == [*orders, "A MAR S A PAR - BUR"]
+
+
+def test_a_legal_order_after_a_void_one_counts():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - MOS", "A PAR - BUR", "A PAR - PIC"], strict=False)
+    assert game.adjudicate()["A PAR"] == []
+    assert "A BUR" in game.units["FRANCE"]
+
+
+def test_void_orders_in_retreats_and_winter():
+    game = standard("S1901R", {"RUSSIA": ["A MUN"]}, retreats={"GERMANY": {"A MUN": ["BER"]}})
+    game.submit("GERMANY", ["A MUN R BOH"], strict=False)
+    game.submit("RUSSIA", ["A MUN - BER"], strict=False)
+    assert game.adjudicate() == {"A MUN": ["void", "disband"]}
+    game = standard("W1901A", {"RUSSIA": ["A BER"]}, centers={"GERMANY": ["MUN"]})
+    game.submit("GERMANY", ["A BER B", "F MUN B", "A MUN B", "A MUN B", "WAIVE"], strict=False)
+    assert game.adjudicate() == {"F MUN": ["void"], "A MUN": [], "A BER": ["disband"]}
+
+
+def test_void_orders_hold_and_can_be_supported():
+    units = {"FRANCE": ["A PAR", "A GAS"], "GERMANY": ["A BUR", "A PIC"]}
+    game = standard(units=units)
+    game.submit("FRANCE", ["A PAR - MOS", "A GAS S A PAR"], strict=False)
+    game.submit("GERMANY", ["A BUR - PAR", "A PIC S A BUR - PAR"])
+    assert game.adjudicate() == {"A PAR": ["void"], "A GAS": [], "A BUR": ["bounce"], "A PIC": []}
+
+
+def test_a_support_without_coast_follows_the_fleet():
+    for coast in ("NC", "SC"):
+        game = standard(units={"FRANCE": ["F POR", "F MAO"], "ITALY": ["F WES"]})
+        game.submit("FRANCE", ["F POR S F MAO - SPA", f"F MAO - SPA/{coast}"])
+        game.submit("ITALY", ["F WES - SPA/SC"])
+        assert game.orders["FRANCE"][0] == "F POR S F MAO - SPA"
+        assert game.adjudicate() == {"F POR": [], "F MAO": [], "F WES": ["bounce"]}
+    game = standard(units={"FRANCE": ["F POR", "F MAO"]})
+    game.submit("FRANCE", ["F POR S F MAO - SPA"])
+    assert game.adjudicate()["F POR"] == ["void"]
+
+
+def test_results_use_the_known_words():
+    rng = random.Random(5)
+    game = Game("standard")
+    seen = set()
+    for _ in range(80):
+        play_randomly(game, rng)
+        for words in game.history[-1]["results"].values():
+            assert set(words) <= set(RESULT_WORDS)
+            seen |= set(words)
+    assert {"bounce", "void", "cut", "dislodged", "disband", "no convoy"} <= seen
+
+
+@pytest.mark.parametrize(
+    "orders", [None, 3, b"A PAR - BUR", {"A PAR": "H"}, [b"A PAR - BUR"], [None], [["A PAR H"]]]
+)
+def test_orders_that_are_no_texts(orders):
+    for strict in (True, False):
+        with pytest.raises(ValueError, match="must be a list of texts"):
+            Game("small").submit("ENGLAND", orders, strict)
+
+
+def test_one_text_is_a_list_of_one():
+    game = Game("standard")
+    game.submit("FRANCE", "A PAR - BUR")
+    assert game.orders == {"FRANCE": ["A PAR - BUR"]}
+
+
+@pytest.mark.parametrize("power", ["ENGLISH", "", None, 3, b"FRANCE", ["FRANCE"]])
+def test_unknown_powers(power):
+    with pytest.raises(ValueError, match="is no power of map standard"):
+        Game("standard").submit(power, [], strict=False)
+
+
+# Phases
+
+
+def test_centers_change_after_fall_also_when_winter_is_skipped():
+    game = standard("F1901M", {"FRANCE": ["A SPA"]}, centers={"ITALY": ["SPA", "ROM"]})
+    game.adjudicate()
+    assert nonempty(game.centers) == {"FRANCE": ["SPA"], "ITALY": ["ROM"]}
+    assert game.phase == "W1901A", "Italy may build in Rome"
+    game = standard("F1901M", {"FRANCE": ["A SPA"], "ITALY": ["A ROM"]}, centers={"ITALY": ["ROM"]})
+    game.adjudicate()
+    assert game.phase == "S1902M"
+    assert nonempty(game.centers) == {"FRANCE": ["SPA"], "ITALY": ["ROM"]}
+
+
+def test_centers_change_after_the_fall_retreats():
+    game = standard(
+        "F1901R",
+        {"FRANCE": ["A MUN"]},
+        centers={"GERMANY": ["MUN", "BER"]},
+        retreats={"GERMANY": {"A MUN": ["BER", "KIE"]}},
+    )
+    assert game.centers["GERMANY"] == ["BER", "MUN"]
+    game.submit("GERMANY", ["A MUN R KIE"])
+    game.adjudicate()
+    assert nonempty(game.centers) == {"FRANCE": ["MUN"], "GERMANY": ["BER", "KIE"]}
+    assert game.phase == "W1901A"
+
+
+def test_nothing_happens_without_units():
+    game = standard()
+    for phase in ("F1901M", "S1902M", "F1902M"):
+        assert game.adjudicate() == {}
+        assert game.phase == phase
+    for name, following in (
+        ("S1901R", "F1901M"),
+        ("F1901R", "S1902M"),
+        ("W1901A", "S1902M"),
+    ):
+        game = standard(name)
+        assert game.phase == name, "a loaded phase is not skipped"
+        assert game.adjudicate() == {}
+        assert game.phase == following
+
+
+# Ends
+
+
+def test_solo():
+    centers = {"ENGLAND": ["LON", "PAR", "POR", "ROM"], "RUSSIA": ["MOS", "ANK"]}
+    position = state("F1901M", {"ENGLAND": ["A GRE"], "RUSSIA": ["A MOS"]}, centers=centers)
+    game = Game.from_state("small", position)
+    game.submit("ENGLAND", ["A GRE - ANK"])
+    game.adjudicate()
+    assert game.is_over
+    assert (game.phase, game.winners) == ("COMPLETED", ["ENGLAND"])
+    assert game.to_state()["note"] == "Victory by: ENGLAND"
+    assert game.adjustments == {}
+    assert game.legal_orders("A ANK") == game.legal_orders("LON") == []
+    with pytest.raises(ValueError, match="the game is over"):
+        game.adjudicate()
+    with pytest.raises(ValueError, match="the game is over"):
+        game.submit("ENGLAND", ["A ANK H"])
+    game.submit("ENGLAND", ["A ANK H"], strict=False)
+    assert Game.from_state("small", game.to_state()).to_state() == game.to_state()
+    assert Game.from_state("small", game.to_state()).winners == ["ENGLAND"]
+
+
+def test_loading_does_not_end_the_game():
+    position = state(units={"ENGLAND": ["A GRE"]}, centers={"ENGLAND": ["LON"] + MANY})
+    game = Game.from_state("small", position)
+    assert not game.is_over
+    game.adjudicate()
+    assert not game.is_over
+    game.adjudicate()
+    assert game.winners == ["ENGLAND"]
+
+
+MANY = ["PAR", "POR", "ROM", "BUD", "BUL"]
+
+
+def test_year_limit():
+    game = Game("small", max_years=2)
+    for phase in ("S1901M", "F1901M", "S1902M", "F1902M"):
+        assert game.phase == phase
+        assert (game.winners, game.is_over) == ([], False)
+        game.adjudicate()
+    assert game.is_over
+    assert game.phase == "COMPLETED"
+    assert game.winners == ["ENGLAND", "RUSSIA"]
+    assert Game.from_state("small", game.to_state()).to_state() == game.to_state()
+
+
+def test_no_year_limit_unless_asked_for():
+    game = Game("small")
+    for _ in range(100):
+        game.adjudicate()
+    assert game.phase == "S1951M"
+
+
+def test_the_eliminated_do_not_share_a_draw():
+    position = state("F1901M", {"ENGLAND": ["A GRE"]}, centers={"ENGLAND": ["LON"]})
+    game = Game.from_state("small", position, max_years=1)
+    game.adjudicate()
+    assert game.winners == ["ENGLAND"]
+
+
+@pytest.mark.parametrize("max_years", [0, -1, 1.5, "3", True, b"3"])
+def test_wrong_year_limits(max_years):
+    with pytest.raises(ValueError, match="max_years must be"):
+        Game("small", max_years=max_years)
+
+
+# Copies, rows, maps
+
+
+def test_a_copy_goes_its_own_way():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - BUR"])
+    copy = game.copy()
+    copy.submit("ITALY", ["A VEN - TRI"])
+    copy.adjudicate()
+    assert "A BUR" in copy.units["FRANCE"], "orders are copied"
+    assert game.phase == "S1901M"
+    assert (game.history, len(copy.history)) == ([], 1)
+    assert game.orders == {"FRANCE": ["A PAR - BUR"]}
+
+
+def test_a_row_of_many_games():
+    games = VectorGame("standard", num_games=3, seed=4)
+    orders = games.new_orders()
+    orders[1, games.map.province_index["PAR"]] = games.vocabulary.number["A PAR - BUR"]
+    games.step(orders)
+    view = Game.from_row(games, 1)
+    assert view.phase == "F1901M"
+    assert view.units["FRANCE"] == ["A BUR", "A MAR", "F BRE"]
+    view.adjudicate()
+    assert games.state.phase[1] == 2, "a view is a copy"
+
+
+@pytest.mark.parametrize("reference", [b"small", None, 3, {}, "smal", "\0", "x" * 9999])
+def test_unknown_maps(reference):
+    with pytest.raises(ValueError, match=r"^map "):
+        Game(reference)
+
+
+@given(
+    texts=st.lists(
+        st.text(max_size=20)
+        | st.from_regex(
+            r"[AF] [A-Z]{3} [-SCHRDB]( [AF])?"
+            r"( [A-Z]{3})?( - [A-Z]{3}(/[NS]C)?)?( VIA)?",
+            fullmatch=True,
+        ),
+        max_size=6,
+    ),
+    name=st.sampled_from(["S1901M", "F1901R", "W1901A"]),
+)
+@settings(deadline=None)
+def test_any_orders_are_taken_or_refused(texts, name):
+    """Lenient orders never raise, and never change what the others do."""
+    position = state(
+        name,
+        {"FRANCE": ["A PAR", "F BRE", "F MAO"], "GERMANY": ["A MUN", "A BUR"]},
+        centers={"FRANCE": ["MAR"], "GERMANY": ["BER", "KIE", "MUN", "DEN"]},
+        retreats={"ITALY": {"A PAR": ["PIC"]}} if name.endswith("R") else {},
+    )
+    game = Game.from_state("standard", position)
+    try:
+        game.submit("GERMANY", texts)
+    except ValueError as error:
+        assert str(error).startswith(tuple(repr(text)[:200] for text in texts))
+    game.submit("GERMANY", texts, strict=False)
+    assert len(game.orders["GERMANY"]) == len(texts)
+    results = game.adjudicate()
+    assert all(set(words) <= set(RESULT_WORDS) for words in results.values())
+    game.to_saved_game()

@@ -1,0 +1,239 @@
+"""Positions: loaded from states and from lines, written back, and refused if impossible."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.games import nonempty, play_randomly, standard, state
+
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.rules.map import MAP_NAMES
+
+
+@given(seed=st.integers(0, 2**32), phases=st.integers(0, 60), name=st.sampled_from(MAP_NAMES))
+@settings(deadline=None, max_examples=25)
+def test_positions_round_trip(seed, phases, name):
+    game, rng = Game(name), random.Random(seed)
+    play_randomly(game, rng, phases)
+    loaded = Game.from_state(name, game.to_state())
+    line = Game.from_position(game.to_position())
+    for other in (loaded, line, game.copy()):
+        assert other.to_state() == game.to_state()
+        assert other.to_position() == game.to_position()
+        assert (other.phase, other.winners) == (game.phase, game.winners)
+    if not game.is_over:
+        twins = [game, loaded, line, game.copy()]
+        for twin in twins:
+            play_randomly(twin, random.Random(seed))
+        assert all(twin.history[-1] == game.history[-1] for twin in twins)
+        assert all(twin.to_state() == game.to_state() for twin in twins)
+
+
+def test_load_what_is_given():
+    """Other keys do not count, centers left out are nobody's, powers left out have nothing."""
+    position = Game("standard").to_state()
+    for key in set(position) - {"name", "units"}:
+        del position[key]
+    game = Game.from_state("standard", position | {"note": 3, "builds": "x", "influence": None})
+    assert nonempty(game.centers) == {}
+    game = standard("S1905M", {"FRANCE": ["A PAR"]}, centers={}, retreats={})
+    assert nonempty(game.units) == {"FRANCE": ["A PAR"]}
+    assert nonempty(game.centers) == {}
+    crowd = [f"A {code}" for code in game.map.provinces if not code.startswith("S")]
+    inland = [
+        unit for unit in crowd if game.map.board.terrain[game.map.province_index[unit[2:]]] < 2
+    ]
+    assert standard(units={"FRANCE": inland}).units["FRANCE"] == inland
+    assert standard(units={"France": ["a Paris", "fleet stp(sc)"]}).units["FRANCE"] == [
+        "A PAR",
+        "F STP/SC",
+    ]
+
+
+def test_what_is_owed_is_counted_anew():
+    units = {"FRANCE": ["A PAR"], "ITALY": ["A ROM", "A VEN"]}
+    game = standard("W1903A", units, centers={"FRANCE": ["BRE", "PAR", "SPA"], "ITALY": ["ROM"]})
+    assert game.adjustments == {"FRANCE": 1, "ITALY": -1}, "only one home center is open"
+
+
+def test_given_retreats_are_trusted():
+    """Also where the rules would not have allowed them."""
+    game = standard(
+        "S1901R",
+        {"FRANCE": ["A MUN", "A BUR"]},
+        retreats={"GERMANY": {"A MUN": ["BUR", "SIL"], "A BUR": ["RUH"]}},
+    )
+    assert game.dislodged == {"GERMANY": {"A BUR": ["RUH"], "A MUN": ["BUR", "SIL"]}}
+    assert Game.from_state("standard", game.to_state()).to_state() == game.to_state()
+    game.submit("GERMANY", ["A MUN R BUR", "A BUR R RUH"])
+    assert game.adjudicate() == {"A MUN": ["bounce", "disband"], "A BUR": []}
+    assert nonempty(game.units) == {"FRANCE": ["A BUR", "A MUN"], "GERMANY": ["A RUH"]}
+
+
+@pytest.mark.parametrize(
+    ("units", "retreats"),
+    [
+        ({"FRANCE": ["A MUN"], "GERMANY": ["*A MUN", "A BER"]}, {}),
+        ({"FRANCE": ["A MUN"], "GERMANY": ["*A MUN", "A BER"]}, None),
+        ({"FRANCE": ["A MUN"], "GERMANY": ["*A MUN", "A BER"]}, {"GERMANY": {"A MUN": []}}),
+        ({"FRANCE": ["A MUN"], "GERMANY": ["A BER"]}, {"GERMANY": {"A MUN": []}}),
+    ],
+)
+def test_a_dislodged_unit_without_a_retreat_stays_until_adjudicated(units, retreats):
+    game = standard("F1901R", units, retreats=retreats)
+    assert game.phase == "F1901R"
+    assert game.dislodged == {"GERMANY": {"A MUN": []}}
+    assert game.to_state()["units"]["GERMANY"] == ["A BER", "*A MUN"]
+    assert game.legal_orders("A MUN") == ["A MUN D"]
+    assert game.adjudicate() == {"A MUN": ["disband"]}
+    assert game.dislodged == {}
+    assert nonempty(game.units) == {"FRANCE": ["A MUN"], "GERMANY": ["A BER"]}
+
+
+BAD_STATES = [
+    ({}, "has no 'name'"),
+    ({"name": "S1901M"}, "has no 'units'"),
+    (state("Spring 1901"), "is not a phase"),
+    (state("S0M"), "is not 1 to 9999"),
+    (state("S99999M"), "is not 1 to 9999"),
+    (state(None), "is not a phase"),
+    (state(b"S1901M"), "is not a phase"),
+    ({"name": "S1901M", "units": None}, "'units' of the state is not a dictionary"),
+    ({"name": "S1901M", "units": []}, "'units' of the state is not a dictionary"),
+    (state(units={"GAUL": ["A PAR"]}), "'GAUL' is no power of map standard"),
+    (state(units={3: ["A PAR"]}), "3 is no power"),
+    (state(units={"FRANCE": "A PAR"}), "'units' of FRANCE is not a list"),
+    (state(units={"FRANCE": [3]}), "3 is no unit"),
+    (state(units={"FRANCE": ["PAR"]}), "'PAR' is no unit: a unit begins with A or F"),
+    (state(units={"FRANCE": ["A PARI"]}), "did you mean PAR?"),
+    (state(units={"FRANCE": ["A ENG"]}), "an army cannot stand at ENG"),
+    (state(units={"FRANCE": ["F PAR"]}), "a fleet cannot stand at PAR"),
+    (state(units={"FRANCE": ["F SPA"]}), "a fleet cannot stand at SPA"),
+    (state(units={"FRANCE": ["F BRE/NC"]}), "a fleet cannot stand at BRE/NC"),
+    (state(units={"FRANCE": ["A SPA/NC"]}), "an army cannot stand at SPA/NC"),
+    (state(units={"FRANCE": ["A PAR", "A PAR"]}), "A PAR and A PAR are in one province"),
+    (state(units={"FRANCE": ["F SPA/NC"], "ITALY": ["A SPA"]}), "are in one province"),
+    (state(units={"FRANCE": ["*A PAR"]}), "S1901M is no retreat phase, but a unit is dislodged"),
+    (state(retreats={"FRANCE": {"A PAR": []}}), "is no retreat phase"),
+    (state("S1901R", retreats=[]), "'retreats' of the state is not a dictionary"),
+    (state("S1901R", retreats={"FRANCE": ["A PAR"]}), "'retreats' of FRANCE is not a dictionary"),
+    (state("S1901R", retreats={"FRANCE": {"A PAR": "BUR"}}), "are not a list"),
+    (state("S1901R", retreats={"FRANCE": {"A PAR": ["MUN"]}}), "can never retreat to 'MUN'"),
+    (state("S1901R", retreats={"FRANCE": {"A PAR": ["A BUR"]}}), "can never retreat to 'A BUR'"),
+    (state("S1901R", retreats={"FRANCE": {"F MAO": ["SPA"]}}), "name the coast"),
+    (state("S1901R", retreats={"FRANCE": {"F GAS": ["SPA/SC"]}}), "can never retreat"),
+    (
+        state("S1901R", {"FRANCE": ["A PAR"]}, retreats={"FRANCE": {"A PAR": []}}),
+        "A PAR cannot be dislodged by a unit of its own power",
+    ),
+    (state("S1901R", {"FRANCE": ["*A PAR", "*A PAR"]}), "stands twice"),
+    (
+        state("S1901R", retreats={"FRANCE": {"A PAR": []}, "ITALY": {"A PAR": []}}),
+        "are in one province",
+    ),
+    (state(centers=["PAR"]), "'centers' of the state is not a dictionary"),
+    (state(centers={"FRANCE": "PAR"}), "'centers' of FRANCE is not a list"),
+    (state(centers={"FRANCE": ["BUR"]}), "'BUR' is no supply center"),
+    (state(centers={"FRANCE": ["A PAR"]}), "'A PAR' is no supply center"),
+    (state(centers={"FRANCE": [None]}), "None is no unit or province"),
+    (state(centers={"FRANCE": ["PAR"], "ITALY": ["PAR"]}), "belongs to both FRANCE and ITALY"),
+]
+
+
+@pytest.mark.parametrize(("position", "sentence"), BAD_STATES)
+def test_impossible_states(position, sentence):
+    with pytest.raises(ValueError, match=r".") as caught:
+        Game.from_state("standard", position)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("position", [None, [], "S1901M", b"", 3])
+def test_states_that_are_none(position):
+    with pytest.raises(ValueError, match="a state is a dictionary"):
+        Game.from_state("standard", position)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("", "a position begins with a map and a phase"),
+        ("standard", "a position begins with a map and a phase"),
+        ("nowhere S1901M", "there is no map of that name"),
+        ("small S1901", "is not a phase"),
+        ("small S1901M; ENGLAND", "is not of the form"),
+        ("small S1901M; ENGLAND A LON", "is not of the form"),
+        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "ENGLAND stands twice"),
+        ("small S1901M; ENGLAND A LON, A LON = ", "are in one province"),
+        ("small S1901M; FRANCE = LON", "is no power of map small"),
+        (b"small S1901M", "a position is a text"),
+        (None, "a position is a text"),
+    ],
+)
+def test_impossible_position_lines(line, sentence):
+    with pytest.raises(ValueError, match=r".") as caught:
+        Game.from_position(line)
+    assert sentence in str(caught.value)
+
+
+def test_position_line():
+    assert Game("small").to_position() == "small S1901M; ENGLAND A LON = LON; RUSSIA A MOS = MOS"
+    line = "standard F1902R; FRANCE A MUN, F SPA/NC = MUN PAR; GERMANY *A MUN > BER BOH ="
+    assert Game.from_position(line).to_position() == line
+    assert Game.from_position(line, "standard").dislodged == {"GERMANY": {"A MUN": ["BER", "BOH"]}}
+
+
+names = st.sampled_from(["S1901M", "S1901R", "F1902R", "W1901A", "COMPLETED", "X", "", None])
+units = st.sampled_from(
+    ["A LON", "A MOS", "*A LON", "A PAR", "F PAR", "A XXX", "A", "", "a paris", None, 3, b"A LON"]
+)
+places = st.sampled_from(["LON", "PAR", "MOS", "WAL", "XXX", "A LON", "", None, 7])
+powers = st.sampled_from(["ENGLAND", "RUSSIA", "england", "FRANCE", "", None, 3])
+junk = st.none() | st.integers() | st.text(max_size=5) | st.binary(max_size=5)
+unit_table = st.dictionaries(powers, st.lists(units, max_size=3) | junk, max_size=3) | junk
+retreat_table = st.dictionaries(
+    powers, st.dictionaries(units, st.lists(places, max_size=3) | junk, max_size=2) | junk
+)
+center_table = st.dictionaries(powers, st.lists(places, max_size=3) | junk, max_size=2)
+states = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": names,
+        "units": unit_table,
+        "retreats": retreat_table | junk,
+        "centers": center_table | junk,
+        "builds": junk,
+    },
+)
+
+
+@given(position=states | junk)
+@settings(deadline=None, max_examples=300)
+def test_any_state_is_loaded_or_refused(position):
+    try:
+        game = Game.from_state("small", position)
+    except ValueError as error:
+        assert str(error)
+        return
+    assert Game.from_state("small", game.to_state()).to_state() == game.to_state()
+    if not game.is_over:
+        play_randomly(game, random.Random(1), 3)
+
+
+@given(
+    line=st.text(max_size=60)
+    | st.binary(max_size=9)
+    | st.from_regex(
+        r"small [SFW]1901[MRA](; "
+        r"(ENGLAND|RUSSIA) (\*?A (LON|MOS|PAR)( > PAR)?(, )?)*= (LON|PAR)?){0,3}",
+        fullmatch=True,
+    )
+)
+@settings(deadline=None)
+def test_any_line_is_loaded_or_refused(line):
+    try:
+        game = Game.from_position(line)
+    except ValueError as error:
+        assert str(error)
+        return
+    assert Game.from_position(game.to_position()).to_state() == game.to_state()

@@ -1,0 +1,279 @@
+"""Saved games: the format of the `diplomacy` package, written, read back and played on."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.games import play_randomly
+
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.saved_game import append_saved_game, read_saved_games
+from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
+
+STATE_KEYS = {
+    "timestamp",
+    "zobrist_hash",
+    "note",
+    "name",
+    "units",
+    "retreats",
+    "centers",
+    "homes",
+    "influence",
+    "civil_disorder",
+    "builds",
+}
+
+
+def played(name: str, seed: int, phases: int, **options) -> Game:
+    """Return a game after some random phases."""
+    game = Game(name, **options)
+    play_randomly(game, random.Random(seed), phases)
+    return game
+
+
+def test_format():
+    game = played("standard", 3, 40)
+    saved = game.to_saved_game()
+    assert list(saved) == ["id", "map", "rules", "phases"]
+    assert saved["map"] == "standard"
+    assert all(isinstance(rule, str) for rule in saved["rules"])
+    assert len(saved["phases"]) == 41
+    for phase in saved["phases"]:
+        assert list(phase) == ["name", "state", "orders", "results", "messages"]
+        assert set(phase["state"]) == STATE_KEYS
+        assert phase["state"]["name"] == phase["name"]
+        assert isinstance(phase["state"]["timestamp"], int)
+        assert isinstance(phase["state"]["zobrist_hash"], str)
+        assert list(phase["orders"]) == game.powers
+        for key in ("units", "retreats", "centers", "homes", "influence", "builds"):
+            assert list(phase["state"][key]) == game.powers
+        for power in game.powers:
+            starred = [unit[1:] for unit in phase["state"]["units"][power] if unit[0] == "*"]
+            assert starred == list(phase["state"]["retreats"][power])
+            assert set(phase["state"]["builds"][power]) == {"count", "homes"}
+        dislodged = [units for units in phase["state"]["retreats"].values() if units]
+        assert bool(dislodged) == phase["name"].endswith("R")
+    times = [phase["state"]["timestamp"] for phase in saved["phases"]]
+    assert times == sorted(set(times))
+    last = saved["phases"][-1]
+    assert last["results"] == {}
+    assert set(last["orders"].values()) == {None}, "nothing has been submitted yet"
+    assert json.loads(json.dumps(saved)) == saved
+
+
+def test_results_are_of_the_units_before_the_phase():
+    saved = played("standard", 4, 60).to_saved_game()
+    kinds = set()
+    for phase in saved["phases"][:-1]:
+        kinds.add(phase["name"][-1])
+        units = [unit for own in phase["state"]["units"].values() for unit in own]
+        if phase["name"].endswith("M"):
+            assert sorted(phase["results"]) == sorted(units)
+        elif phase["name"].endswith("R"):
+            starred = sorted(unit[1:] for unit in units if unit.startswith("*"))
+            assert sorted(phase["results"]) == starred
+    assert kinds == set("MRA")
+
+
+def test_influence_stays_where_a_power_was_last():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - BUR", "F BRE - MAO"])
+    game.adjudicate()
+    game.submit("FRANCE", ["A BUR - BEL"])
+    game.adjudicate()
+    phases = game.to_saved_game()["phases"]
+    assert phases[0]["state"]["influence"]["FRANCE"] == ["BRE", "MAR", "PAR"]
+    assert phases[2]["state"]["influence"]["FRANCE"] == ["BEL", "BRE", "BUR", "MAO", "MAR", "PAR"]
+    assert game.to_state()["influence"]["FRANCE"] == ["BEL", "BRE", "MAO", "MAR", "PAR"]
+
+
+@given(seed=st.integers(0, 2**32), phases=st.integers(0, 40), name=st.sampled_from(MAP_NAMES))
+@settings(deadline=None, max_examples=20)
+def test_round_trip_and_resume(seed, phases, name):
+    game = played(name, seed, phases)
+    game.id = f"game {seed}"
+    saved = json.loads(json.dumps(game.to_saved_game()))
+    loaded = Game.from_saved_game(saved)
+    assert loaded.to_saved_game() == saved
+    assert loaded.history == saved["phases"][:-1]
+    for twin in (game, loaded):
+        play_randomly(twin, random.Random(seed), 5)
+    assert loaded.to_saved_game() == game.to_saved_game()
+
+
+def test_replaying_the_orders_gives_the_same_game():
+    saved = played("standard", 8, 50).to_saved_game()
+    game = Game("standard")
+    for phase in saved["phases"][:-1]:
+        for power, orders in phase["orders"].items():
+            game.submit(power, orders)
+        assert game.adjudicate() == phase["results"]
+    assert game.to_saved_game() == saved
+
+
+def test_pending_and_void_orders_are_kept():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - MOS", "A MAR - SPA"], strict=False)
+    game.submit("ITALY", ["A VEN - TRI"])
+    loaded = Game.from_saved_game(game.to_saved_game())
+    assert loaded.orders == game.orders
+    assert loaded.adjudicate() == game.adjudicate()
+    assert loaded.to_saved_game() == game.to_saved_game()
+    assert loaded.history[0]["orders"]["FRANCE"] == ["A PAR - MOS", "A MAR - SPA"]
+    assert loaded.history[0]["results"]["A PAR"] == ["void"]
+
+
+def test_finished_games():
+    game = played("small", 1, 99, max_years=2)
+    assert game.is_over
+    saved = game.to_saved_game()
+    assert saved["phases"][-1]["name"] == "COMPLETED"
+    loaded = Game.from_saved_game(saved)
+    assert (loaded.phase, loaded.winners) == ("COMPLETED", game.winners)
+    assert loaded.to_saved_game() == saved
+
+
+def test_a_game_of_a_map_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text((MAPS_FOLDER / "small.toml").read_text().replace('"small"', '"mine"'))
+    saved = played(str(path), 1, 4).to_saved_game()
+    assert saved["map"] == str(path)
+    assert Game.from_saved_game(saved).to_saved_game() == saved
+    path.rename(tmp_path / "moved.toml")
+    with pytest.raises(ValueError, match="there is no map of that name"):
+        Game.from_saved_game(saved)
+    assert Game.from_saved_game(saved, tmp_path / "moved.toml").map.name == "mine"
+
+
+def test_jsonl(tmp_path):
+    path = tmp_path / "games.jsonl"
+    games = [played(name, seed, 6).to_saved_game() for seed, name in enumerate(MAP_NAMES)]
+    for saved in games:
+        append_saved_game(path, saved)
+    assert len(path.read_text().splitlines()) == 3
+    assert list(read_saved_games(path)) == games
+    path.write_text(path.read_text() + "\n{broken\n")
+    with pytest.raises(ValueError, match="line 5 is not JSON"):
+        list(read_saved_games(path))
+    for content in (b"[1, 2]\n", b"7\n", b'"x"\n'):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="line 1 is no saved game"):
+            list(read_saved_games(path))
+    for content, words in (
+        (b"\xff\xfe\x00", "text"), (b"\x89PNG", "text"), (b"[" * 100_000, "JSON"), (b"\0", "JSON"),
+    ):  # fmt: skip
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"line 1 is not {words}"):
+            list(read_saved_games(path))
+
+
+def changed(**changes) -> dict:
+    """Return a saved game with other values for some keys; None leaves the key out."""
+    saved = Game("small").to_saved_game() | changes
+    return {key: value for key, value in saved.items() if value is not None}
+
+
+def changed_phase(**changes) -> dict:
+    """Return a saved game whose one phase has other values for some keys."""
+    phase = Game("small").to_saved_game()["phases"][0] | changes
+    return changed(phases=[{key: value for key, value in phase.items() if value is not None}])
+
+
+@pytest.mark.parametrize(
+    ("saved", "sentence"),
+    [
+        (None, "a saved game is a dictionary"),
+        ([], "a saved game is a dictionary"),
+        (b"{}", "a saved game is a dictionary"),
+        ({}, "no 'map'"),
+        (changed(map=None), "no 'map'"),
+        (changed(map=3), "no 'map'"),
+        (changed(map="nowhere"), "there is no map of that name"),
+        (changed(phases=None), "no 'phases'"),
+        (changed(phases={}), "no 'phases'"),
+        (changed(phases=[]), "has no phases"),
+        (changed(phases=["S1901M"]), "phase 0 of the saved game is not a dictionary"),
+        (changed_phase(name=None), "has no 'name' as a text"),
+        (changed_phase(state=None), "has no 'state' as a dictionary"),
+        (changed_phase(orders=[]), "has no 'orders' as a dictionary"),
+        (changed_phase(results=3), "has no 'results' as a dictionary"),
+        (changed_phase(name="F1901M"), "have two names"),
+        (changed_phase(orders={"ENGLAND": "A LON H"}), "are not a list of texts"),
+        (changed_phase(orders={"ENGLAND": [3]}), "are not a list of texts"),
+        (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE' is no power of map small"),
+        (changed_phase(state={"name": "S1901M"}), "has no 'units'"),
+    ],
+)
+def test_what_is_no_saved_game(saved, sentence):
+    with pytest.raises(ValueError, match=r".") as caught:
+        Game.from_saved_game(saved)
+    assert sentence in str(caught.value)
+
+
+values = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=8), max_size=2)
+
+
+@given(data=st.data())
+@settings(deadline=None)
+def test_mutated_saved_games_are_loaded_or_refused(data):
+    saved = Game("small").to_saved_game()
+    place = saved
+    while True:
+        keys = range(len(place)) if isinstance(place, list) else list(place)
+        if not keys:
+            break
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(place[key], dict | list) or not data.draw(st.integers(0, 4)):
+            place[key] = data.draw(values | st.dictionaries(st.text(max_size=4), values))
+            break
+        place = place[key]
+    try:
+        game = Game.from_saved_game(saved)
+    except ValueError as error:
+        assert str(error)
+        return
+    game.to_saved_game()
+    if not game.is_over:
+        game.adjudicate()
+
+
+def test_the_diplomacy_package_opens_our_games():
+    package = pytest.importorskip("diplomacy")
+    export = pytest.importorskip("diplomacy.utils.export")
+    saved = played("standard", 12, 30).to_saved_game()
+    theirs = export.from_saved_game_format(json.loads(json.dumps(saved)))
+    assert isinstance(theirs, package.Game)
+    assert theirs.get_current_phase() == saved["phases"][-1]["name"]
+    state = saved["phases"][-1]["state"]
+    for power in theirs.powers:
+        assert sorted(theirs.get_units(power)) == sorted(state["units"][power])
+        assert sorted(theirs.get_centers(power)) == state["centers"][power]
+    assert [phase.name for phase in theirs.get_phase_history()] == [
+        phase["name"] for phase in saved["phases"][:-1]
+    ]
+
+
+def test_we_open_the_games_of_the_diplomacy_package():
+    package = pytest.importorskip("diplomacy")
+    export = pytest.importorskip("diplomacy.utils.export")
+    theirs, rng = package.Game(), random.Random(7)
+    for _ in range(30):
+        possible = theirs.get_all_possible_orders()
+        for power in theirs.powers:
+            places = theirs.get_orderable_locations(power)
+            orders = [rng.choice(possible[place]) for place in places if possible[place]]
+            theirs.set_orders(power, orders)
+        theirs.process()
+        saved = json.loads(json.dumps(export.to_saved_game_format(theirs)))
+        game = Game.from_saved_game(saved)
+        assert game.phase == theirs.get_current_phase()
+        state = game.to_state()
+        for power in game.powers:
+            assert sorted(state["units"][power]) == sorted(theirs.get_units(power))
+            assert state["centers"][power] == sorted(theirs.get_centers(power))
+        if theirs.is_game_done:
+            break
+    assert len(game.history) == len(saved["phases"]) - 1

@@ -1,0 +1,211 @@
+"""Matches: seats, figures by hand-worked games, intervals, repeatability, saved games."""
+
+import json
+
+import numpy as np
+import pytest
+
+from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.matches.arena import GameRecorder, evaluate_player, play_games
+from diplomacy_engine.matches.statistics import bootstrap_intervals, summarize, wilson_interval
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.scoring.outcomes import FIGURES, MEANS, RATES, Outcomes, figure_values
+
+OUTCOMES = Outcomes(
+    ended=np.array([SOLO, YEAR_LIMIT, YEAR_LIMIT], np.int8),
+    winner=np.array([1, NONE, NONE], np.int8),
+    centers=np.array([[2, 6, 1, 0], [4, 3, 2, 0], [3, 3, 0, 0]], np.int16),
+    alive=np.array([[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0]], bool),
+    years=np.array([7, 20, 20], np.int16),
+)
+
+
+def test_figures_by_hand():
+    values = figure_values(OUTCOMES, victory_centers=6)
+    assert tuple(values) == FIGURES
+    expected = {
+        "solo": [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
+        "win": [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]],
+        "draw": [[0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]],
+        "survival": [[1, 1, 1, 0]] * 3,
+        "elimination": [[0, 0, 0, 1]] * 3,
+        "loss": [[1, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]],
+        "most_centers": [[0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0]],
+        "centers": OUTCOMES.centers,
+        "rank": [[2, 1, 3, 4], [1, 2, 3, 4], [1.5, 1.5, 3.5, 3.5]],
+        "sum_of_squares": [[0, 1, 0, 0], [16 / 29, 9 / 29, 4 / 29, 0], [1 / 2, 1 / 2, 0, 0]],
+        "deepdip_reward": [[-4, 12, -5, -6], [4, 3, 2, -6], [3, 3, 0, -6]],
+        "game_years": [[7] * 4, [20] * 4, [20] * 4],
+    }
+    for name in FIGURES:
+        np.testing.assert_allclose(values[name], expected[name], err_msg=name)
+    cut = figure_values(OUTCOMES, 6, "truncate")
+    np.testing.assert_allclose(
+        cut["deepdip_reward"], [[-4, 12, -5, -6], [0, 0, 0, -6], [0, 0, 0, -6]]
+    )
+    np.testing.assert_allclose(cut["sum_of_squares"], expected["sum_of_squares"])
+
+
+def test_wilson_interval():
+    # Wilson's interval for 8 of 10, as tabulated by Agresti and Coull (1998) and by statsmodels.
+    low, high = wilson_interval(8, 10)
+    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
+    assert wilson_interval(0, 10)[0] == 0 and 0.27 < wilson_interval(0, 10)[1] < 0.28
+    assert wilson_interval(10, 10)[1] == 1
+    low, high = wilson_interval(936, 1000)
+    assert low < 0.936 < high
+
+
+def test_bootstrap_resamples_each_seat_on_its_own():
+    generator = np.random.default_rng(1)
+    # Without strata the difference between the seats would widen the interval.
+    strata = [generator.normal(mean, 1, (400, 1)).round(1) for mean in (0, 100)]
+    (low,), (high,) = bootstrap_intervals(strata)
+    mean = np.concatenate(strata).mean()
+    error = 1 / np.sqrt(800)
+    assert low < mean < high
+    assert 0.8 * 2 * 1.96 * error < high - low < 1.2 * 2 * 1.96 * error
+    assert np.array_equal(bootstrap_intervals(strata), bootstrap_intervals(strata))
+
+
+def test_summary_contains_its_values():
+    games = 30
+    values = {name: np.full(games, 0.1) for name in MEANS} | {
+        name: (np.arange(games) < 3).astype(float) for name in RATES
+    }
+    summary = summarize(values, np.arange(games) % 3)
+    assert tuple(summary) == FIGURES
+    for figure in summary.values():
+        assert figure["low"] <= figure["value"] <= figure["high"]
+        assert figure["value"] == pytest.approx(0.1)
+
+
+class Watcher:
+    """Holds everywhere, and keeps which decisions it was asked for."""
+
+    def __init__(self):
+        self.name, self.asked = "watcher", []
+
+    def act(self, games, decisions, orders):
+        self.asked.append((decisions.game.copy(), decisions.power.copy(), orders.copy()))
+        for d in range(len(decisions)):
+            slots = range(decisions.slot_start[d], decisions.slot_start[d + 1])
+            assert all(decisions.order_start[s] < decisions.order_start[s + 1] for s in slots)
+
+
+def test_every_decision_goes_to_the_player_of_its_seat():
+    games = VectorGame("three", 40, seed=3, max_years=3, auto_reset=False, threads=1)
+    seats = np.random.default_rng(0).integers(0, 3, (40, 3))
+    watchers = [Watcher(), Watcher(), Watcher()]
+    ended = []
+    outcomes = play_games(games, seats, watchers, report=ended.append)
+    for number, watcher in enumerate(watchers):
+        for game, power, orders in watcher.asked:
+            assert (seats[game, power] == number).all()
+            assert (orders == NONE).all()
+    first = [watcher.asked[0] for watcher in watchers]
+    assert sum(len(game) for game, _, _ in first) == 40 * 3
+    assert (outcomes.ended == YEAR_LIMIT).all() and (outcomes.years == 3).all()
+    assert outcomes.alive.all() and (outcomes.centers == 1).all()
+    assert ended == sorted(ended) and ended[-1] == 40
+
+
+def test_play_games_checks_its_arguments():
+    games = VectorGame("small", 4, threads=1)
+    bots = [make_bot("hold")]
+    with pytest.raises(ValueError, match="auto_reset=False"):
+        play_games(games, np.zeros((4, 2), int), bots)
+    games = VectorGame("small", 4, threads=1, auto_reset=False)
+    with pytest.raises(ValueError, match=r"shape \(4, 2\), not \(2, 4\)"):
+        play_games(games, np.zeros((2, 4), int), bots)
+    with pytest.raises(ValueError, match=r"0\.\.0"):
+        play_games(games, np.ones((4, 2), int), bots)
+
+
+def test_result_of_an_evaluation():
+    result, saved_games = evaluate_player(
+        "three", make_bot("dumbbot"), make_bot("hold"), 100, seed=5, max_years=12, samples=4
+    )
+    json.dumps(result, allow_nan=False)
+    assert list(result) == [
+        "map",
+        "player",
+        "against",
+        "games",
+        "seed",
+        "max_years",
+        "year_limit",
+        "greedy",
+        "overall",
+        "by_power",
+    ]
+    assert (result["map"], result["player"], result["against"]) == ("three", "dumbbot", "hold")
+    assert (result["games"], result["seed"], result["max_years"]) == (102, 5, 12)
+    assert list(result["by_power"]) == ["ENGLAND", "ITALY", "RUSSIA"]
+    for part in (result["overall"], *result["by_power"].values()):
+        assert tuple(part) == FIGURES
+        value = {name: part[name]["value"] for name in FIGURES}
+        assert value["solo"] + value["draw"] + value["loss"] == pytest.approx(1)
+        assert value["survival"] + value["elimination"] == pytest.approx(1)
+        for figure in part.values():
+            assert list(figure) == ["value", "low", "high"]
+            assert figure["low"] <= figure["value"] <= figure["high"]
+    assert result["overall"]["win"]["value"] > 0.95
+    for name in FIGURES:
+        mean = np.mean([part[name]["value"] for part in result["by_power"].values()])
+        assert result["overall"][name]["value"] == pytest.approx(mean)
+    assert [game["id"] for game in saved_games] == [
+        "5-0-ENGLAND",
+        "5-1-ITALY",
+        "5-2-RUSSIA",
+        "5-3-ENGLAND",
+    ]
+
+
+def test_same_seed_same_result():
+    def result(seed, **options):
+        bots = make_bot("random"), make_bot("chaos")
+        return evaluate_player("small", *bots, 60, seed=seed, max_years=6, samples=1, **options)
+
+    first = result(7, threads=1)
+    assert result(7, threads=2)[0] == first[0] == result(7, threads=3)[0]
+    assert result(8, threads=1)[0]["overall"] != first[0]["overall"]
+    assert result(7, batch=20)[0] == result(7, batch=21)[0]
+    orders = [phase["orders"] for phase in first[1][0]["phases"]]
+    assert orders == [phase["orders"] for phase in result(7, threads=2)[1][0]["phases"]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"num_games": 0}, {"num_games": 2, "max_years": 0}, {"num_games": 2, "year_limit": "never"}],
+)
+def test_evaluation_refuses(options):
+    with pytest.raises(ValueError):
+        evaluate_player("small", make_bot("hold"), make_bot("hold"), **options)
+
+
+@pytest.mark.parametrize("game_map", ["small", "three"])
+def test_recorded_games_end_as_they_were_played(game_map):
+    games = VectorGame(game_map, 12, seed=11, max_years=8, threads=1, auto_reset=False)
+    recorder = GameRecorder(6)
+    seats = np.zeros((12, games.num_powers), int)
+    seats[:, 0] = 1
+    outcomes = play_games(games, seats, [make_bot("chaos"), make_bot("dumbbot")], recorder)
+    replayed = recorder.replay(games)
+    assert len(replayed) == 6
+    for row, game in enumerate(replayed):
+        assert game.is_over
+        powers = game.powers
+        assert [len(game.centers[name]) for name in powers] == outcomes.centers[row].tolist()
+        assert game.to_state()["units"] == Game.from_row(games, row).to_state()["units"]
+        if outcomes.winner[row] != NONE:
+            assert game.winners == [powers[outcomes.winner[row]]]
+        saved = json.loads(json.dumps(game.to_saved_game()))
+        again = Game.from_saved_game(saved, max_years=8)
+        assert len(again.history) == len(game.history)
+        kinds = {phase["name"][-1] for phase in saved["phases"][:-1]}
+        assert {"M", "A"} <= kinds
+        texts = [text for phase in saved["phases"] for text in (phase["orders"].values()) if text]
+        assert texts

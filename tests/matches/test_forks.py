@@ -1,0 +1,89 @@
+"""Forked rollouts: copies of positions are played on, and compared within their group."""
+
+import numpy as np
+import pytest
+
+from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine.matches.beginnings import warm_up
+from diplomacy_engine.matches.forks import center_share, destinations, fork, group_advantages
+
+
+def positions(count: int, copies: int, threads: int = 1) -> VectorGame:
+    games = VectorGame("small", count * (1 + copies), seed=2, threads=threads, auto_reset=False)
+    warm_up(games, 12, seed=3)
+    return games
+
+
+def test_copies_of_a_position_go_their_own_ways():
+    games = positions(5, 8)
+    kept = games.snapshot()
+    first_year = games.state.year[:5].copy()
+    noted = []
+    result = fork(
+        games,
+        range(5),
+        8,
+        years=2,
+        players=[make_bot("random")],
+        note=lambda games, decisions, orders: noted.append(len(decisions)),
+    )
+    assert result.score.shape == (5, 8, 2) and np.allclose(result.score.sum(2), 1)
+    for name, array in games.state._asdict().items():
+        assert np.array_equal(array[:5], kept[name][:5])  # the positions stay
+    rows = destinations(games, 5, 8)
+    assert rows.min() == 5 and rows.max() == 44
+    assert np.array_equal(center_share(games, rows.ravel()).reshape(5, 8, 2), result.score)
+    running = result.ended == 0
+    assert (result.years == (first_year + 2)[:, None])[running].all() and running.any()
+    assert len({games.state.unit_power[row].tobytes() for row in rows[0]}) > 1
+    assert np.allclose(result.advantage.mean(1), 0, atol=1e-5)
+    assert sum(noted) > 5 * 8 * 4
+
+
+def test_threads_change_nothing():
+    results = [
+        fork(positions(4, 16, n), range(4), 16, years=2, players=[make_bot("dumbbot")])
+        for n in (1, 3)
+    ]
+    assert all(np.array_equal(one, other) for one, other in zip(*results))
+
+
+def test_seats():
+    """Who plays which power matters: DumbBot's seat does better than the one that holds."""
+    games = VectorGame("small", 1 + 60, seed=1, auto_reset=False)
+    players = [make_bot("dumbbot"), make_bot("hold")]
+    result = fork(games, [0], 60, years=8, players=players, seats=[0, 1])
+    assert result.score[..., 0].mean() > 0.6
+    assert (result.ended == 1).any() and set(np.unique(result.score[result.ended == 1])) == {0, 1}
+
+
+def test_group_advantages():
+    score = np.array([[[1.0], [3.0]], [[2.0], [2.0]]])
+    assert group_advantages(score).tolist() == [[[-1.0], [1.0]], [[0.0], [0.0]]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "message"),
+    [
+        ([0], {"copies": 0}, "copies and years must be at least 1"),
+        ([0], {"years": 0}, "copies and years must be at least 1"),
+        ([], {}, "at least one row"),
+        ([0.5], {}, "at least one row"),
+        ([0, 1], {}, "need 8 rows after row 1, but there are 5 in all"),
+        ([1], {}, "need 4 rows after row 1"),
+        ([-1], {}, "rows"),
+        ([0], {"players": []}, "at least one player"),
+        ([0], {"seats": [0]}, "seats must be 2 numbers of 0..0"),
+        ([0], {"seats": [0, 1]}, "seats must be 2 numbers of 0..0"),
+    ],
+)
+def test_bad_input(rows, settings, message):
+    games = VectorGame("small", 5, auto_reset=False)
+    settings = {"copies": 4, "years": 1, "players": [make_bot("hold")], **settings}
+    with pytest.raises(ValueError, match=message):
+        fork(games, rows, settings.pop("copies"), **settings)
+
+
+def test_auto_reset_is_refused():
+    with pytest.raises(ValueError, match="auto_reset=False"):
+        fork(VectorGame("small", 5), [0], 4, years=1, players=[make_bot("hold")])

@@ -1,0 +1,417 @@
+"""The page of a game in a real browser: by clicks, by keys, on a phone, by several people."""
+
+import json
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.serving import serving
+from support.waiting import (
+    until,  # the page's policy forbids what Playwright's wait_for_function does
+)
+
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
+from diplomacy_engine.play.session import PlaySession
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.protocols import Explanation
+
+pytestmark = pytest.mark.usefixtures("compiled")
+ROOT = Path(__file__).parents[2]
+LONG_NAME = "runs/small__ppo_selfplay_diplomacy__1__1795273270"
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+class Thinker:
+    """Holds, and finds the last order of every list the likeliest."""
+
+    name = "thinker"
+
+    def act(self, games, decisions, orders):
+        make_bot("hold").act(games, decisions, orders)
+
+    def explain(self, games, decisions):
+        shares = np.full(len(decisions.order), 0.01, np.float32)
+        shares[decisions.order_start[1:] - 1] = 0.9
+        return Explanation(shares, np.full(len(decisions), 1.25, np.float32))
+
+
+def load(name):
+    if name == LONG_NAME:
+        return make_bot("hold")
+    return Thinker() if name == "thinker" else make_bot(name)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that serves a game until the test ends; seats as in SEATS."""
+    running = []
+
+    def start_(game, opponents=("hold",), seats=None):
+        file = tmp_path / f"game{len(running)}.jsonl"
+        server = serving(PlaySession(game, file, list(opponents), load, seats))
+        running.append(server)
+        return server.__enter__()
+
+    yield start_
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+def seats(game: Game, *people: str, player: str = "hold") -> dict[str, Seat]:
+    """Return seats: the first of `people` hosts, the others are guests."""
+    kinds = {power: Seat(HOST if n == 0 else GUEST) for n, power in enumerate(people)}
+    return {power: kinds.get(power, Seat(PLAYER, player)) for power in game.powers}
+
+
+def unit(page, text: str) -> None:
+    page.locator(f'#board [data-unit="{text}"]').click()
+
+
+def province(page, code: str) -> None:
+    """Click inside a province, beside what may stand there."""
+    page.locator(f'#board .province[data-province="{code}"]').dispatch_event(
+        "click", {"bubbles": True}
+    )
+
+
+def chosen(page) -> list[str]:
+    page.wait_for_selector("#submit")
+    return page.evaluate("[...document.querySelectorAll('#units li')].map(li => li.innerText)")
+
+
+def orders_on_board(page) -> list[str]:
+    return page.evaluate(
+        "[...document.querySelectorAll('#board [data-order]')].map(o => o.dataset.order)"
+    )
+
+
+def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, ["dumbbot"])
+    page = open_page(server.link("host"))
+    page.wait_for_selector("#setup select")
+    assert page.locator("#setup select").count() == 2
+    page.select_option("#seat-RUSSIA", "me")  # so England is nobody's any more
+    assert page.input_value("#seat-ENGLAND") == "dumbbot"
+    page.click("#start")
+    moved = built = 0
+    for _ in range(60):
+        page.wait_for_selector("#end, #continue, #submit, #next")
+        if page.query_selector("#continue"):
+            page.wait_for_selector("#results li")
+            page.click("#continue")
+        elif page.query_selector("#submit"):
+            decision = server.session.now.step, server.session.game.phase
+            for text in [*server.session.game.units["RUSSIA"]] * decision[1].endswith("M"):
+                if page.get_attribute(f"#unit-{text.replace(' ', '-')}", "aria-pressed") == "false":
+                    unit(page, text)
+                page.wait_for_selector(".play-mark .reach", state="attached")
+                marked = page.locator(".play-mark .reach").all()
+                codes = [mark.get_attribute("data-mark") for mark in marked]
+                centers = {"ANK", "ARM", "BUD", "BUL", "PAR", "POR", "ROM"}
+                owned = set(server.session.game.centers["RUSSIA"])
+                code = next((code for code in codes if code in centers - owned), codes[0])
+                province(page, code)
+                page.wait_for_selector(f'#board [data-order="{text} - {code}"]', state="attached")
+                moved += 1
+            if decision[1].endswith("A") and server.session.game.adjustments["RUSSIA"] > 0:
+                province(page, "MOS")
+                page.wait_for_selector("#board .built", state="attached")
+                built += 1
+            if moved == 2:  # in the middle of a phase
+                before = chosen(page)
+                page.reload()
+                page.wait_for_selector("#submit")
+                assert chosen(page) == before
+            page.click("#submit")
+            page.wait_for_selector("#continue, #end")
+        elif page.query_selector("#end"):
+            break
+        else:
+            page.click("#next")
+    assert server.session.game.is_over and moved >= 4 and built >= 1
+    assert page.inner_text("#title") == "Game over"
+    page.reload()
+    page.wait_for_selector("#end")
+    with page.expect_download() as saved:
+        page.click("#download")
+    found = json.loads(saved.value.path().read_text())
+    assert _played(Game.from_saved_game(found)) == _played(server.session.game)
+
+
+def _played(game: Game) -> list[tuple]:
+    return [(phase["name"], phase["orders"], phase["results"]) for phase in game.history]
+
+
+def test_supports_convoys_and_retreats_by_clicks(start, open_page):
+    units = {"FRANCE": ["A MAR", "A PAR", "F MAO"], "GERMANY": ["A BUR"], "ENGLAND": ["A BRE"]}
+    game = Game.from_state("standard", {"name": "S1901M", "units": units}, max_years=9)
+    server = start(game, seats=seats(game, "FRANCE", "GERMANY"))
+    page = open_page(server.link("host"))
+    unit(page, "A PAR")
+    province(page, "BUR")  # occupied by another power: still a move
+    page.wait_for_selector('#board [data-order="A PAR - BUR"]', state="attached")
+    page.click("#unit-A-MAR")
+    page.click("#mode-support")
+    unit(page, "A PAR")
+    province(page, "BUR")
+    page.wait_for_selector('#board [data-order="A MAR S A PAR - BUR"]', state="attached")
+    page.click("#unit-F-MAO")
+    page.click("#mode-convoy")
+    province(page, "BRE")
+    province(page, "SPA")
+    page.wait_for_selector('#board [data-order="F MAO C A BRE - SPA"]', state="attached")
+    unit(page, "F MAO")
+    page.click("#mode-move")
+    province(page, "SPA")  # two coasts: the list asks
+    page.click('[data-order="F MAO - SPA/SC"]')
+    page.wait_for_selector('#board [data-order="F MAO - SPA/SC"]', state="attached")
+    page.click("#submit")
+    page.wait_for_selector("#withdraw")
+    assert server.session.game.orders["FRANCE"] == [
+        "A PAR - BUR",
+        "A MAR S A PAR - BUR",
+        "F MAO - SPA/SC",
+    ]
+    guest = open_page(server.link("GERMANY"))
+    guest.click("#submit")
+    dislodged = guest.locator("#results li", has_text="dislodged")
+    assert dislodged.inner_text().startswith("A BUR")
+    assert "failed" not in dislodged.get_attribute("class"), "it may have done what it was told"
+    guest.click("#continue")
+    guest.click("#unit-A-BUR")
+    guest.wait_for_selector(".play-mark .reach", state="attached")
+    province(guest, "RUH")
+    guest.wait_for_selector('#board [data-order="A BUR R RUH"]', state="attached")
+    guest.click("#submit")
+    until(lambda: page.title().startswith("Fall"))  # it notices by itself
+    assert server.session.game.units["GERMANY"] == ["A RUH"]
+
+
+def test_lists_and_keys_are_enough(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, seats=seats(game, "ENGLAND"))
+    page = open_page(server.link("host"))
+    page.focus("#unit-A-LON")
+    page.keyboard.press("Enter")
+    page.focus('[data-order="A LON - PAR"]')
+    page.keyboard.press("Enter")
+    page.focus("#submit")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#continue")
+    assert page.inner_text("#title") == "Spring 1901, movement"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#submit")
+    assert page.inner_text("#title") == "Fall 1901, movement"
+    page.keyboard.press("Home")
+    page.wait_for_selector('#board [data-order="A LON - PAR"]', state="attached")
+    page.keyboard.press("End")
+    page.wait_for_selector("#submit")
+    page.click("#unit-A-PAR")
+    page.keyboard.press("Escape")
+    assert page.locator('[aria-pressed="true"]').count() == 0
+    page.click("#takeback")
+    page.wait_for_selector("#unit-A-LON")
+    assert server.session.game.phase == "S1901M"
+
+
+def test_hints(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, ["thinker"], seats(game, "ENGLAND", player="thinker"))
+    page = open_page(server.link("host"))
+    page.click("#hint")
+    page.wait_for_selector("#hints")
+    assert "A LON - WAL 90 %" in page.inner_text("#hints")
+    assert "1.25" in page.inner_text("#hints")
+    unit(page, "A LON")
+    assert "move to Wales" in page.inner_text(".order >> nth=0")
+    page.click("#fill")
+    page.wait_for_selector('#board [data-order="A LON - WAL"]', state="attached")
+    without = open_page(start(game, seats=seats(game, "ENGLAND")).link("host"))
+    without.wait_for_selector("#hint")
+    assert without.is_disabled("#hint")
+
+
+def test_people_at_several_links(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, seats=seats(game, "ENGLAND", "RUSSIA"))
+    host, guest, watcher = (open_page(server.link(who)) for who in ("host", "RUSSIA", "watch"))
+    assert server.link("RUSSIA") in [box.input_value() for box in host.locator(".row input").all()]
+    watcher.wait_for_selector(".waiting")
+    assert watcher.locator("#submit, #takeback, #more details").count() == 0
+    host.click("#submit")
+    host.wait_for_selector(".waiting")
+    assert host.inner_text(".waiting") == "Waiting for Russia…"
+    assert "None: what has no order" in host.inner_text("#panel")
+    host.click("#withdraw")
+    host.wait_for_selector("#submit")
+    host.click("#submit")
+    host.wait_for_selector("#withdraw")
+    guest.click("#submit")
+    for page in (host, guest, watcher):
+        page.wait_for_selector("#continue")
+    assert server.session.now.step == 1
+
+
+def watch(start, open_page, players, max_years):
+    """Return the server and the page of a game that has begun to play on by itself."""
+    game = Game("small", max_years=max_years)
+    server = start(game, players, seats(game))
+    page = open_page(server.link("host"))
+    page.click("#next")
+    page.wait_for_selector("#continue")
+    page.click("#continue")
+    page.click("#play")
+    return server, page
+
+
+def test_watching_players(start, open_page):
+    server, page = watch(start, open_page, ["hold", "random"], 1)
+    page.wait_for_selector("#end, #continue", timeout=20_000)
+    until(lambda: page.title().startswith("Game over"))
+    assert server.session.game.is_over
+
+
+def test_watching_can_be_paused(start, open_page):
+    server, page = watch(start, open_page, ["hold", "hold"], 40)
+    until(lambda: server.session.now.step > 3)
+    page.click("#play[aria-pressed=true]", timeout=3_000)
+    page.wait_for_selector("#continue")
+    reached = server.session.now.step
+    page.wait_for_timeout(3_000)
+    assert server.session.now.step <= reached + 1 and not server.session.game.is_over
+
+
+@contextmanager
+def playing(*words: str):
+    """Run the command `play`; yield the process and the host's link; kill it in the end."""
+    command = [sys.executable, "-m", "diplomacy_engine", "play", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process, process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
+
+
+def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page):
+    """Orders that were chosen, and those sent while nobody was there, count once."""
+    file = tmp_path / "game.jsonl"
+    new = ["--against", "hold", "--power", "ENGLAND", "--port", "0", "--save"]
+    with playing(*new, str(file)) as (process, link):
+        page = open_page(link)
+        page.allowed = ["net::ERR_"]  # whatever a killed server looks like
+        unit(page, "A LON")
+        province(page, "PAR")
+        page.wait_for_selector('#board [data-order="A LON - PAR"]', state="attached")
+        process.kill()
+        process.wait()
+        page.click("#submit")
+        page.wait_for_selector("#connection:visible")
+        assert "connection" in page.inner_text("#connection")
+    port = link.split(":")[2].split("/")[0]
+    with playing("--resume", str(file), "--port", port) as (process, again):
+        assert again == link
+        page.wait_for_selector("#continue")
+        page.wait_for_selector("#connection", state="hidden")
+    game, play = read_session(file)
+    assert game.units["ENGLAND"] == ["A PAR"] and play["step"] == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [{}, PHONE], ids=["desk", "phone"])
+def test_light_dark_and_phone(start, open_page, scheme, size):
+    game = Game("standard", max_years=3)
+    server = start(game, seats=seats(game, "FRANCE", player=LONG_NAME))
+    page = open_page(server.link("host"), color_scheme=scheme, **size)
+    page.click("#unit-A-PAR")
+    page.wait_for_selector(".play-mark .reach", state="attached")
+    ground, ink, sea = page.evaluate(
+        """[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,
+        getComputedStyle(document.querySelector('#board .province.sea')).fill]"""
+    )
+    brightness = [sum(map(int, text[4:-1].split(","))) / 765 for text in (ground, ink, sea)]
+    assert [value > 0.5 for value in brightness] == [
+        scheme == side for side in ("light", "dark", "light")
+    ]
+    inner, scroll = page.evaluate("[innerWidth, document.documentElement.scrollWidth]")
+    assert scroll <= inner
+    buttons = page.locator("button:visible").all()
+    assert (
+        min(button.bounding_box()["height"] for button in buttons) >= 36
+    )  # to be hit with a thumb
+    board = page.locator("#board svg").bounding_box()
+    assert board["width"] >= 0.9 * min(inner, 800)
+    table, frame = (page.locator(f"#powers{part}").bounding_box() for part in (" table", ""))
+    assert table["x"] + table["width"] <= frame["x"] + frame["width"]
+    if size:
+        page.tap("#large")
+        assert page.locator("#board svg").bounding_box()["width"] > 2 * board["width"]
+        inner, scroll = page.evaluate("[innerWidth, document.documentElement.scrollWidth]")
+        assert scroll <= inner
+        page.tap('#choices [data-order="A PAR - BUR"]')
+        page.wait_for_selector('#board [data-order="A PAR - BUR"]', state="attached")
+
+
+def test_a_wrong_link_says_so(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, seats=seats(game, "ENGLAND"))
+    page = open_page(f"{server.address}#{'x' * 24}")
+    page.allowed = ["401"]
+    page.wait_for_selector("#connection:visible")
+    assert page.inner_text("#connection") == "This link is not one of this game's."
+    bare = open_page(server.address)
+    assert "whole link" in bare.inner_text("#say")
+
+
+class _Foreign(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><link rel=icon href=data:,><p>elsewhere</p>")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_page_of_another_origin_gets_nothing(start, open_page):
+    """It knows the address and even a token, and tries all that a browser lets it."""
+    game = Game("small", max_years=3)
+    server = start(game, seats=seats(game, "ENGLAND"))
+    with HTTPServer(("127.0.0.1", 0), _Foreign) as foreign:
+        threading.Thread(target=foreign.serve_forever, args=(0.02,)).start()
+        page = open_page(f"http://localhost:{foreign.server_address[1]}/")
+        page.allowed = ["CORS", "Failed to load", "frame", "403", "blocked", "Refused"]
+        found = page.evaluate(
+            """async ([address, token]) => {
+            const body = JSON.stringify({step: 0, orders: ["A LON - PAR"]});
+            const ways = [
+                {headers: {"X-Play-Token": token}},
+                {headers: {"X-Play-Token": token}, method: "POST", body},
+                {method: "POST", body, credentials: "include"},
+                {method: "POST", body, mode: "no-cors"},
+            ];
+            const seen = [];
+            for (const path of ["api/game", "api/orders", "play.js"])
+                for (const way of ways)
+                    try { seen.push(await (await fetch(address + path, way)).text()); }
+                    catch (error) { seen.push("blocked"); }
+            const frame = document.createElement("iframe");
+            frame.src = address + "#" + token;
+            document.body.append(frame);
+            await new Promise(done => { frame.onload = done; setTimeout(done, 1500); });
+            try { seen.push(frame.contentDocument?.body?.innerText ?? "blocked"); }
+            catch (error) { seen.push("blocked"); }
+            return seen;
+            }""",
+            [server.address, server.session.tokens["host"]],
+        )
+        foreign.shutdown()
+    assert set(found) <= {"blocked", ""}
+    assert server.session.now.step == 0 and server.session.game.orders == {}

@@ -1,0 +1,586 @@
+"""Sessions of people and players: seats, orders, taking back, hints, saving; no network."""
+
+import json
+import os
+import re
+import stat
+import threading
+
+import numpy as np
+import pytest
+
+from diplomacy_engine._files import RunFolderError
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session, rebuild
+from diplomacy_engine.play.session import PlayError, PlaySession
+from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view
+from diplomacy_engine.players.advice import advice, has_decision, orders_by_player
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.protocols import Explanation
+
+
+class Thinker:
+    """A player that holds, explains itself, and can be made to fail."""
+
+    name = "thinker"
+    broken = False
+
+    def act(self, games, decisions, orders):
+        if self.broken:
+            raise RuntimeError("out of thoughts")
+        make_bot("hold").act(games, decisions, orders)
+
+    def explain(self, games, decisions):
+        counts = np.diff(decisions.order_start)
+        shares = np.concatenate([np.arange(1, n + 1) / (n * (n + 1) / 2) for n in counts])
+        return Explanation(shares.astype(np.float32), np.full(len(decisions), 2.5, np.float32))
+
+
+class Sampler:
+    """A player that draws from a generator of its own, as policies do; it has `manual_seed`."""
+
+    name = "sampler"
+
+    def __init__(self):
+        self.generator = self
+        self.manual_seed(0)
+
+    def manual_seed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def act(self, games, decisions, orders):
+        first, last = decisions.order_start[:-1], decisions.order_start[1:]
+        chosen = decisions.order[self.rng.integers(first, last)]
+        games.write_orders(orders, decisions, chosen)
+
+
+def load(name):
+    return {"thinker": Thinker, "sampler": Sampler}.get(name, lambda: make_bot(name))()
+
+
+def make_session(
+    file, opponents=("hold",), seats=None, game_map="small", max_years=2, **changes
+) -> PlaySession:
+    game = Game(game_map, max_years=max_years)
+    return PlaySession(game, file, list(opponents), load, seats, **changes)
+
+
+def seated(powers: str, file, game_map="small", player="hold", **changes) -> PlaySession:
+    """Return a session; `powers` gives each power a letter: h(ost), g(uest), p(layer)."""
+    names = Game(game_map).powers
+    kinds = {"h": Seat(HOST), "g": Seat(GUEST), "p": Seat(PLAYER, player)}
+    seats = {power: kinds[letter] for power, letter in zip(names, powers, strict=True)}
+    return make_session(file, seats=seats, game_map=game_map, **changes)
+
+
+def viewer(session: PlaySession, who: str = "host"):
+    return session.viewer(session.tokens[who])
+
+
+def refused(kind: str, action, *arguments) -> str:
+    with pytest.raises(PlayError) as error:
+        action(*arguments)
+    assert error.value.kind == kind
+    return str(error.value)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "game.jsonl"
+
+
+# --- Seats ----------------------------------------------------------------------------------------
+
+
+def test_the_host_chooses_seats_once(file):
+    session = make_session(file)
+    host = viewer(session)
+    assert host == (None, True) and session.viewer("x" * 24) is None and session.viewer("é") is None
+    for choice, words in (
+        ({"ENGLAND": "me"}, "RUSSIA must be played by"),
+        ({"ENGLAND": "me", "RUSSIA": "me"}, "one power only"),
+        ({"ENGLAND": "me", "RUSSIA": "/etc/passwd"}, "RUSSIA must be played by"),
+        ({"ENGLAND": "me", "RUSSIA": 3}, "RUSSIA must be played by"),
+        ({"ENGLAND": "me", "RUSSIA": "hold", "MARS": "hold"}, "'MARS' is no power"),
+    ):
+        assert words in refused("invalid", session.choose_seats, host, choice)
+    assert "choose who plays" in refused("invalid", session.go_on, host, 0)
+    for who in ("watch", "RUSSIA"):
+        refused("forbidden", session.choose_seats, viewer(session, who), {})
+    session.choose_seats(host, {"ENGLAND": "me", "RUSSIA": "guest"})
+    assert viewer(session) == ("ENGLAND", True)
+    assert viewer(session, "RUSSIA") == ("RUSSIA", False)
+    assert viewer(session, "ENGLAND") == (None, False)  # the host sits there
+    assert viewer(session, "watch") == (None, False)
+    refused("stale", session.choose_seats, viewer(session), {"ENGLAND": "me", "RUSSIA": "hold"})
+
+
+def test_tokens_cannot_be_guessed_and_are_each_their_own(file):
+    session = make_session(file, game_map="standard")
+    tokens = list(session.tokens.values())
+    assert len(set(tokens)) == 9 and min(map(len, tokens)) >= 24
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+
+
+# --- Orders ---------------------------------------------------------------------------------------
+
+
+def test_a_phase_is_played_when_all_people_have_given_orders(file):
+    session = seated("gh", file)
+    host, guest = viewer(session), viewer(session, "ENGLAND")
+    assert session.waiting_for() == ["ENGLAND", "RUSSIA"]
+    session.submit(host, 0, ["A MOS - UKR"])
+    assert session.game.phase == "S1901M" and session.waiting_for() == ["ENGLAND"]
+    assert game_view(session, guest)["given"] is None
+    assert "A MOS - UKR" not in json.dumps([game_view(session, guest), board_view(session, guest)])
+    assert "A MOS - UKR" not in json.dumps(session.saved_game())
+    session.submit(guest, 0, ["a lon - par"])
+    assert session.game.phase == "F1901M" and session.now.step == 1
+    assert session.game.units == {"ENGLAND": ["A PAR"], "RUSSIA": ["A UKR"]}
+
+
+def test_bad_orders_are_refused_with_the_reason_and_change_nothing(file):
+    session = seated("hp", file)
+    before = file.read_bytes()
+    for orders, words in (
+        (["A LON - MOS"], "A LON - MOS"),
+        (["A MOS - UKR"], "A MOS - UKR"),
+        (["nonsense"], "nonsense"),
+        (["A LON - PAR", "A LON H"], "there already is an order for LON"),
+    ):
+        assert words in refused("invalid", session.submit, viewer(session), 0, orders)
+    refused("forbidden", session.submit, viewer(session, "watch"), 0, [])
+    refused("forbidden", session.submit, viewer(session, "RUSSIA"), 0, [])
+    assert session.now.step == 0 and file.read_bytes() == before
+
+
+def test_a_second_submission_replaces_a_retry_counts_once_and_a_stale_one_is_refused(file):
+    session = seated("hg", file)
+    host, guest = viewer(session), viewer(session, "RUSSIA")
+    session.submit(host, 0, ["A LON - PAR"])
+    revision = session.revision
+    session.submit(host, 0, ["A LON - PAR"])
+    assert session.revision == revision
+    session.submit(host, 0, ["A LON - HOL"])
+    assert session.game.orders["ENGLAND"] == ["A LON - HOL"]
+    session.submit(guest, 0, [])
+    assert session.now.step == 1 and session.game.units["ENGLAND"] == ["A HOL"]
+    session.submit(host, 0, ["A LON - HOL"])  # the answer was lost and it is sent again
+    assert session.now.step == 1 and "ENGLAND" not in session.game.orders
+    words = refused("stale", session.submit, host, 0, ["A LON - PAR"])
+    assert words == "this was meant for step 0 of the game, which has gone on to step 1, F1901M"
+    refused("stale", session.submit, host, 2, [])
+
+
+def test_orders_can_be_withdrawn_until_the_others_have_given_theirs(file):
+    session = seated("hg", file)
+    host, guest = viewer(session), viewer(session, "RUSSIA")
+    refused("invalid", session.withdraw, host, 0)
+    session.submit(host, 0, ["A LON - PAR"])
+    session.withdraw(host, 0)
+    session.submit(guest, 0, [])
+    assert session.game.phase == "S1901M" and session.waiting_for() == ["ENGLAND"]
+    session.submit(host, 0, ["A LON - PAR"])  # the same again is no retry now
+    assert session.now.step == 1
+    refused("stale", session.withdraw, host, 0)
+
+
+def test_submissions_at_the_same_moment_play_one_phase(file):
+    session = seated("hg", file)
+    errors, gate = [], threading.Barrier(8)
+
+    def give(who):
+        gate.wait()
+        try:
+            session.submit(viewer(session, who), 0, [])
+        except PlayError as error:
+            errors.append(error.kind)
+
+    threads = [threading.Thread(target=give, args=(who,)) for who in ["host", "RUSSIA"] * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == [] and session.now.step == 1 and len(session.game.history) == 1
+
+
+def test_retreats_builds_and_removals_wait_for_their_own_powers_only(file):
+    """A whole game by random orders, every phase through the seats."""
+    session = seated("hgppppp", file, "standard", "dumbbot", max_years=9)
+    rng, phases = np.random.default_rng(1), set()
+    for _ in range(200):
+        if session.game.is_over:
+            break
+        if session.can_go_on():
+            session.go_on(viewer(session), session.now.step)
+            continue
+        phases.add(session.game.phase[-1])
+        state, step = session.game.to_state(), session.now.step
+        assert session.waiting_for()
+        first, second = session.game.powers[:2]
+        for who, power in (("host", first), (second, second)):
+            if session.now.step != step:
+                break  # the second one had nothing to order
+            view = decision_view(session.game, power)
+            assert (view is not None) == has_decision(state, power)
+            if view is None:
+                refused("invalid", session.submit, viewer(session, who), step, [])
+                continue
+            orders = [rng.choice(place["orders"])["text"] for place in view["units"]]
+            session.submit(viewer(session, who), step, orders[: view["count"]])
+    assert session.game.is_over and phases == set("MRA")
+    refused("stale", session.submit, viewer(session), session.now.step, [])
+
+
+def test_the_eliminated_watch_phase_by_phase(file):
+    session = seated("hp", file, max_years=6)
+    session.now.game = Game.from_state(
+        "small",
+        {"name": "S1901M", "units": {"RUSSIA": ["A LON"]}, "centers": {"RUSSIA": ["LON"]}},
+        max_years=6,
+    )
+    assert session.can_go_on() and not session.waiting_for()
+    session.go_on(viewer(session), 0)
+    assert session.now.step == 1
+    refused("stale", session.go_on, viewer(session), 0)
+    refused("forbidden", session.go_on, viewer(session, "watch"), 1)
+
+
+def test_watching(file):
+    session = seated("pp", file, max_years=2)
+    host = viewer(session)
+    assert host == (None, True) and session.now.step == 0 and not session.can_take_back()
+    for _ in range(40):
+        if session.game.is_over:
+            break
+        session.go_on(host, session.now.step)
+    assert session.game.is_over and not session.can_go_on()
+    refused("stale", session.go_on, host, session.now.step)
+    session.take_back(host, session.now.step)
+    assert session.game.phase == "F1902M" and session.can_go_on()
+
+
+# --- Taking back ----------------------------------------------------------------------------------
+
+
+def test_taking_back_returns_to_ones_own_last_orders(file):
+    session = seated("hp", file)
+    host = viewer(session)
+    refused("invalid", session.take_back, host, 0)
+    session.submit(host, 0, ["A LON - PAR"])
+    session.submit(host, 1, ["A PAR H"])
+    assert session.game.phase == "W1901A"
+    session.take_back(host, session.now.step)
+    assert (session.game.phase, session.now.step) == ("F1901M", 3)
+    assert session.game.units["ENGLAND"] == ["A PAR"] and len(session.game.history) == 1
+    refused("stale", session.submit, host, 1, ["A PAR H"])  # meant for the game before
+    session.take_back(host, 3)
+    assert session.game.phase == "S1901M" and session.game.units["ENGLAND"] == ["A LON"]
+    refused("forbidden", session.take_back, viewer(session, "watch"), 4)
+    assert session.game.to_state() == Game("small").to_state()
+
+
+@pytest.mark.parametrize("game_map", ["small", "three", "standard"])
+def test_a_rebuilt_game_is_the_same_to_a_policy(game_map):
+    """What the powers observe, the orders of the last movement phase included, is restored."""
+    game, bot = Game(game_map, max_years=6), make_bot("random")
+    rng, copies = np.random.default_rng(1), []
+    while not game.is_over:
+        copies.append(game.copy())
+        given = orders_by_player(game, bot, game.powers, int(rng.integers(2**63)))
+        for power, texts in given.items():
+            game.submit(power, texts)
+        game.adjudicate()
+    assert {copy.phase[-1] for copy in copies} >= set("MA")
+    for number, copy in enumerate(copies):
+        again = rebuild(game, number)
+        assert again.to_state() == copy.to_state() and again.history == copy.history
+        seen = [_observed(one) for one in (again, copy)]
+        for one, other in zip(*seen):
+            np.testing.assert_array_equal(one, other)
+
+
+def _observed(game: Game):
+    games: VectorGame = game._games
+    return games.observe_powers(np.zeros(len(game.powers), int), np.arange(len(game.powers)))
+
+
+# --- Players --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bot", ["random", "hold", "chaos"])
+def test_orders_in_words_are_those_in_numbers(bot):
+    """orders_by_player says what the bot writes: the game goes on as the arrays do."""
+    game = Game("standard", max_years=8)
+    games = VectorGame("standard", 1, seed=9, max_years=8, threads=1, auto_reset=False)
+    winters = 0
+    while not game.is_over:
+        decisions, orders = games.decisions(), games.new_orders()
+        make_bot(bot).act(games, decisions, orders)
+        game._games.state.turn[0] = games.state.turn[0]
+        given = orders_by_player(game, make_bot(bot), game.powers, int(games.state.seed[0]))
+        assert len(given) == len(decisions)
+        for power, texts in given.items():
+            game.submit(power, texts)
+        winters += game.phase.endswith("A")
+        game.adjudicate()
+        games.step(orders)
+        assert game.to_position() == Game.from_row(games, 0).to_position()
+    assert winters or bot == "hold"
+
+
+def test_a_player_that_fails_loses_nothing_and_is_asked_again(file):
+    session = seated("hp", file)
+    thinker = session._players["hold"] = Thinker()
+    thinker.broken = True
+    host = viewer(session)
+    session.submit(host, 0, ["A LON - PAR"])
+    assert session.trouble == "hold could not give orders: out of thoughts"
+    assert session.now.step == 0 and session.game.orders == {"ENGLAND": ["A LON - PAR"]}
+    assert game_view(session, host)["trouble"] and game_view(session, host)["can_go_on"]
+    assert "out of thoughts" in refused("invalid", session.go_on, host, 0)
+    thinker.broken = False
+    session.go_on(host, 0)
+    assert session.now.step == 1 and session.trouble == ""
+    assert session.game.units["ENGLAND"] == ["A PAR"]
+
+
+def test_hints_are_the_explanation_in_words(file):
+    session = make_session(
+        file, ["hold", "thinker"], {"ENGLAND": Seat(HOST), "RUSSIA": Seat(GUEST)}
+    )
+    found = session.hint(viewer(session))
+    assert found.value == 2.5
+    ((unit, ranked),) = found.slots
+    legal = session.game.legal_orders("A LON")
+    assert unit == "A LON" and [text for text, _ in ranked] == legal[::-1]
+    assert ranked[0][1] == pytest.approx(2 / (len(legal) + 1))
+    refused("forbidden", session.hint, viewer(session, "watch"))
+    assert game_view(session, viewer(session))["can_hint"]
+
+
+def test_hints_in_winter_name_each_build(file):
+    state = {"name": "W1901A", "units": {}, "centers": {"FRANCE": ["PAR", "MAR", "BRE"]}}
+    found = advice(Game.from_state("standard", state), Thinker(), "FRANCE")
+    assert [unit for unit, _ in found.slots] == ["build 1", "build 2", "build 3"]
+    assert {text for text, _ in found.slots[0][1]} >= {"A PAR B", "F BRE B", "WAIVE"}
+    with pytest.raises(ValueError, match="ITALY has nothing to order in W1901A"):
+        advice(Game.from_state("standard", state), Thinker(), "ITALY")
+
+
+def test_without_an_explaining_player_there_are_no_hints(file):
+    session = seated("hp", file)
+    assert not game_view(session, viewer(session))["can_hint"]
+    assert "no player here gives hints" in refused("invalid", session.hint, viewer(session))
+    with pytest.raises(PlayError, match="hold cannot give hints"):
+        make_session(file.with_name("other"), hint="hold")
+
+
+# --- Saving ---------------------------------------------------------------------------------------
+
+
+def reopened(file, seed: int = 1) -> PlaySession:
+    game, play = read_session(file)
+    hint = play["hint"]
+    return PlaySession(game, file, play["opponents"], load, saved=play, hint=hint, seed=seed)
+
+
+def test_a_session_goes_on_from_its_file_after_every_step(file):
+    session = seated("hg", file, seed=7)
+    for step in range(4):
+        for who in ("host", "RUSSIA"):
+            session = reopened(file)
+            assert session.now.step == step
+            power = viewer(session, who).power
+            unit = session.game.units[power][0]
+            orders = [session.game.legal_orders(unit)[1]]
+            tokens, answered = session.tokens, dict(session.now.answered)
+            session.submit(viewer(session, who), step, orders)
+            again = reopened(file)
+            assert again.tokens == tokens and again.now.answered == session.now.answered
+            assert again.now.answered != answered
+            assert again.game.to_saved_game() == session.game.to_saved_game()
+            assert again.game.orders == session.game.orders
+            again.submit(viewer(again, who), step, orders)  # a retry, across the restart
+            assert again.now.step == session.now.step
+            session = again
+        if session.game.phase.endswith("A"):
+            break
+    (saved,) = read_saved_games(file)
+    assert Game.from_saved_game(saved).history == session.game.history
+
+
+def test_seats_that_are_not_chosen_yet_survive(file):
+    make_session(file, ["hold", "random"])
+    session = reopened(file)
+    assert session.now.seats is None and session.opponents == ["hold", "random"]
+
+
+def test_what_cannot_be_saved_does_not_happen(file, monkeypatch):
+    session = seated("hp", file)
+    before = session.now
+
+    def fail(*_, **__):
+        raise RunFolderError("no space left")
+
+    monkeypatch.setattr("diplomacy_engine.play.session.atomic_write", fail)
+    with pytest.raises(RunFolderError):
+        session.submit(viewer(session), 0, ["A LON - PAR"])
+    assert session.now is before and session.game.orders == {}
+    monkeypatch.undo()
+    session.submit(viewer(session), 0, ["A LON - PAR"])
+    assert session.now.step == 1
+
+
+def test_a_second_program_with_the_same_file_is_noticed(file):
+    one = seated("hp", file)
+    other = reopened(file)
+    other.submit(viewer(other), 0, ["A LON - PAR"])
+    words = refused("invalid", one.submit, viewer(one), 0, ["A LON - HOL"])
+    assert f"another program has written {file}" in words
+    assert reopened(file).game.units["ENGLAND"] == ["A PAR"]
+
+
+def test_a_deleted_file_is_written_again(file):
+    session = seated("hp", file)
+    file.unlink()
+    session.submit(viewer(session), 0, [])
+    assert reopened(file).now.step == 1
+
+
+def test_draws_are_the_same_after_going_on_with_a_game(file):
+    """Those of a player with a generator of its own, too; a game with another seed differs."""
+
+    def played(seed: int, stops: bool) -> list[dict]:
+        file.unlink(missing_ok=True)
+        session = seated(
+            "pp", file, player="sampler", opponents=["sampler"], seed=seed, max_years=3
+        )
+        while not session.game.is_over:
+            session.go_on(viewer(session), session.now.step)
+            if stops:
+                session = reopened(file, seed)
+        return session.game.to_saved_game()["phases"]
+
+    whole = played(5, stops=False)
+    assert len(whole) > 6
+    assert played(5, stops=True) == whole != played(6, stops=False)
+
+
+def test_any_saved_game_can_be_gone_on_with(file):
+    game = Game("three")
+    game.adjudicate()
+    file.write_text(
+        json.dumps(Game("small").to_saved_game()) + "\n" + json.dumps(game.to_saved_game())
+    )
+    found, play = read_session(file, max_years=5)
+    assert play is None and found.phase == "F1901M" and found.max_years == 5
+    assert found.history == game.history
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda saved: "", "has no game in it"),
+        (lambda saved: "{", "line 1 is not JSON"),
+        (lambda saved: "[]", "line 1 is no saved game"),
+        (lambda saved: {"phases": []}, "has no 'map'"),
+        (lambda saved: saved | {"map": "mars"}, "mars"),
+        (lambda saved: saved | {"play": 3}, "no sound 'format'"),
+        (lambda saved: saved | {"play": saved["play"] | {"format": 99}}, "no sound 'format'"),
+        (lambda saved: saved | {"play": saved["play"] | {"step": -1}}, "no sound 'step'"),
+        (lambda saved: saved | {"play": saved["play"] | {"tokens": {"host": "x"}}}, "'tokens'"),
+        (lambda saved: saved | {"play": saved["play"] | {"tokens": {}}}, "no sound 'tokens'"),
+        (lambda saved: saved | {"play": saved["play"] | {"seats": {"ENGLAND": 3}}}, "'seats'"),
+        (lambda saved: saved | {"play": saved["play"] | {"seats": {}}}, "no sound 'seats'"),
+        (
+            lambda saved: saved | {"play": saved["play"] | {"answered": {"ENGLAND": [1]}}},
+            "answered",
+        ),
+        (lambda saved: saved | {"play": saved["play"] | {"opponents": "hold"}}, "'opponents'"),
+        (lambda saved: saved | {"play": saved["play"] | {"max_years": 0}}, "'max_years'"),
+        (lambda saved: saved | {"play": saved["play"] | {"hint": 3}}, "no sound 'hint'"),
+    ],
+)
+def test_files_that_cannot_be_gone_on_with(file, change, words):
+    seated("hp", file)
+    (saved,) = read_saved_games(file)
+    changed = change(saved)
+    file.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+    with pytest.raises(ValueError, match=re.escape(file.name)) as error:
+        read_session(file)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+# --- Views ----------------------------------------------------------------------------------------
+
+
+def test_orders_in_words():
+    game_map = Game("standard").map
+    found = {
+        text: order_view(game_map, text)
+        for text in (
+            "A PAR - BUR",
+            "A LON - BEL VIA",
+            "F MAO - SPA/NC",
+            "A MAR S A PAR",
+            "A MAR S A PAR - BUR",
+            "F NTH C A LON - BEL",
+            "A MUN R RUH",
+            "A MUN D",
+            "F STP/SC B",
+            "A PAR H",
+        )
+    }
+    assert [view["words"] for view in found.values()] == [
+        "move to Burgundy",
+        "move to Belgium by convoy",
+        "move to Spain (north coast)",
+        "support army Paris to hold",
+        "support army Paris to Burgundy",
+        "convoy army London to Belgium",
+        "retreat to Ruhr",
+        "disband",
+        "build fleet (south coast)",
+        "hold",
+    ]
+    keys = ("verb", "place", "other")
+    assert [tuple(view[key] for key in keys) for view in found.values()] == [
+        ("move", "BUR", None),
+        ("move", "BEL", None),
+        ("move", "SPA", None),
+        ("support", "PAR", "PAR"),
+        ("support", "BUR", "PAR"),
+        ("convoy", "BEL", "LON"),
+        ("retreat", "RUH", None),
+        ("disband", "MUN", None),
+        ("build", "STP", None),
+        ("hold", "PAR", None),
+    ]
+
+
+def test_pictures_of_phases_show_their_orders_and_results(file):
+    session = seated("hp", file)
+    session.submit(viewer(session), 0, ["A LON - PAR"])
+    played = board_view(session, viewer(session), 0)
+    assert played["phase"] == "S1901M"
+    assert {"power": "ENGLAND", "text": "A LON - PAR", "result": []} in played["orders"]
+    assert 'data-order="A LON - PAR"' in played["svg"] and 'data-unit="A LON"' in played["svg"]
+    now = board_view(session, viewer(session), 1)
+    assert now == board_view(session, viewer(session)) and now["orders"] == []
+    assert 'data-unit="A PAR"' in now["svg"]
+    assert {"power": "RUSSIA", "text": "A MOS H", "result": []} in played["orders"]
+    with pytest.raises(ValueError, match="no phase 2"):
+        board_view(session, viewer(session), 2)
+
+
+def test_only_the_host_sees_links_and_the_file(file):
+    session = seated("hg", file)
+    shown = game_view(session, viewer(session))
+    assert shown["links"] == {name: session.tokens[name] for name in ("RUSSIA", "watch")}
+    for who in ("RUSSIA", "watch"):
+        text = json.dumps(game_view(session, viewer(session, who)))
+        assert str(file) not in text
+        assert not any(token in text for token in session.tokens.values())

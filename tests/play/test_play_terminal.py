@@ -1,0 +1,266 @@
+"""Games in the terminal, and the command `play`."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.play.file import HOST, PLAYER, Seat
+from diplomacy_engine.play.session import PlaySession
+from diplomacy_engine.play.terminal import TextGame
+from diplomacy_engine.players.bots import make_bot
+
+ROOT = Path(__file__).parents[2]
+
+
+def typed(session: PlaySession, *lines: str) -> str:
+    """Return what a terminal shows when these lines are typed."""
+    waiting, shown = list(lines), []
+
+    def read(prompt: str) -> str:
+        shown.append(prompt)
+        if not waiting:
+            raise EOFError
+        shown.append(waiting[0])
+        return waiting.pop(0)
+
+    TextGame(session, read, shown.append).run()
+    assert not waiting
+    return "\n".join(shown)
+
+
+def make_session(tmp_path, game=None, host="ENGLAND", player="hold", chosen=True) -> PlaySession:
+    game = game or Game("small", max_years=2)
+    seats = {power: Seat(PLAYER, player) for power in game.powers} | {host: Seat(HOST)}
+    if host is None:
+        del seats[None]
+    file = tmp_path / "game.jsonl"
+    return PlaySession(game, file, [player], make_bot, seats if chosen else None)
+
+
+def test_a_whole_game_in_the_terminal(tmp_path):
+    session = make_session(tmp_path, chosen=False)
+    moves = ["a lon - par", "go", "A PAR H", "go", "", "A LON B", "go"]
+    shown = typed(session, "mars", "", "eng", *moves, "go", "go", "board", "go", "quit")
+    assert "Which power do you play (ENGLAND, RUSSIA)?" in shown
+    assert shown.count("Please name one of them.") == 2
+    assert "--- Spring 1901, movement ---" in shown
+    assert re.search(r"ENGLAND +A LON - PAR\n", shown) and "orders: A LON B" in shown
+    assert session.game.is_over and "The game is over: ENGLAND, RUSSIA share a draw." in shown
+    assert f"The game is kept in {tmp_path / 'game.jsonl'}." in shown
+
+
+def test_wrong_orders_get_the_reason_and_keep_the_others(tmp_path):
+    session = make_session(tmp_path)
+    shown = typed(session, "A LON - PAR", "A LON - MOS", "A MOS H", "xyz", "board", "go")
+    assert shown.count("No: ") == 3
+    assert "'A LON - MOS'" in shown and "'xyz'" in shown
+    assert session.game.units["ENGLAND"] == ["A PAR"]
+
+
+def test_an_order_replaces_the_units_last_and_drop_forgets_it(tmp_path):
+    session = make_session(tmp_path, Game("standard", max_years=1), "FRANCE")
+    shown = typed(
+        session,
+        "A PAR - BUR; A MAR S A PAR - BUR",
+        "A PAR - PIC",
+        "drop A MAR",
+        "drop A MAR",
+        "",
+        "go",
+    )
+    assert "without one: A MAR, F BRE" in shown and "No: there is no order of A MAR" in shown
+    assert session.game.history[0]["orders"]["FRANCE"] == ["A PAR - PIC"]
+
+
+def test_words_after_a_command_are_not_passed_over(tmp_path):
+    """Else `go A LON - PAR` would give the orders without that one."""
+    session = make_session(tmp_path)
+    shown = typed(session, "go A LON - PAR", "quit now", "A LON - MOON", "quit")
+    assert session.now.step == 0
+    assert shown.count("No: nothing comes after") == 2
+    assert "did you mean MOS?\n" in shown, "one mark at the end of a sentence"
+
+
+def test_undo_save_legal_hint_and_help(tmp_path):
+    session = make_session(tmp_path)
+    copy = tmp_path / "copy.jsonl"
+    shown = typed(
+        session,
+        *("undo", "hint", "help", "legal", "legal A LON", "legal nowhere", "legal MOS"),
+        *("A LON - HOL", "go", "undo", f"save {copy}", f"save {copy}", "save", "exit"),
+    )
+    assert "No: there is no phase to take back." in shown
+    assert "No: no player here gives hints" in shown
+    assert "TAB completes" in shown and "A LON H; A LON - HOL; A LON - PAR" in shown
+    assert "nowhere" in shown.lower() and "MOS: nothing of yours to order" in shown
+    assert "exists already" in shown and "save needs the name of a file" in shown
+    assert session.game.phase == "S1901M"
+    (saved,) = read_saved_games(copy)
+    assert "play" not in saved and Game.from_saved_game(saved).phase == "S1901M"
+
+
+def test_watching_in_the_terminal(tmp_path):
+    session = make_session(tmp_path, host=None)
+    shown = typed(session, "help", "", "next", "A LON H", "undo", "", "", "", "", "undo", "quit")
+    assert "(Enter)       the next phase" in shown and "over> " in shown
+    assert session.game.phase == "F1902M"
+
+
+def test_retreats_and_removals_in_the_terminal(tmp_path):
+    units = {"FRANCE": ["A BUR", "*A MUN"], "GERMANY": ["A RUH"]}
+    state = {"name": "F1901R", "units": units, "retreats": {"FRANCE": {"A MUN": ["BOH", "TYR"]}}}
+    game = Game.from_state("standard", state | {"centers": {"FRANCE": ["PAR"]}}, max_years=5)
+    session = make_session(tmp_path, game, "FRANCE")
+    shown = typed(session, "legal", "A MUN R TYR", "go", "A TYR D", "A BUR D", "go")
+    assert "A MUN is dislodged; it may retreat to BOH TYR" in shown
+    assert "A MUN: A MUN R BOH; A MUN R TYR; A MUN D" in shown
+    assert "FRANCE must remove 1." in shown and "FRANCE has only 1 to build or remove" not in shown
+    assert "No: 'A BUR D': FRANCE has only 1 to remove" in shown
+    assert session.game.phase == "S1902M" and session.game.units["FRANCE"] == ["A BUR"]
+
+
+def test_tab_completes_legal_orders(tmp_path):
+    game = TextGame(make_session(tmp_path))
+    assert game._completions("a lon -") == [
+        f"A LON - {code}" for code in ("HOL", "PAR", "POR", "WAL")
+    ]
+    assert game._completions("h") == ["hint", "help"]
+    assert "A MOS H" not in game._completions("")
+
+
+# --- The command ----------------------------------------------------------------------------------
+
+
+def run(*words: str, folder: Path, typed: str = "") -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "diplomacy_engine", "play", *map(str, words)],
+        cwd=folder,
+        input=typed,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=300,
+    )
+
+
+def test_play_in_the_terminal_and_go_on(tmp_path):
+    words = ["--text", "--power", "england", "--against", "hold", "--max-years", 3, "--seed", 4]
+    first = run(*words, "--save", "g.jsonl", folder=tmp_path, typed="A LON - PAR\ngo\n")
+    assert first.returncode == 0 and "Fall 1901, movement (F1901M)" in first.stdout, first.stderr
+    again = run("--text", "--resume", "g.jsonl", folder=tmp_path, typed="undo\nquit\n")
+    assert again.returncode == 0 and "=== Spring 1901" in again.stdout, again.stderr
+    (saved,) = read_saved_games(tmp_path / "g.jsonl")
+    play = saved["play"]
+    assert (play["seed"], play["max_years"], play["step"]) == (4, 3, 2)
+    assert play["seats"] == {"ENGLAND": [HOST, ""], "RUSSIA": [PLAYER, "hold"]}
+
+
+def test_players_take_turns_and_the_file_has_a_name(tmp_path):
+    words = ["--text", "--watch", "--map", "three", "--against", "hold", "random"]
+    found = run(*words, folder=tmp_path, typed="\n")
+    assert found.returncode == 0, found.stderr
+    (file,) = (tmp_path / "runs" / "play").iterdir()
+    assert file.name.startswith("three-") and str(file.relative_to(tmp_path)) in found.stdout
+    (saved,) = read_saved_games(file)
+    players = [seat[1] for seat in saved["play"]["seats"].values()]
+    assert players == ["hold", "random", "hold"] and len(saved["phases"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("--watch --power ENGLAND", "--watch seats nobody"),
+        ("--text --guest ENGLAND", "--guest needs the page"),
+        ("--power FRANCE", "'FRANCE' is no power of map small"),
+        ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
+        ("--map mars", "mars"),
+        ("--against nobody", "there is no player 'nobody'"),
+        ("--hint random", "random cannot give hints"),
+        ("--port 99999", "--port"),
+        ("--host nowhere.invalid", "there is no address 'nowhere.invalid'"),
+        ("--save .", "is a folder"),
+        ("--save no/such/folder.jsonl", "there is no folder no/such"),
+        ("--save kept.jsonl", "--resume kept.jsonl"),
+        ("--resume missing.jsonl", "missing.jsonl: No such file"),
+        ("--resume kept.jsonl", "kept.jsonl cannot be gone on with"),
+        ("--resume empty.jsonl", "empty.jsonl has no game in it"),
+        ("--resume three.jsonl --map small", "three.jsonl cannot be gone on with"),
+    ],
+)
+def test_what_cannot_be_played_is_one_sentence(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("kept.jsonl").write_text("{}\n")
+    Path("empty.jsonl").write_text("")
+    Path("three.jsonl").write_text(json.dumps(Game("three").to_saved_game()))
+    try:
+        code = main(["play", "--port", "0", *words.split()])
+    except SystemExit as error:
+        code = error.code
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if not line.startswith("compiling")]
+    assert code == 2 and out == "" and len(lines) == 1 and said in lines[0], (out, err)
+    assert sorted(os.listdir(tmp_path)) in (
+        ["empty.jsonl", "kept.jsonl", "three.jsonl"],
+        ["empty.jsonl", "kept.jsonl", "runs", "three.jsonl"],
+    )
+    assert not list(tmp_path.glob("runs/play/*")) and Path("kept.jsonl").read_text() == "{}\n"
+
+
+def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["play", "--port", str(port), "--against", "hold", "--power", "RUSSIA"]) == 2
+    assert f"port {port} of 127.0.0.1 cannot be had" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_who_gives_hints_is_asked_for_one_before_the_game_begins(tmp_path, monkeypatch, capsys):
+    """Else the first hint would find out what is wrong, and keep everybody waiting meanwhile."""
+
+    class Mute:
+        name = "mute"
+
+        def act(self, games, decisions, orders):
+            make_bot("hold").act(games, decisions, orders)
+
+        def explain(self, games, decisions):
+            raise RuntimeError("no words")
+
+    def load(name, **options):
+        return Mute() if name == "mute" else make_bot(name)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("diplomacy_engine.commands.play.load_player", load)
+    words = ["--against", "hold", "--power", "RUSSIA", "--hint", "mute"]
+    assert main(["play", "--text", *words]) == 2
+    assert "mute cannot give orders or hints: RuntimeError: no words" in capsys.readouterr().err
+    assert not list(tmp_path.glob("**/*.jsonl"))
+
+
+def test_the_commands_of_the_manual_are_commands():
+    text = (ROOT / "docs" / "playing.md").read_text()
+    lines = re.findall(r"^python -m diplomacy_engine (play.*)$", text, re.MULTILINE)
+    assert len(lines) >= 6
+    found = [_parser().parse_args(shlex.split(line)) for line in lines]
+    assert {given.run.__name__ for given in found} == {"run_play"}
+    for flag in re.findall(r"`(--[a-z-]+)", text):
+        assert flag in _play_help(), flag
+
+
+def _play_help() -> str:
+    with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
+        main(["play", "--help"])
+    return shown.getvalue()

@@ -1,0 +1,496 @@
+"""The scripted bots: what they value, how they choose, and that every order is a legal one.
+
+The values of the opening position were computed by hand-written code from a description of Norman's
+bot, not by this package.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from diplomacy_engine.constants import (
+    ARMY,
+    FALL_MOVEMENT,
+    MOVE,
+    NONE,
+    SPRING_MOVEMENT,
+    SPRING_RETREATS,
+    WINTER_ADJUSTMENTS,
+)
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.players.bots import BOTS, make_bot
+from diplomacy_engine.players.bots.dumbbot_moves import _use_wasted_hold, order_scratch, pick
+from diplomacy_engine.players.bots.dumbbot_values import power_values
+from diplomacy_engine.rules.map import MAP_NAMES, Map
+
+# Three provinces next to each other, of which any number may be centers, and a fourth beyond CCC.
+TRIANGLE = {
+    "name": "triangle",
+    "powers": ["ONE", "TWO"],
+    "victory_supply_centers": 2,
+    "start_units": {"ONE": ["A AAA"]},
+    "provinces": {
+        "AAA": {"name": "a", "terrain": "land", "supply_center": True, "home_of": "ONE"},
+        "BBB": {"name": "b", "terrain": "land"},
+        "CCC": {"name": "c", "terrain": "land"},
+        "DDD": {"name": "d", "terrain": "land", "supply_center": True, "home_of": "TWO"},
+    },
+    "army_borders": {"AAA": "BBB CCC", "BBB": "CCC", "CCC": "DDD"},
+}
+
+# Destination value (a hold counts 1 more), proximity 0, 1, 2, strength, competition.
+OPENING = """
+FRANCE   F BRE  MAO   64739013      0  58240  67172 1 0
+FRANCE   F BRE  ENG   41637352      0  34300  65492 1 1
+FRANCE   F BRE  PIC   31949187      0  29120  24332 2 0
+FRANCE   F BRE  GAS   31605491      0  29120  29120 3 0
+FRANCE   F BRE  BRE    3366473      0      0  30156 2 0
+FRANCE   A MAR  SPA   74578222 145600  58240  34944 1 0
+FRANCE   A MAR  BUR   38622508      0  34300  52808 2 1
+FRANCE   A MAR  GAS   31475923      0  29120  30156 3 0
+FRANCE   A MAR  MAR   31369532      0  29120  31192 1 0
+FRANCE   A MAR  PIE    6974903      0   5180  16184 1 1
+FRANCE   A PAR  PIC   31215124      0  29120  24332 2 0
+FRANCE   A PAR  PAR    1832660      0      0  18508 1 0
+FRANCE   A PAR  BRE    1164524      0      0  11648 2 0
+AUSTRIA  A BUD  SER  140947050 145600 118700 115848 1 0
+AUSTRIA  A BUD  RUM  116084406 145600  94080 104516 1 1
+AUSTRIA  A BUD  BUD   66468449      0  60460  69564 2 0
+AUSTRIA  A BUD  TRI   43020023  11100  36520  60704 3 1
+AUSTRIA  A BUD  GAL   41830705      0  35840  55516 2 1
+AUSTRIA  A BUD  VIE    6303125      0   2220  30560 2 0
+AUSTRIA  F TRI  ALB   34022144      0  31340  33560 1 0
+AUSTRIA  F TRI  VEN   10909870  25900   7400   6512 1 2
+AUSTRIA  F TRI  ADR    9795984      0   7400  25464 1 0
+AUSTRIA  F TRI  TRI    9608056  11100   7400  10708 3 1
+"""
+
+
+def place(games, units, centers, phase=SPRING_MOVEMENT, dislodged=None):
+    """Put the same position on every row; centers of nobody named are nobody's."""
+    state, game_map = games.state, games.map
+    for name, value in state._asdict().items():
+        if name.startswith(("unit_", "dislodged_", "center_")):
+            value[:] = NONE
+    state.retreat_options[:] = 0
+    state.phase[:] = phase
+    for power, texts in units.items():
+        for text in texts:
+            location = game_map.location_index[text[2:]]
+            v = games.board.location_province[location]
+            state.unit_power[:, v] = game_map.power_index[power]
+            state.unit_kind[:, v] = "AF".index(text[0])
+            state.unit_location[:, v] = location
+    for power, (text, goals) in (dislodged or {}).items():
+        location, kind = game_map.location_index[text[2:]], "AF".index(text[0])
+        v = games.board.location_province[location]
+        state.dislodged_power[:, v] = game_map.power_index[power]
+        state.dislodged_kind[:, v] = kind
+        state.dislodged_location[:, v] = location
+        near = games.board.neighbor[kind, location].tolist()
+        for goal in goals:
+            bit = np.uint32(1 << near.index(game_map.location_index[goal]))
+            state.retreat_options[:, v] |= bit
+    for power, codes in centers.items():
+        for code in codes.split():
+            center = games.board.province_center[game_map.province_index[code]]
+            state.center_owner[:, center] = game_map.power_index[power]
+
+
+def texts_given(games, bot, power):
+    """Return a Counter of the orders, sorted texts, that a bot gives a power over all games."""
+    decisions = games.decisions()
+    decisions = decisions.take(decisions.power == games.map.power_index[power])
+    orders = games.new_orders()
+    make_bot(bot).act(games, decisions, orders)
+    texts = games.vocabulary.texts
+    return Counter(tuple(sorted(texts[n] for n in row if n != NONE)) for row in orders)
+
+
+def share(counts, text):
+    """Return in which share of the games an order was given."""
+    return sum(n for row, n in counts.items() if text in row) / counts.total()
+
+
+def node(graph, game_map, text):
+    """Return the node number of a unit text."""
+    return graph.number["AF".index(text[0]), game_map.location_index[text[2:]]]
+
+
+def test_names():
+    assert list(BOTS) == ["random", "hold", "chaos", "dumbbot", "dumbbot-paquette"]
+    for name in BOTS:
+        assert make_bot(name).name == name
+    with pytest.raises(ValueError, match=r"random, hold, chaos.*did you mean 'dumbbot'"):
+        make_bot("dumbot")
+
+
+# DumbBot's values
+
+
+def test_opening_values():
+    games = VectorGame("standard", 1)
+    for line in OPENING.split("\n")[1:-1]:
+        power, kind, _, goal, *numbers = line.split()
+        value, p0, p1, p2, strength, competition = map(int, numbers)
+        power = games.map.power_index[power]
+        graph, values = power_values(games.map, games.state, 0, power)
+        n, v = node(graph, games.map, f"{kind} {goal}"), games.map.province_index[goal]
+        staying = games.state.unit_power[0, v] == power and line.split()[2] == goal
+        assert values.value[n] + staying == value, line
+        assert values.proximity[:3, n].tolist() == [p0, p1, p2], line
+        assert (values.strength[v], values.competition[v]) == (strength, competition), line
+    power = games.map.power_index["AUSTRIA"]
+    _, values = power_values(games.map, games.state, 0, power)
+    threatened = {games.map.provinces[v]: x for v, x in enumerate(values.defense) if x}
+    assert threatened == {"TRI": 37}
+
+
+def test_port_values():
+    games = VectorGame("standard", 1)
+    game_map, france = games.map, games.map.power_index["FRANCE"]
+    graph, values = power_values(game_map, games.state, 0, france)
+    port, port_values = power_values(game_map, games.state, 0, france, paquette=True)
+
+    def proximity(level, text):
+        return port_values.proximity[level, node(port, game_map, text)]
+
+    # Centers of nobody have a value for Norman's bot only.
+    assert values.proximity[0, node(graph, game_map, "A SPA")] == 208 * 700
+    assert proximity(0, "A SPA") == 0
+    assert proximity(0, "A MUN") == 37 * 700
+    # Values flow from units of either kind, from every coast, from the best node of the province.
+    into = ["A FIN", "A LVN", "A MOS", "A NWY", "F BAR", "F NWY"]
+    own = max(proximity(4, text) for text in ("A STP", "F STP/NC", "F STP/SC"))
+    expected = (own + sum(proximity(4, text) for text in into)) / 5
+    assert proximity(5, "F STP/NC") == pytest.approx(expected, rel=1e-12)
+    into = ["F BRE", "F ENG", "F GAS", "F IRI", "F NAF", "F NAO", "F POR", "F WES"]
+    into += ["F SPA/NC", "F SPA/SC"]
+    expected = (proximity(4, "F MAO") + sum(proximity(4, text) for text in into)) / 5
+    assert proximity(5, "F MAO") == pytest.approx(expected, rel=1e-12)
+    assert proximity(5, "A BRE") == proximity(5, "F BRE")
+    # A unit is not present where it stands.
+    brest, munich = game_map.province_index["BRE"], game_map.province_index["MUN"]
+    assert (values.strength[brest], port_values.strength[brest]) == (2, 1)
+    assert (values.competition[munich], port_values.competition[munich]) == (2, 1)
+    # A fleet next to both coasts of Spain.
+    place(games, {"FRANCE": ["F MAO"]}, {})
+    spain = game_map.province_index["SPA"]
+    assert power_values(game_map, games.state, 0, france)[1].strength[spain] == 2
+    assert power_values(game_map, games.state, 0, france, True)[1].strength[spain] == 1
+
+
+def test_best_coast_flows_into_a_sea():
+    games = VectorGame("standard", 1)
+    graph, values = power_values(games.map, games.state, 0, games.map.power_index["ITALY"])
+
+    def proximity(level, text):
+        return values.proximity[level, node(graph, games.map, text)]
+
+    near = ["F BRE", "F ENG", "F GAS", "F IRI", "F NAF", "F NAO", "F POR", "F WES", "F MAO"]
+    for level in range(1, 10):
+        total = sum(proximity(level - 1, text) for text in near)
+        total += max(proximity(level - 1, "F SPA/NC"), proximity(level - 1, "F SPA/SC"))
+        assert proximity(level, "F MAO") == total // 5
+
+
+def test_winter_values():
+    games = VectorGame("standard", 1)
+    place(games, {"ITALY": ["A VEN"]}, {"AUSTRIA": "TRI VIE BUD", "ITALY": "VEN"})
+    summer = power_values(games.map, games.state, 0, 0)[1].proximity.copy()
+    games.state.phase[:] = WINTER_ADJUSTMENTS
+    graph, values = power_values(games.map, games.state, 0, 0)
+    n = node(graph, games.map, "A TRI")
+    assert (values.proximity == summer).all()  # spring's attack and defense weights
+    weights = np.array([1000, 100, 30, 10, 6, 5, 4, 3, 2, 1])
+    assert values.value[n] == weights @ values.proximity[:, n] + 1000 * (1 + 4 + 16)
+
+
+# DumbBot's choices
+
+
+def walk(values, sign, paquette, draws=20_000):
+    """Return the shares of the candidates picked."""
+    rng, ranks = np.uint64(7), sign * np.array(values, float)
+    found = np.zeros(len(values))
+    for _ in range(draws):
+        rng, at = pick(ranks, len(values), sign, paquette, np.uint64(rng))
+        found[at] += 1
+    return found / draws
+
+
+@pytest.mark.parametrize(
+    ("values", "sign", "paquette", "shares"),
+    [
+        ([100, 95], 1, False, [0.625, 0.375]),  # 0.5 * (1 - 0.25)
+        ([100, 95], 1, True, [0.75, 0.25]),  # 0.5 - 0.25
+        ([100, 80, 79], 1, False, [1, 0, 0]),
+        ([100, 90], 1, True, [1, 0]),
+        ([0, -5], 1, False, [0.5, 0.5]),
+        ([-10, -50], 1, False, [0.5, 0.5]),
+        ([5, 500, 9000], -1, False, [0.5, 0.25, 0.25]),  # removals: flat steps
+        ([5, 500, 9000], -1, True, [1, 0, 0]),
+        ([200, 205], -1, True, [0.625, 0.375]),
+    ],
+)
+def test_pick(values, sign, paquette, shares):
+    with np.errstate(over="ignore"):
+        assert walk(values, sign, paquette) == pytest.approx(shares, abs=0.015)
+
+
+def test_second_best_destination():
+    games = VectorGame("standard", 10_000)
+    counts = texts_given(games, "dumbbot", "AUSTRIA")
+    # Budapest to Rumania: 0.5 * 12 %; the next drop is beyond 20 %. Standard error 0.24 %.
+    assert share(counts, "A BUD - RUM") == pytest.approx(0.06, abs=0.01)
+    assert share(counts, "A BUD - RUM") + share(counts, "A BUD - SER") == 1
+    assert share(counts, "A VIE - BUD") == 1  # it waits until Budapest has its order
+
+
+def test_equal_values():
+    """One of two equal destinations exists for Norman's bot, and staying counts 1 more."""
+    games = VectorGame(Map(TRIANGLE), 2000)
+    place(games, {"ONE": ["A AAA"]}, {"ONE": "AAA DDD"})
+    counts = texts_given(games, "dumbbot", "ONE")
+    assert set(counts) == {("A AAA H",), ("A AAA - BBB",)}
+    assert share(counts, "A AAA H") == pytest.approx(0.5, abs=0.06)
+    counts = texts_given(games, "dumbbot-paquette", "ONE")
+    assert set(counts) == {("A AAA - BBB",), ("A AAA - CCC",)}
+    assert share(counts, "A AAA - BBB") == pytest.approx(0.5, abs=0.06)
+
+
+def test_two_units_that_want_each_others_place():
+    games = VectorGame("standard", 200)
+    others = {"AUSTRIA": "SPA", "ENGLAND": "MAR"}
+    own = {games.map.provinces[v] for v in games.board.center_province} - {"SPA", "MAR"}
+    place(games, {"FRANCE": ["A APU", "F VEN"]}, others | {"FRANCE": " ".join(own)})
+    counts = texts_given(games, "dumbbot", "FRANCE")
+    assert share(counts, "A APU - VEN") == share(counts, "F VEN - APU") == 1
+    counts = texts_given(games, "dumbbot-paquette", "FRANCE")
+    assert not any({"A APU - VEN", "F VEN - APU"} <= set(row) for row in counts)
+
+
+def test_holding_unit_supports_an_attack_and_a_stay():
+    provinces = {c: {"name": c, "terrain": "land"} for c in ("FFF", "GGG", "VVV", "WWW")}
+    for code, power in (("HHH", "TWO"), ("XXX", "ONE")):
+        provinces[code] = {"name": code, "terrain": "land", "home_of": power}
+        provinces[code]["supply_center"] = True
+    facts = TRIANGLE | {"provinces": provinces, "start_units": {}}
+    attack = Map(facts | {"army_borders": {"XXX": "FFF WWW", "FFF": "WWW GGG", "WWW": "HHH VVV"}})
+    games = VectorGame(attack, 50)
+    place(
+        games,
+        {"ONE": ["A XXX", "A GGG"], "TWO": ["A WWW"]},
+        {"ONE": "XXX", "TWO": "HHH"},
+        FALL_MOVEMENT,
+    )
+    # GGG moves next to the threatened center, where an enemy is near; XXX stays in it.
+    assert set(texts_given(games, "dumbbot", "ONE")) == {("A GGG - FFF", "A XXX S A GGG - FFF")}
+    provinces["FFF"] = {"name": "FFF", "terrain": "land", "supply_center": True}
+    stay = Map(facts | {"army_borders": {"XXX": "FFF WWW", "FFF": "WWW VVV", "HHH": "WWW GGG"}})
+    games = VectorGame(stay, 50)
+    units = {"ONE": ["A XXX", "A FFF"], "TWO": ["A WWW", "A VVV"]}
+    place(games, units, {"ONE": "XXX FFF", "TWO": "HHH"}, FALL_MOVEMENT)
+    # Two enemies at FFF, one at XXX.
+    assert set(texts_given(games, "dumbbot", "ONE")) == {("A FFF H", "A XXX S A FFF")}
+
+
+@pytest.mark.parametrize(("paquette", "order"), [(False, "BRE - PIC"), (True, "MAR - GAS")])
+def test_which_friend_a_holding_unit_supports(paquette, order):
+    """Norman's bot looks at the destinations' values, the port at where the friends stand."""
+    games = VectorGame("standard", 1)
+    game_map, index = games.map, games.map.province_index
+    place(games, {"FRANCE": ["A BUR", "A BRE", "A MAR"]}, {})
+    graph, values = power_values(game_map, games.state, 0, 2, paquette)
+    scratch, orders = order_scratch(games.board, graph), games.new_orders()
+    values.competition[:] = 1
+    for origin, goal, here, there in (("BRE", "PIC", 5, 9), ("MAR", "GAS", 9, 5)):
+        location = game_map.location_index[origin]
+        near = games.board.neighbor[ARMY, location].tolist()
+        scratch.mover[index[goal]] = index[origin]
+        scratch.mover_slot[index[goal]] = near.index(game_map.location_index[goal])
+        values.value[node(graph, game_map, f"A {origin}")] = here
+        values.value[node(graph, game_map, f"A {goal}")] = there
+    bur = index["BUR"]
+    _use_wasted_hold(
+        games.board, games.table, graph, games.state, 0, 2, bur, values, scratch, paquette, orders
+    )
+    assert games.vocabulary.texts[orders[0, bur]] == f"A BUR S A {order}"
+
+
+def test_retreats():
+    games = VectorGame("standard", 500)
+    place(
+        games,
+        {"TURKEY": ["A BUD"], "AUSTRIA": ["A VIE"]},
+        {"AUSTRIA": "BUD VIE TRI", "RUSSIA": "SER RUM WAR"},
+        SPRING_RETREATS,
+        {"AUSTRIA": ("A BUD", ["GAL", "TRI"])},
+    )
+    counts = texts_given(games, "dumbbot", "AUSTRIA")
+    assert set(counts) <= {("A BUD R GAL",), ("A BUD R TRI",)}
+    # The port forgets that Serbia and Rumania, worth more, are forbidden.
+    counts = texts_given(games, "dumbbot-paquette", "AUSTRIA")
+    assert share(counts, "A BUD D") > 0.5
+    assert set(counts) <= {("A BUD R GAL",), ("A BUD R TRI",), ("A BUD D",)}
+    games.state.retreat_options[:] = 0
+    assert set(texts_given(games, "dumbbot", "AUSTRIA")) == {("A BUD D",)}
+
+
+def test_builds_never_repeat_a_home():
+    games = VectorGame("standard", 1000)
+    own = "MOS SEV STP WAR RUM"
+    place(games, {"RUSSIA": ["A RUM", "A UKR"]}, {"RUSSIA": own}, WINTER_ADJUSTMENTS)
+    for bot in ("dumbbot", "dumbbot-paquette", "chaos"):
+        counts = texts_given(games, bot, "RUSSIA")
+        assert all(len({text[2:5] for text in row}) == 3 for row in counts), bot
+        assert len(counts) > 1, bot
+    # The port values an army and a fleet in one home alike.
+    place(games, {}, {"FRANCE": "BRE"}, WINTER_ADJUSTMENTS)
+    counts = texts_given(games, "dumbbot-paquette", "FRANCE")
+    assert share(counts, "F BRE B") == pytest.approx(0.5, abs=0.08)
+
+
+def test_removals():
+    games = VectorGame("standard", 8000)
+    units = ["A PAR", "F BRE", "A MAR", "F MAO"]
+    place(games, {"FRANCE": units}, {"FRANCE": "PAR BRE MAR"}, WINTER_ADJUSTMENTS)
+    games.state.center_owner[games.state.center_owner == NONE] = 0
+    graph, values = power_values(games.map, games.state, 0, 2)
+    worst_first = sorted(units, key=lambda text: values.value[node(graph, games.map, text)])
+    counts = texts_given(games, "dumbbot", "FRANCE")
+    shares = [share(counts, f"{text} D") for text in worst_first]
+    assert shares == pytest.approx([0.5, 0.25, 0.125, 0.125], abs=0.025)
+
+
+# Random and its relatives
+
+
+def test_random_is_uniform():
+    games = VectorGame("standard", 6000)
+    counts = texts_given(games, "random", "FRANCE")
+    decisions = games.decisions()
+    row = np.flatnonzero((decisions.game == 0) & (decisions.power == 2))[0]
+    for s in range(decisions.slot_start[row], decisions.slot_start[row + 1]):
+        listed = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
+        p = 1 / len(listed)
+        for number in listed:
+            found = share(counts, games.vocabulary.texts[number])
+            assert found == pytest.approx(p, abs=4.5 * (p * (1 - p) / 6000) ** 0.5)
+
+
+def test_random_winter():
+    games = VectorGame("standard", 4000)
+    place(games, {}, {"FRANCE": "BRE PAR"}, WINTER_ADJUSTMENTS)
+    counts = texts_given(games, "random", "FRANCE")
+    # First slot: A BRE, F BRE, A PAR or WAIVE; second: the same less what is built, or all.
+    assert counts[()] / counts.total() == pytest.approx(1 / 16, abs=0.02)
+    both = 2 * (1 / 4 * 1 / 2) + 1 / 4 * 2 / 3
+    assert share(counts, "A PAR B") < 0.6
+    assert sum(n for row, n in counts.items() if len(row) == 2) / 4000 == pytest.approx(
+        both, abs=0.04
+    )
+    place(games, {"FRANCE": ["A PAR", "F BRE", "A MAR"]}, {"FRANCE": "PAR"}, WINTER_ADJUSTMENTS)
+    counts = texts_given(games, "random", "FRANCE")
+    assert len(counts) == 3
+    assert all(n == pytest.approx(4000 / 3, abs=150) for n in counts.values())
+
+
+def test_hold_and_chaos():
+    games = VectorGame("standard", 100)
+    assert set(texts_given(games, "hold", "FRANCE")) == {("A MAR H", "A PAR H", "F BRE H")}
+    counts = texts_given(games, "chaos", "FRANCE")
+    kinds = games.table.kind
+    for row in counts:
+        assert all(kinds[games.vocabulary.number[text]] == MOVE for text in row)
+    place(games, {"ENGLAND": ["A LON", "F NTH"]}, {})
+    assert share(texts_given(games, "chaos", "ENGLAND"), "A LON - NWY VIA") > 0
+    place(games, {}, {"FRANCE": "BRE PAR"}, WINTER_ADJUSTMENTS)
+    assert set(texts_given(games, "hold", "FRANCE")) == {()}
+    place(games, {"ITALY": ["A MAR"]}, {}, SPRING_RETREATS, {"FRANCE": ("A MAR", ["GAS", "BUR"])})
+    assert set(texts_given(games, "hold", "FRANCE")) == {("A MAR D",)}
+    assert set(texts_given(games, "chaos", "FRANCE")) == {("A MAR R GAS",), ("A MAR R BUR",)}
+
+
+# All bots
+
+
+def assert_legal(games, decisions, orders):
+    """Check that orders hold a legal order for every slot of the decisions and nothing else."""
+    winter = games.state.phase[decisions.game] == WINTER_ADJUSTMENTS
+    slot_decision = np.repeat(np.arange(len(decisions)), np.diff(decisions.slot_start))
+    slots = np.flatnonzero(~winter[slot_decision])
+    rows = decisions.game[slot_decision]
+    given = int((orders != NONE).sum())
+    order_slot = np.repeat(np.arange(len(rows)), np.diff(decisions.order_start))
+    chosen = orders[rows, decisions.slot_province]
+    legal = np.zeros(len(rows), bool)
+    np.logical_or.at(legal, order_slot, decisions.order == chosen[order_slot])
+    assert legal[slots].all()
+    given -= len(slots)
+    for d in np.flatnonzero(winter):
+        first, end = decisions.slot_start[d : d + 2]
+        listed = decisions.order[decisions.order_start[first] : decisions.order_start[first + 1]]
+        found = np.isin(orders[decisions.game[d]], listed[listed != games.table.waive]).sum()
+        assert found <= end - first
+        given -= found
+    assert given == 0
+
+
+@pytest.mark.parametrize("map_name", MAP_NAMES)
+@pytest.mark.parametrize("name", BOTS)
+def test_every_order_is_legal(name, map_name):
+    """The games are driven by several bots in turn, so that all kinds of positions come up."""
+    games, bot = VectorGame(map_name, 24, seed=5, max_years=12), make_bot(name)
+    drivers = [make_bot(other) for other in ("chaos", "dumbbot", "random", name)]
+    phases = Counter()
+    for step in range(80):
+        decisions, orders = games.decisions(), games.new_orders()
+        bot.act(games, decisions, orders)
+        assert_legal(games, decisions, orders)
+        phases.update(games.state.phase.tolist())
+        driver = drivers[(step // 7) % 4]
+        if driver.name != name:
+            orders = games.new_orders()
+            driver.act(games, decisions, orders)
+        games.step(orders)
+    assert set(phases) == set(range(5))
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_same_orders_with_two_threads(name):
+    bots = [make_bot(name) for _ in range(2)]
+    batches = [VectorGame("standard", 48, seed=3, threads=threads) for threads in (1, 2)]
+    for _ in range(25):
+        orders = []
+        for games, bot in zip(batches, bots):
+            decisions = games.decisions()
+            given = games.new_orders()
+            bot.act(games, decisions, given)
+            backwards = games.new_orders()
+            bot.act(games, decisions.take(np.arange(len(decisions))[::-1]), backwards)
+            assert (given == backwards).all()
+            orders.append(given)
+            games.step(given)
+        assert (orders[0] == orders[1]).all()
+
+
+def test_winter_orders_replace_what_stands_in_the_array():
+    games = VectorGame("standard", 50)
+    for units, owned in (({}, "BRE PAR"), ({"FRANCE": ["A PAR", "F BRE", "A MAR"]}, "PAR")):
+        place(games, units, {"FRANCE": owned}, WINTER_ADJUSTMENTS)
+        decisions = games.decisions()
+        for name in BOTS:
+            clean, dirty = games.new_orders(), games.new_orders()
+            make_bot("random").act(games, decisions, dirty)
+            make_bot(name).act(games, decisions, clean)
+            make_bot(name).act(games, decisions, dirty)
+            assert (clean == dirty).all(), name
+
+
+def test_fleets_reach_both_coasts():
+    games = VectorGame("standard", 400)
+    place(games, {"FRANCE": ["F MAO"]}, {"FRANCE": "BRE", "ITALY": "SPA"})
+    counts = texts_given(games, "dumbbot", "FRANCE") + texts_given(games, "chaos", "FRANCE")
+    assert {row[0] for row in counts} >= {"F MAO - SPA/NC", "F MAO - SPA/SC"}

@@ -1,0 +1,330 @@
+"""Replays: what a page holds, pictures and texts of a phase, and files that are no games."""
+
+import base64
+import json
+import re
+import sys
+import zlib
+
+import pytest
+from support.players import Thinker
+
+from diplomacy_engine import Game, evaluate_player, make_bot
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.commands.replay import frame_text, read_key, show
+from diplomacy_engine.games.saved_game import append_saved_game
+from diplomacy_engine.pictures.png import PictureError
+from diplomacy_engine.replays.replay import (
+    ReplayError,
+    load_replays,
+    make_replay,
+    order_lines,
+    page,
+)
+from diplomacy_engine.training.records import dashboard
+from diplomacy_engine.training.sample_games import capture, thoughts
+
+
+def played(name: str, phases: int, bot: str = "dumbbot") -> Game:
+    """Return a game that a bot has played with itself, so many phases long."""
+    _, (saved,) = evaluate_player(
+        name, make_bot(bot), make_bot(bot), 1, samples=1, max_years=phases
+    )
+    return Game.from_saved_game(saved)
+
+
+@pytest.fixture(scope="module")
+def small_game() -> dict:
+    return played("small", 4).to_saved_game()
+
+
+@pytest.fixture
+def small_file(tmp_path, small_game):
+    path = tmp_path / "games.jsonl"
+    for number in (1, 2):
+        append_saved_game(path, small_game | {"id": f"<b>game {number}</b>"})
+    return path
+
+
+def facts_of(text: str) -> dict:
+    """Return what is stored in a page."""
+    (data,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', text, re.S)
+    return json.loads(data)
+
+
+def unpack(text: str) -> str:
+    return zlib.decompress(base64.b64decode(text)).decode()
+
+
+def test_a_page_holds_every_phase_and_nothing_from_elsewhere(small_file, small_game):
+    text = page(load_replays(small_file), 'title of "<games>"')
+    assert "<title>title of &quot;&lt;games&gt;&quot;</title>" in text
+    assert "<b>game" not in text, "the name of a game is data, not HTML"
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!data:)""", text)
+    assert (
+        "@import" not in text and text.replace("http://www.w3.org/2000/svg", "").count("://") == 0
+    )
+    facts = facts_of(text)
+    assert [game["id"] for game in facts["games"]] == ["<b>game 1</b>", "<b>game 2</b>"]
+    assert len(facts["maps"]) == 1
+    names = [phase["name"] for phase in small_game["phases"]]
+    assert facts["games"][0]["phases"] == names
+    frames = json.loads(unpack(facts["games"][0]["data"]))
+    for frame, phase in zip(frames, small_game["phases"], strict=True):
+        for power, centers in phase["state"]["centers"].items():
+            assert frame["powers"][power]["centers"] == len(centers)
+            for unit in phase["state"]["units"][power]:
+                assert f'data-unit="{unit.lstrip("*")}" data-power="{power}"' in frame["overlay"]
+            told = {order: words for order, words in frame["powers"][power]["orders"]}
+            assert told.keys() >= set(phase["orders"][power] or ())
+    assert "<svg" in unpack(facts["games"][0]["chart"])
+
+
+def test_games_of_the_diplomacy_package_are_read():
+    """Its orders may be null, its results empty words, its states have keys of their own."""
+    saved = Game("standard").to_saved_game()
+    moving = saved["phases"][0]
+    moving["orders"] = {"FRANCE": ["A PAR - BUR", "F BRE H"], "ITALY": None}
+    moving["results"] = {"A PAR": [""], "F BRE": []}
+    moving["state"]["game_id"] = "xyz"
+    saved["phases"] = [moving]
+    frame = make_replay(saved).frames[0]
+    assert order_lines(make_replay(saved), frame, "FRANCE") == [
+        ("A PAR - BUR", []),
+        ("F BRE H", []),
+    ]
+
+
+def test_results_that_nobody_ordered_are_listed():
+    state = {
+        "name": "W1901A",
+        "units": {"FRANCE": ["A PAR", "A MAR"]},
+        "centers": {"FRANCE": ["PAR"]},
+    }
+    game = Game.from_state("standard", state)
+    game.adjudicate()
+    replay = make_replay(game.to_saved_game())
+    (line,) = order_lines(replay, replay.frames[0], "FRANCE")
+    assert line[0].endswith("(no order)") and line[1] == ["disband"]
+    assert "(no order)  disband" in frame_text(replay, 0)
+
+
+def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):
+    for name, start in (("a.svg", b"<svg"), ("b.PNG", b"\x89PNG"), ("c.html", b"<!DOCTYPE")):
+        words = ["replay", str(small_file), "--output", str(tmp_path / name), "--phase", "F1901M"]
+        assert main(words) == 0
+        assert (tmp_path / name).read_bytes().startswith(start)
+    assert b"F1901M" in (tmp_path / "a.svg").read_bytes()
+    capsys.readouterr()
+    assert main(["replay", str(small_file), "--text"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("small ") == len(load_replays(small_file)[0].frames)
+    assert "ENGLAND  1 centers: LON" in text
+    assert main(["replay", str(small_file), "--text", "--phase", "F1901M", "--game", "2"]) == 0
+    assert capsys.readouterr().out.count("<b>game 2</b>") == 1
+
+
+def broken(**changes) -> dict:
+    saved = Game("small").to_saved_game()
+    saved["phases"][0]["state"] |= changes
+    return saved
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "has no game in it"),
+        (b"\x89PNG\x00\xff", "line 1 is not text"),
+        (b"{}\n", "no 'map'"),
+        (b"[1, 2]", "is no saved game"),
+        (b'{"map": "small"', "line 1 is not JSON"),
+        (b"[" * 100_000, "line 1 is not JSON"),
+        (json.dumps(Game("small").to_saved_game() | {"map": "atlantis"}), "atlantis"),
+        (json.dumps(broken(units={"ENGLAND": ["A PAQ"]})), "S1901M: .*PAQ"),
+        (json.dumps(broken(units={"ENGLAND": "A LON"})), "S1901M: .*units"),
+        (json.dumps(broken(units={"<x>": ["A LON"]})), "<x>"),
+        (json.dumps({"map": "small", "phases": []}), "no phases"),
+        (json.dumps(Game("standard").to_saved_game() | {"map": "small"}), "S1901M: "),
+    ],
+)
+def test_files_that_are_no_games(tmp_path, capsys, content, message):
+    path = tmp_path / "games.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ReplayError, match=message):
+        load_replays(path)
+    target = tmp_path / "page.html"
+    assert main(["replay", str(path), "--output", str(target)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1 and str(path) in error
+    assert not target.exists()
+
+
+def test_bad_flags(small_file, tmp_path, capsys):
+    bad = {
+        ("--text", "--phase", "S1999M"): "has no phase 'S1999M': it goes from S1901M to",
+        ("--text", "--game", "3"): "has 2 games, no game 3",
+        (): "say either --output FILE",
+        ("--output", str(tmp_path / "page.pdf")): "must end in .html, .svg, .png",
+        ("--output", str(tmp_path / "none" / "page.html")): "there is no folder",
+        ("--text", "--map", "atlantis"): "atlantis",
+        ("--text", "--map", "standard"): "(the game names map small)",
+    }
+    for words, message in bad.items():
+        assert main(["replay", str(small_file), *words]) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+    assert main(["replay", str(tmp_path / "none.jsonl"), "--text"]) == 2
+    assert "none.jsonl" in capsys.readouterr().err
+
+
+def test_a_phase_is_found_in_small_letters(small_game):
+    replay = make_replay(small_game)
+    assert replay.find("f1901m") == replay.find("F1901M") == 1
+
+
+def test_one_game_as_a_json_file(tmp_path, small_game):
+    path = tmp_path / "game.json"
+    path.write_text(json.dumps(small_game, indent=1))
+    assert len(load_replays(path)) == 1
+
+
+def test_stepping_in_a_terminal(small_game, monkeypatch, capsys):
+    replay = make_replay(small_game)
+    keys = iter(["n", "n", "p", "?", "end", "n", "home", "q"])
+    monkeypatch.setattr("diplomacy_engine.commands.replay.read_key", lambda: next(keys))
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    show(replay)
+    last = len(replay.frames)
+    seen = [int(n) for n in re.findall(r"phase (\d+) of", capsys.readouterr().out)]
+    assert seen == [1, 2, 3, 2, 2, last, last, 1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a Unix terminal")
+def test_keys_of_a_terminal(monkeypatch):
+    import os
+    import pty
+
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        found = []
+        for sent in (b"q", b"\x1b[C", b"\x1b[D", b"\x1b[F", b"\x1b[H", b"\x1bOC", b"N"):
+            os.write(ours, sent)
+            found.append(read_key())
+    os.close(ours)
+    assert found == ["q", "n", "p", "end", "home", "n", "n"]
+
+
+def test_captured_games_keep_what_the_player_thought():
+    player = Thinker()
+    result, games = evaluate_player(
+        "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
+        think=lambda game, power: thoughts(player, game, power),
+    )  # fmt: skip
+    assert result["games"] == 2
+    for saved, mine in zip(games, ("ENGLAND", "RUSSIA")):
+        first = saved["phases"][0]
+        assert first["thoughts"].keys() == {mine}
+        assert first["thoughts"][mine]["value"] == 2.25
+        for unit, choices in first["thoughts"][mine]["orders"].items():
+            assert choices[0][1] == 0.5 and all(text.startswith(unit) for text, _ in choices)
+        assert "thoughts" not in saved["phases"][-1]
+    captured = capture({"dumbbot": games}, "a run")
+    assert captured.images.keys() == {"games/dumbbot/board", "games/dumbbot/centers"}
+    assert all(image.startswith(b"\x89PNG") for image in captured.images.values())
+    facts = facts_of(captured.page)
+    assert len(facts["games"]) == 2 and facts["games"][0]["id"].endswith("against dumbbot")
+    frames = json.loads(unpack(facts["games"][0]["data"]))
+    assert "data-thought=" in frames[0]["thoughts"]
+    assert frames[0]["powers"]["ENGLAND"]["thought"]["value"] == 2.25
+    assert (
+        Game.from_saved_game(games[0]).history[0]["thoughts"] == games[0]["phases"][0]["thoughts"]
+    )
+
+
+@pytest.mark.parametrize(
+    "found",
+    [5, {"ENGLAND": 5}, {"ENGLAND": {"value": "x", "orders": 3}}, {"<x>": {}},
+     {"ENGLAND": {"value": 1e300, "orders": {"A LON": [["A LON - WAL", 7], 3, ["<b>", 0.5]]}}}],
+)  # fmt: skip
+def test_thoughts_of_a_foreign_file_are_not_believed(found):
+    saved = Game("small").to_saved_game()
+    saved["phases"][0]["thoughts"] = found
+    text = page([make_replay(saved)], "t")
+    frames = json.loads(unpack(facts_of(text)["games"][0]["data"]))
+    assert frames[0]["thoughts"] == ""
+
+
+def test_the_dashboard_groups_the_figures():
+    layout = dashboard()
+    assert list(layout) == ["learning", "self-play", "evaluation", "league", "timing"]
+    for charts in layout.values():
+        for kind, names in charts.values():
+            assert kind == "Multiline"
+            assert all(re.compile(name) for name in names)
+
+
+def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_game):
+    """The real writer writes; TensorBoard's own reader finds the images and the layout."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    import ppo_selfplay_diplomacy as script
+    from diplomacy_engine.training.progress import Progress
+    from diplomacy_engine.training.records import Records
+    from diplomacy_engine.training.run_folder import RunFolder
+
+    class Wandb:
+        id, logged = "x", []
+
+        def define_metric(self, *names, **options): ...
+
+        def log(self, figures):
+            self.logged.append(figures)
+
+    folder = RunFolder(tmp_path)
+    (tmp_path / "games").mkdir()
+    writer = script.EventWriter(str(tmp_path))
+    records = Records(folder, writer, Progress(100, 0), Wandb(), None, lambda text: f"html {text}")
+    records.lay_out()
+    records.captures({"dumbbot": [small_game], "random": []}, 7)
+    records.captures({"dumbbot": []}, 8)
+    records.flush()
+    writer.close()
+    (file,) = (tmp_path / "games").iterdir()
+    assert file.name == "000000000007.html" and "7 decisions" in file.read_text()
+    assert Wandb.logged == [{"global_step": 7, "games/replay": f"html {file.read_text()}"}]
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    tags = events.Tags()
+    assert sorted(tags["images"]) == ["games/dumbbot/board", "games/dumbbot/centers"]
+    (image,) = events.Images("games/dumbbot/board")
+    assert image.step == 7 and image.encoded_image_string.startswith(b"\x89PNG")
+    assert "custom_scalars__config__" in str(tags["tensors"])
+
+
+def test_capture_flags_that_have_no_effect_are_refused():
+    import ppo_selfplay_diplomacy as script
+    from diplomacy_engine.training.settings import SettingsError, parse_args
+
+    for words, needed in (
+        ("--capture-games 3 --save-games 2", "as many --save-games"),
+        ("--capture-thoughts --save-games 0", "--save-games"),
+    ):
+        settings = parse_args(script.Args, ["--map", "small", *words.split()], script.CONFIGS)
+        given = frozenset(word[2:].replace("-", "_") for word in words.split() if "--" in word)
+        with pytest.raises(SettingsError, match=needed):
+            script.check_args(settings.args, given, script.load_map("small"))
+
+
+def test_a_training_without_the_png_library_is_refused(monkeypatch):
+    import ppo_selfplay_diplomacy as script
+    from diplomacy_engine.training.settings import SettingsError, parse_args
+
+    def none():
+        raise PictureError("no resvg")
+
+    monkeypatch.setattr("diplomacy_engine.training.checks.renderer", none)
+    arguments = parse_args(script.Args, ["--map", "small"], script.CONFIGS)
+    with pytest.raises(SettingsError, match="no resvg; or train with --capture-games 0"):
+        script.check_args(arguments.args, frozenset(), script.load_map("small"))

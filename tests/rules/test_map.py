@@ -1,0 +1,354 @@
+"""Maps: the three that come with the package, and every way in which a map file can be wrong."""
+
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA, Terrain
+from diplomacy_engine.rules.map import (
+    MAP_NAMES,
+    MAPS_FOLDER,
+    Map,
+    MapError,
+    load_map,
+    read_map_file,
+)
+from diplomacy_engine.rules.vocabulary import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS, vocabulary
+
+SMALL = (MAPS_FOLDER / "small.toml").read_text()
+
+# name: powers, provinces, locations, supply centers, start units, victory, army and fleet borders
+COUNTS = {
+    "small": (2, 19, 19, 9, 2, 5, 30, 0),
+    "three": (3, 37, 37, 15, 3, 8, 52, 0),
+    "standard": (7, 75, 81, 34, 22, 18, 111, 141),
+}
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_counts(name):
+    game_map, board = load_map(name), load_map(name).board
+    borders = [int(board.neighbor_count[kind].sum()) // 2 for kind in (ARMY, FLEET)]
+    found = (
+        len(game_map.powers),
+        len(game_map.provinces),
+        len(game_map.locations),
+        len(board.center_province),
+        int((board.start_unit_power != NONE).sum()),
+        board.victory_centers,
+        *borders,
+    )
+    assert found == COUNTS[name]
+    homes = np.bincount(board.home_power[board.home_power != NONE])
+    assert sorted(homes) == ([3] * 6 + [4] if name == "standard" else [1] * len(homes))
+
+
+def test_standard_provinces_by_terrain():
+    board = load_map("standard").board
+    assert [int((board.terrain == kind).sum()) for kind in Terrain] == [14, 42, 19]
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_adjacency_is_symmetric(name):
+    board = load_map(name).board
+    for kind in (ARMY, FLEET):
+        pairs = {
+            (here, int(there))
+            for here in range(len(board.location_province))
+            for there in board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+        }
+        assert pairs == {(b, a) for a, b in pairs}
+        assert all(a != b for a, b in pairs)
+        for here, there in pairs:
+            assert board.can_stand[kind, here] and board.can_stand[kind, there]
+            assert board.reach[kind, here, board.location_province[there]]
+        assert board.reach[kind].sum() <= len(pairs)
+    assert (board.distance == board.distance.T).all()
+    assert (np.diag(board.distance) == 0).all()
+    for here, row in enumerate(board.neighbor.reshape(-1, board.neighbor.shape[2])):
+        near = row[row != NONE].tolist()
+        assert near == sorted(set(near)), f"neighbors of row {here} are sorted and distinct"
+
+
+def test_every_way_by_land_or_sea_counts_for_the_distance():
+    game_map = load_map("standard")
+    steps = {("PAR", "BUR"): 1, ("LON", "BEL"): 2, ("NAP", "TUN"): 2, ("MOS", "POR"): 6}
+    for (start, goal), distance in steps.items():
+        found = game_map.board.distance[
+            game_map.province_index[start], game_map.province_index[goal]
+        ]
+        assert found == distance, (start, goal)
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_names_round_trip(name):
+    game_map, board = load_map(name), load_map(name).board
+    assert game_map.powers == sorted(game_map.powers)
+    for names, index in (
+        (game_map.powers, game_map.power_index),
+        (game_map.provinces, game_map.province_index),
+        (game_map.locations, game_map.location_index),
+    ):
+        assert [index[name] for name in names] == list(range(len(names)))
+        assert all(a < b for a, b in pairwise(names))
+    for location, text in enumerate(game_map.locations):
+        code, _, coast = text.partition("/")
+        assert game_map.provinces[board.location_province[location]] == code
+        assert COASTS[board.location_coast[location]] == coast
+    for v, code in enumerate(game_map.provinces):
+        assert game_map.locations[board.province_location[v]] == code
+        assert game_map.province_names[code]
+    assert sorted(board.removal_rank) == list(range(len(game_map.provinces)))
+    assert all(code in game_map.province_index for code in game_map.aliases.values())
+    assert all(alias not in game_map.province_index for alias in game_map.aliases)
+
+
+def test_every_border_of_the_package_stands_once():
+    for name in MAP_NAMES:
+        facts = tomllib.loads((MAPS_FOLDER / f"{name}.toml").read_text())
+        for key in ("army_borders", "fleet_borders"):
+            pairs = [
+                frozenset((first, second))
+                for first, others in facts[key].items()
+                for second in others.split()
+            ]
+            assert len(pairs) == len(set(pairs))
+
+
+def test_board_is_read_only():
+    with pytest.raises(ValueError, match="read-only"):
+        load_map("small").board.terrain[0] = SEA
+
+
+def test_maps_load_by_name_path_and_object(tmp_path):
+    path = tmp_path / "copy.toml"
+    path.write_text(SMALL)
+    assert load_map("small") is load_map("small")
+    assert load_map(load_map("small")) is load_map("small")
+    for reference in (path, str(path)):
+        copy = load_map(reference)
+        assert vocabulary(copy).hash == vocabulary(load_map("small")).hash
+
+
+# What is replaced in small.toml, by what, and the sentence that must come of it.
+LON = 'LON = { name = "London", terrain = "land", supply_center = true, home_of = "ENGLAND" }'
+WRONG = [
+    ('ANK = "BUL GRE UKR"', 'ANK = "BUL GRE UKR BUL"', "ANK - BUL: this border is listed twice"),
+    ('BUL = "GRE"', 'BUL = "GRE ANK"', "BUL - ANK: this border is listed twice"),
+    ('BUL = "GRE"', 'BUL = "GRE XYZ"', "BUL - XYZ: 'XYZ' is not a province"),
+    ('BUL = "GRE"', 'XYZ = "GRE"', "XYZ - GRE: 'XYZ' is not a province"),
+    ('BUL = "GRE"', 'BUL = "GRE BUL"', "BUL - BUL: a province does not border itself"),
+    ('BUL = "GRE"', 'BUL = "GRE/NC"', "GRE has no coast 'NC'"),
+    ('BUL = "GRE"', "BUL = 3", "army_borders: 'BUL' must be a text"),
+    ("[fleet_borders]", '[fleet_borders]\nANK = "GRE"', "ANK is inland, where no fleet"),
+    ('ENGLAND = ["A LON"]', 'ENGLAND = ["F LON"]', "LON is inland, where no fleet can stand"),
+    ('ENGLAND = ["A LON"]', 'ENGLAND = ["A XYZ"]', "'XYZ' is not a province"),
+    ('ENGLAND = ["A LON"]', 'ENGLAND = ["A LON/NC"]', "LON has no coast 'NC'"),
+    ('ENGLAND = ["A LON"]', 'ENGLAND = ["London"]', "'London' is not a unit such as"),
+    ('ENGLAND = ["A LON"]', "ENGLAND = [1]", "1 is not a unit such as"),
+    ('ENGLAND = ["A LON"]', 'ENGLAND = "A LON"', "ENGLAND must have a list of units"),
+    ('ENGLAND = ["A LON"]', 'FRANCE = ["A LON"]', "start_units: unknown power 'FRANCE'"),
+    ('ENGLAND = ["A LON"]', 'ENGLAND = ["A MOS"]', "MOS already holds A MOS"),
+    (LON, LON.replace(', home_of = "ENGLAND"', ""), "power ENGLAND has no home center"),
+    (LON, LON.replace("ENGLAND", "FRANCE"), "home_of names the unknown power 'FRANCE'"),
+    (LON, LON.replace("supply_center = true, ", ""), "a home center must have supply_center"),
+    (LON, LON.replace('"land"', '"lake"'), "terrain must be land, coast or sea, not 'lake'"),
+    (LON, LON.replace('name = "London", ', ""), "province 'LON': 'name' is missing"),
+    (LON, LON.replace('"London"', "7"), "province 'LON': name must be a text, not 7"),
+    (LON, LON.replace("name =", "nmae ="), "province 'LON': unknown key 'nmae'"),
+    (LON, LON.replace(" }", ', coasts = ["NC", "SC"] }'), "only a province with terrain coast"),
+    (LON, LON.replace("land", "coast").replace(" }", ', coasts = ["NC"] }'), "two or more"),
+    (LON, LON.replace("land", "coast").replace(" }", ', coasts = ["NC", "XC"] }'), "'XC' must"),
+    (LON, LON.replace(" }", ", position = [1] }"), "position must be two numbers"),
+    (LON, LON.replace(" }", ', aliases = ["PAR"] }'), "'PAR' is the code of another province"),
+    (LON, LON.replace(" }", ', aliases = [" "] }'), "alias ' ' must be a text"),
+    (LON, "LON = 3", "province 'LON' must be a table"),
+    (LON, "Lon = { name = 'London', terrain = 'land' }", "a code is three capital letters"),
+    ("victory_supply_centers = 5", "victory_supply_centers = 10", "10, out of reach with 9"),
+    ("victory_supply_centers = 5", "victory_supply_centers = 0", "0, out of reach with 9"),
+    ("victory_supply_centers = 5", "victory_supply_centers = 1", "with its home centers alone"),
+    ("victory_supply_centers = 5", "victory_supply_centers = true", "must be a whole number"),
+    ("victory_supply_centers = 5", "victory = 5", "unknown key 'victory'"),
+    ("max_years = 20", "max_year = 20", "unknown key 'max_year'; did you mean 'max_years'?"),
+    ("max_years = 20", "max_years = 0", "max_years must be 1 to 1000, not 0"),
+    ('"S1901M"', '"F1901M"', "first_phase 'F1901M' must be a spring movement"),
+    ('"S1901M"', '"spring"', "first_phase 'spring' must be a spring movement"),
+    ('name = "small"', 'name = "my map"', "name 'my map' must be 1 to 40 letters"),
+    ('name = "small"', "", "'name' is missing"),
+    ('["ENGLAND", "RUSSIA"]', '["ENGLAND", "ENGLAND"]', "a power is listed twice"),
+    ('["ENGLAND", "RUSSIA"]', '["England", "RUSSIA"]', "'England' must be a word of capital"),
+    ('["ENGLAND", "RUSSIA"]', "[]", "there must be 1 to 20 powers, not 0"),
+    ('["ENGLAND", "RUSSIA"]', '"ENGLAND"', "'powers' must be a list"),
+    ("[provinces]", "[provinces", "is not TOML"),
+    (SMALL, "", "'name' is missing"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), WRONG)
+def test_wrong_map_file(tmp_path, old, new, sentence):
+    assert old in SMALL
+    path = tmp_path / "wrong.toml"
+    path.write_text(SMALL.replace(old, new, 1))
+    with pytest.raises(MapError) as caught:
+        load_map(path)
+    assert any(sentence in problem for problem in caught.value.problems), caught.value.problems
+    assert str(path) in str(caught.value)
+
+
+def test_all_problems_are_listed(tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text(SMALL.replace('BUL = "GRE"', 'BUL = "GRE XYZ"').replace("A LON", "A ABC"))
+    with pytest.raises(MapError, match="and 1 more problems") as caught:
+        load_map(path)
+    assert len(caught.value.problems) == 2
+
+
+def test_other_malformed_maps():
+    def problems(**changes) -> list[str]:
+        facts = tomllib.loads(SMALL) | changes
+        with pytest.raises(MapError) as caught:
+            Map(facts)
+        return caught.value.problems
+
+    facts = tomllib.loads(SMALL)
+    lonely = facts["provinces"] | {"ZZZ": {"name": "Nowhere", "terrain": "land"}}
+    assert problems(provinces=lonely) == ["province ZZZ has no border"]
+    star = {f"A{chr(65 + i // 26)}{chr(65 + i % 26)}": i for i in range(33)}
+    many = facts["provinces"] | {c: {"name": c, "terrain": "land"} for c in star}
+    borders = facts["army_borders"] | {"WAL": " ".join(star)}
+    found = problems(provinces=many, army_borders=borders)
+    assert found == ["WAL has 35 neighbors; at most 32 are possible"]
+    crowd = {f"{chr(65 + i // 26)}{chr(65 + i % 26)}A": {} for i in range(501)}
+    assert "at most 500" in problems(provinces=crowd)[0]
+    assert problems(provinces={}) == ["there is no province"]
+    twice = {
+        code: province | ({"aliases": ["cap"]} if code in ("LON", "MOS") else {})
+        for code, province in facts["provinces"].items()
+    }
+    assert problems(provinces=twice) == ["province 'MOS': alias 'cap' also names LON"]
+
+
+def sea_map(rows: int, columns: int) -> Map:
+    """Return a map of a grid of seas with an island at two corners."""
+    cells = [(i, j) for i in range(rows) for j in range(columns)]
+    grid = {cell: f"{chr(65 + n // 26)}{chr(65 + n % 26)}S" for n, cell in enumerate(cells)}
+    borders = {
+        code: " ".join(grid[at] for at in ((i, j + 1), (i + 1, j), (i + 1, j + 1)) if at in grid)
+        for (i, j), code in grid.items()
+    }
+    borders |= {"ONE": grid[0, 0], "TWO": grid[rows - 1, columns - 1]}
+    provinces = {code: {"name": code, "terrain": "sea"} for code in grid.values()}
+    for code in ("ONE", "TWO"):
+        island = {"name": code, "terrain": "coast", "supply_center": True, "home_of": code}
+        provinces[code] = island
+    return Map(
+        {
+            "name": "seas",
+            "powers": ["ONE", "TWO"],
+            "victory_supply_centers": 2,
+            "start_units": {},
+            "provinces": provinces,
+            "army_borders": {},
+            "fleet_borders": borders,
+        }
+    )
+
+
+def test_maps_with_too_many_convoy_routes_are_refused_in_time():
+    assert len(vocabulary(sea_map(3, 3)))
+    with pytest.raises(MapError, match=f"more than {MAX_CONVOY_ROUTES} convoy routes"):
+        vocabulary(sea_map(9, 9))
+    with pytest.raises(MapError, match=f"at most {MAX_CONVOY_SEAS} can be"):
+        vocabulary(sea_map(1, 65))
+
+
+def test_missing_map():
+    with pytest.raises(MapError, match="did you mean 'standard'"):
+        load_map("standrad")
+    for name in ("nowhere.toml", "x" * 5000, "\0", "\ud800", ".", ""):
+        with pytest.raises(MapError, match="there is no map of that name"):
+            load_map(name)
+    for name in (b"small", None, 3, {}, []):
+        with pytest.raises(MapError, match="given by its name"):
+            load_map(name)
+    with pytest.raises(MapError, match="cannot be read"):
+        read_map_file(MAPS_FOLDER)
+
+
+def test_map_that_is_not_utf8(tmp_path):
+    path = tmp_path / "latin.toml"
+    path.write_bytes(SMALL.replace("London", "L\u00f6ndon").encode("latin-1"))
+    with pytest.raises(MapError, match="is not UTF-8 text"):
+        load_map(path)
+
+
+def load_or_refuse(folder: Path, content: bytes) -> None:
+    """Load a map file of this content; any exception but MapError goes through."""
+    path = folder / "random.toml"
+    path.write_bytes(content)
+    try:
+        game_map = load_map(path)
+        vocabulary(game_map)
+    except MapError as error:
+        assert error.problems and all(error.problems)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("maps")
+
+
+@given(content=st.binary(max_size=300))
+def test_random_bytes_are_no_map(folder, content):
+    load_or_refuse(folder, content)
+
+
+@given(
+    cuts=st.lists(
+        st.tuples(st.integers(0, len(SMALL)), st.integers(0, 30), st.binary(max_size=6)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_mutated_bytes_never_raise_anything_else(folder, cuts):
+    content = SMALL.encode()
+    for start, length, inserted in cuts:
+        content = content[:start] + inserted + content[start + length :]
+    load_or_refuse(folder, content)
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(["LON", "A LON", "ENGLAND", "sea", "coast", "NC", "S1901M", "GRE/NC", "/"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@given(data=st.data())
+def test_mutated_facts_never_raise_anything_else(data):
+    facts = tomllib.loads(SMALL)
+    for _ in range(data.draw(st.integers(1, 3))):
+        table = facts
+        while True:
+            key = data.draw(st.sampled_from(sorted(table)) if table else st.text(max_size=4))
+            inner = table.get(key)
+            if not isinstance(inner, dict) or not data.draw(st.integers(0, 3)):
+                break
+            table = inner
+        table[key] = data.draw(values)
+    try:
+        vocabulary(Map(facts))
+    except MapError as error:
+        assert error.problems and all(error.problems)

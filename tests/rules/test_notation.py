@@ -1,0 +1,315 @@
+"""Reading order texts: what is understood, what is corrected, and what is refused and why."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.rules.map import Map, load_map
+from diplomacy_engine.rules.notation import (
+    ordered_unit,
+    read_order,
+    read_place,
+    read_unit,
+    unit_text,
+)
+from diplomacy_engine.rules.vocabulary import vocabulary
+
+STANDARD = load_map("standard")
+
+
+def seas_and_coasts() -> Game:
+    """Return a movement phase in which convoys and split coasts are at hand."""
+    units = {
+        "ENGLAND": ["A LON", "F NTH", "F ENG", "A WAL"],
+        "FRANCE": ["F MAO", "F GAS", "A PAR", "A BUR", "A MAR", "F POR"],
+        "RUSSIA": ["F STP/NC", "A MOS", "F BUL/EC", "F CON"],
+        "ITALY": ["F SPA/SC", "F WES", "A TUN"],
+    }
+    return Game.from_state("standard", {"name": "S1901M", "units": units})
+
+
+def reading(game: Game, power: str, text: str) -> str:
+    """Return how a submitted order was understood."""
+    game.submit(power, [text])
+    return game.orders[power.upper()][0]
+
+
+@pytest.mark.parametrize(
+    ("power", "text", "order"),
+    [
+        # letter case, words, dashes
+        ("FRANCE", "A PAR - PIC", "A PAR - PIC"),
+        ("FRANCE", "a par - pic", "A PAR - PIC"),
+        ("France", "A Par-Pic", "A PAR - PIC"),
+        ("france", "  A   PAR-PIC ", "A PAR - PIC"),
+        ("FRANCE", "A PAR -> PIC", "A PAR - PIC"),
+        ("FRANCE", "A PAR \u2013 PIC", "A PAR - PIC"),
+        ("FRANCE", "A PAR \u2192 PIC", "A PAR - PIC"),
+        ("FRANCE", "Army Paris - Picardy", "A PAR - PIC"),
+        ("FRANCE", "Army Paris moves to Picardy", "A PAR - PIC"),
+        ("FRANCE", "army paris to picardy", "A PAR - PIC"),
+        ("FRANCE", "A PAR HOLD", "A PAR H"),
+        ("FRANCE", "Army Paris holds.", "A PAR H"),
+        ("FRANCE", "A PAR SUPPORTS A BUR", "A PAR S A BUR"),
+        ("FRANCE", "A PAR S A BUR H", "A PAR S A BUR"),
+        ("FRANCE", "A PAR SUPPORT A BUR HOLD", "A PAR S A BUR"),
+        ("FRANCE", "Army Paris supports Army Burgundy - Picardy", "A PAR S A BUR - PIC"),
+        ("FRANCE", "Fleet Mid-Atlantic Ocean - Irish Sea", "F MAO - IRI"),
+        ("FRANCE", "F mid-atlantic-english channel", "F MAO - ENG"),
+        ("FRANCE", "F MID - IRI", "F MAO - IRI"),
+        ("FRANCE", "f Mid Atlantic Ocean - nat", "F MAO - NAO"),
+        ("ENGLAND", "F NTH CONVOYS A LON - BEL", "F NTH C A LON - BEL"),
+        ("ENGLAND", "F NTH CONVOY Army London to Belgium", "F NTH C A LON - BEL"),
+        # VIA
+        ("ENGLAND", "A LON - BEL VIA", "A LON - BEL VIA"),
+        ("ENGLAND", "A LON - BEL", "A LON - BEL VIA"),
+        ("ENGLAND", "A LON - BEL VIA CONVOY", "A LON - BEL VIA"),
+        ("ENGLAND", "A Lon-Bel via convoy", "A LON - BEL VIA"),
+        ("ENGLAND", "A LON - BEL BY CONVOY", "A LON - BEL VIA"),
+        ("ENGLAND", "A LON - YOR", "A LON - YOR"),
+        ("ENGLAND", "A LON - YOR VIA", "A LON - YOR VIA"),
+        ("ENGLAND", "F NTH C A LON - YOR", "F NTH C A LON - YOR"),
+        ("FRANCE", "F MAO S A LON - BRE", "F MAO S A LON - BRE"),
+        # coasts: the ordered unit's
+        ("RUSSIA", "F STP/NC - BAR", "F STP/NC - BAR"),
+        ("RUSSIA", "F STP - BAR", "F STP/NC - BAR"),
+        ("RUSSIA", "F STP/SC - BAR", "F STP/NC - BAR"),
+        ("RUSSIA", "F STP(NC) - BAR", "F STP/NC - BAR"),
+        ("RUSSIA", "F Stp/nc-Bar", "F STP/NC - BAR"),
+        ("RUSSIA", "F STP (nc) H", "F STP/NC H"),
+        ("RUSSIA", "Fleet St. Petersburg (North Coast) - Barents Sea", "F STP/NC - BAR"),
+        ("RUSSIA", "Fleet Saint Petersburg north coast H", "F STP/NC H"),
+        ("RUSSIA", "A MOS/NC H", "A MOS H"),
+        # coasts: where it goes
+        ("FRANCE", "F GAS - SPA", "F GAS - SPA/NC"),
+        ("FRANCE", "F MAO - SPA(SC)", "F MAO - SPA/SC"),
+        ("FRANCE", "A MAR - SPA/NC", "A MAR - SPA"),
+        ("FRANCE", "F GAS - BRE/NC", "F GAS - BRE"),
+        # coasts: supports
+        ("FRANCE", "F POR S F MAO - SPA", "F POR S F MAO - SPA"),
+        ("FRANCE", "F POR S F MAO - SPA/NC", "F POR S F MAO - SPA/NC"),
+        ("FRANCE", "F POR S F GAS - SPA", "F POR S F GAS - SPA/NC"),
+        ("FRANCE", "F POR S F SPA/NC", "F POR S F SPA/SC"),
+        ("FRANCE", "F POR S F SPA", "F POR S F SPA/SC"),
+        ("ITALY", "F WES S F SPA/NC - MAO", "F WES S F SPA/SC - MAO"),
+        ("FRANCE", "F POR S A MAR - SPA/SC", "F POR S A MAR - SPA"),
+        ("RUSSIA", "F CON S F BUL/SC", "F CON S F BUL/EC"),
+    ],
+)
+def test_understood(power, text, order):
+    assert reading(seas_and_coasts(), power, text) == order
+
+
+@pytest.mark.parametrize(
+    ("power", "text", "reason"),
+    [
+        ("FRANCE", "", "empty"),
+        ("FRANCE", "A", "a province is missing"),
+        ("FRANCE", "A PAR", "does not say what the unit shall do"),
+        ("FRANCE", "PAR - PIC", "a unit begins with A or F"),
+        ("FRANCE", "A PAR FLIES PIC", "'FLIES' is none of"),
+        ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at its end has no meaning"),
+        ("FRANCE", "A PARIA - PIC", "no province 'PARIA' on this map; did you mean PAR?"),
+        ("FRANCE", "A PAR - Burgandy", "no province 'BURGANDY' on this map; did you mean BUR?"),
+        ("FRANCE", "A PAR - North See", "no province 'NORTH SEE' on this map; did you mean NTH?"),
+        ("FRANCE", "A PAR - ", "a province is missing"),
+        ("FRANCE", "A PAR S", "a unit begins with A or F, and nothing follows"),
+        ("FRANCE", "A PAR S A BUR VIA", "does not say where the other unit shall go"),
+        ("FRANCE", "F MAO - SPA/XX", "'XX' after SPA is no coast"),
+        ("FRANCE", "F MAO - SPA(NC", "the bracket after SPA is not closed"),
+        ("FRANCE", "F MAO - SPA", "the coast must be named: F MAO - SPA/NC or F MAO - SPA/SC"),
+        ("FRANCE", "F MAO - SPA/WC", "SPA has no coast WC, only NC and SC"),
+        ("FRANCE", "F GAS - SPA/SC", "a fleet cannot move from GAS to SPA/SC"),
+        ("FRANCE", "F GAS S F MAO - SPA/WC", "cannot reach that coast"),
+        ("FRANCE", "A PAR - PAR", "already stands in PAR"),
+        ("FRANCE", "A PAR - MUN", "an army can never move from PAR to MUN"),
+        ("FRANCE", "A MAR - LYO", "LYO is a sea, which no army can enter"),
+        ("FRANCE", "F GAS - PAR", "PAR is inland, where no fleet can go"),
+        ("FRANCE", "F GAS - BUR", "BUR is inland, where no fleet can go"),
+        ("FRANCE", "F MAO - IRI VIA", "only an army can be convoyed"),
+        (
+            "FRANCE",
+            "A MAR - PIE VIA",
+            "no fleets on the board could convoy an army from MAR to PIE",
+        ),
+        ("FRANCE", "A MAR - ROM", "no fleets on the board could convoy an army from MAR to ROM"),
+        ("FRANCE", "A PAR - PIC VIA", "an army can never be convoyed from PAR to PIC"),
+        ("FRANCE", "A LON H", "the unit in LON belongs to ENGLAND, not to FRANCE"),
+        ("FRANCE", "A BRE H", "there is no unit in BRE"),
+        ("FRANCE", "F PAR H", "the unit in PAR is an army, not a fleet"),
+        ("FRANCE", "A PAR S A PAR", "cannot support itself"),
+        ("FRANCE", "A PAR S A MUN - BUR", "there is no unit in MUN"),
+        ("FRANCE", "A PAR S F BUR", "the unit in BUR is an army, not a fleet"),
+        ("FRANCE", "A PAR S A MAR", "an army in PAR cannot move to MAR"),
+        ("FRANCE", "A PAR S A BUR - MUN", "an army in PAR cannot move to MUN"),
+        ("FRANCE", "A BUR S A MAR - PAR", "an army can never move from MAR to PAR"),
+        ("FRANCE", "A PAR S A BUR - PAR", "a move into its own province"),
+        ("FRANCE", "A MAR C A PAR - PIC", "only a fleet can convoy"),
+        ("FRANCE", "F GAS C A PAR - BRE", "a fleet in GAS is not at sea"),
+        ("FRANCE", "F MAO C F POR - GAS", "only an army can be convoyed"),
+        ("FRANCE", "F MAO C A BRE - GAS", "there is no unit in BRE"),
+        ("FRANCE", "F MAO C A MAR - TUS", "no convoy from MAR to TUS over MAO is possible"),
+        ("ENGLAND", "F NTH C A LON - LON", "already stands in LON"),
+        (
+            "FRANCE",
+            "A PAR R PIC",
+            "a retreat is no order of S1901M, which has only movement orders",
+        ),
+        ("FRANCE", "A PAR D", "a disband order is no order of S1901M"),
+        ("FRANCE", "A PAR B", "a build is no order of S1901M"),
+        ("FRANCE", "WAIVE", "a waived build is no order of S1901M"),
+        ("FRANCE", "x" * 500, "a text of 500 characters is too long"),
+    ],
+)
+def test_refused_with_the_reason(power, text, reason):
+    game = seas_and_coasts()
+    with pytest.raises(ValueError, match=r"^'") as caught:
+        game.submit(power, [text])
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(repr(text)[:200])
+    assert game.orders == {}, "a refused list leaves nothing behind"
+    game.submit(power, [text], strict=False)
+    assert game.orders[power] == [text]
+
+
+def test_retreat_texts():
+    state = {
+        "name": "S1901R",
+        "units": {"RUSSIA": ["A MUN"], "ITALY": ["F MAO"]},
+        "retreats": {"GERMANY": {"A MUN": ["BER", "BOH"]}, "FRANCE": {"F MAO": ["SPA/NC", "GAS"]}},
+    }
+    game = Game.from_state("standard", state)
+    for text, order in (
+        ("A MUN R BOH", "A MUN R BOH"),
+        ("army munich retreats to bohemia", "A MUN R BOH"),
+        ("*A MUN R BOH", "A MUN R BOH"),
+        ("A Mun r Boh/nc", "A MUN R BOH"),
+        ("A MUN DISBAND", "A MUN D"),
+        ("Disband A MUN", "A MUN D"),
+    ):
+        assert reading(game, "GERMANY", text) == order
+    assert reading(game, "FRANCE", "F MAO R SPA") == "F MAO R SPA/NC"
+    for power, text, reason in (
+        ("GERMANY", "A MUN R TYR", "cannot retreat to TYR, only to BER, BOH"),
+        ("GERMANY", "A MUN H", "a hold is no order of S1901R, which has only retreats"),
+        ("GERMANY", "A MUN - BOH", "a move is no order of S1901R"),
+        ("GERMANY", "F MUN R BOH", "the dislodged unit in MUN is an army"),
+        ("FRANCE", "F MAO R SPA/SC", "cannot retreat to SPA/SC, only to GAS, SPA/NC"),
+        ("FRANCE", "A MUN D", "the dislodged unit in MUN belongs to GERMANY"),
+        ("RUSSIA", "A MUN D", "the dislodged unit in MUN belongs to GERMANY"),
+        ("RUSSIA", "A BER D", "there is no dislodged unit in BER"),
+        ("RUSSIA", "A BER B", "a build is no order of S1901R"),
+    ):
+        with pytest.raises(ValueError, match=r"^'") as caught:
+            game.submit(power, [text])
+        assert reason in str(caught.value)
+
+
+def test_winter_texts():
+    state = {
+        "name": "W1901A",
+        "units": {"RUSSIA": ["A MOS"], "FRANCE": ["A PAR", "A MAR"], "ITALY": ["A SEV"]},
+        "centers": {"RUSSIA": ["MOS", "STP", "WAR"], "FRANCE": ["PAR"], "ITALY": ["SEV"]},
+    }
+    game = Game.from_state("standard", state)
+    for power, text, order in (
+        ("RUSSIA", "A STP B", "A STP B"),
+        ("RUSSIA", "A STP/NC B", "A STP B"),
+        ("RUSSIA", "Build A STP", "A STP B"),
+        ("RUSSIA", "F STP(SC) BUILDS", "F STP/SC B"),
+        ("RUSSIA", "build fleet st petersburg (south coast)", "F STP/SC B"),
+        ("RUSSIA", "A WAR/SC B", "A WAR B"),
+        ("RUSSIA", "waives", "WAIVE"),
+        ("FRANCE", "Remove A PAR", "A PAR D"),
+        ("FRANCE", "A PAR DISBANDS", "A PAR D"),
+        ("FRANCE", "A MAR/SC D", "A MAR D"),
+    ):
+        assert reading(game, power, text) == order
+    for power, texts, reason in (
+        ("RUSSIA", ["F STP B"], "the coast must be named: F STP/NC B or F STP/SC B"),
+        ("RUSSIA", ["F STP/EC B"], "STP has no coast EC"),
+        ("RUSSIA", ["F WAR B"], "WAR is inland, where no fleet can be built"),
+        ("RUSSIA", ["A MOS B"], "MOS is occupied"),
+        ("RUSSIA", ["A SEV B"], "SEV is occupied"),
+        ("RUSSIA", ["A PAR B"], "PAR is no home center of RUSSIA"),
+        ("RUSSIA", ["A MOS D"], "RUSSIA has no unit to remove"),
+        ("RUSSIA", ["A STP B", "F STP/NC B"], "there already is an order for STP"),
+        ("RUSSIA", ["WAIVE", "A STP B", "A WAR B"], "RUSSIA has only 2 to build or waive"),
+        ("RUSSIA", ["WAIVE"] * 3, "RUSSIA has only 2 to build or waive"),
+        ("RUSSIA", ["A MOS H"], "a hold is no order of W1901A, which has only builds"),
+        ("FRANCE", ["A PAR D", "A MAR D"], "FRANCE has only 1 to remove"),
+        ("FRANCE", ["A SEV D"], "the unit in SEV belongs to ITALY"),
+        ("FRANCE", ["A BRE D"], "there is no unit in BRE"),
+        ("FRANCE", ["A BRE B"], "FRANCE has no build to make"),
+        ("ITALY", ["A ROM B"], "ITALY has no build to make"),
+        ("ITALY", ["WAIVE"], "ITALY has no build to make"),
+    ):
+        with pytest.raises(ValueError, match=r"^'") as caught:
+            game.submit(power, texts)
+        assert reason in str(caught.value)
+    lost = {"name": "W1901A", "units": {}, "centers": {"RUSSIA": ["MOS"], "ITALY": ["WAR"]}}
+    with pytest.raises(ValueError, match="RUSSIA does not own WAR"):
+        Game.from_state("standard", lost).submit("RUSSIA", ["A WAR B"])
+
+
+def test_every_order_of_the_vocabulary_reads_as_itself():
+    """Whatever text the vocabulary holds, it says what the table says."""
+    words, board = vocabulary(STANDARD), STANDARD.board
+    for number in range(0, len(words), 7):
+        order = read_order(STANDARD, words.texts[number])
+        assert order == read_order(STANDARD, words.texts[number].lower().replace(" - ", "-"))
+        if order.unit is not None:
+            here = words.table.location[number]
+            assert order.unit.kind == words.table.unit_kind[number]
+            assert order.unit.place.province == board.location_province[here]
+            assert order.unit.place.coast == board.location_coast[here]
+            assert ordered_unit(STANDARD, words.texts[number]) == order.unit
+            assert words.texts[number].startswith(unit_text(STANDARD, order.unit) + " ")
+
+
+def test_full_names_and_aliases_of_every_map():
+    for name in ("small", "three", "standard"):
+        game_map = load_map(name)
+        for code, v in game_map.province_index.items():
+            for word in (code, code.lower(), game_map.province_names[code]):
+                assert read_place(game_map, word)[1].province == v
+                assert read_place(game_map, f"A {word}")[1].province == v
+                assert read_unit(game_map, f"army {word}")[0].place.province == v
+        for alias, code in game_map.aliases.items():
+            assert read_place(game_map, alias)[1].province == game_map.province_index[code]
+
+
+def test_a_name_for_two_provinces_names_none():
+    facts = {**load_map("small").facts}
+    provinces = {code: dict(entry) for code, entry in facts["provinces"].items()}
+    provinces["LON"]["name"] = provinces["PAR"]["name"] = "The City"
+    provinces["WAL"]["name"] = "Mos"
+    game_map = Map(facts | {"provinces": provinces})
+    with pytest.raises(ValueError, match="there is no province 'THE CITY'"):
+        read_place(game_map, "The City")
+    assert read_place(game_map, "mos")[1].province == game_map.province_index["MOS"]
+
+
+@pytest.mark.parametrize("text", ["", "A", "F", "/", "()", "A PAR MUN", "A PAR H", "XYZ", "*"])
+def test_unknown_places(text):
+    with pytest.raises(ValueError, match="is no unit or province"):
+        read_place(STANDARD, text)
+
+
+WORDS = (
+    "A F ARMY * PAR BUR MAO SPA STP Paris North Sea /NC (SC) ( ) / - -> \u2013 H S C R D B VIA "
+    "CONVOY WAIVE TO MOVES HOLDS BUILD \u00e9 \ud800 \0 . 0"
+)
+pieces = st.sampled_from([*WORDS.split(" "), "\n"])
+texts = st.lists(pieces, max_size=9).map(" ".join) | st.text(max_size=30)
+
+
+@given(text=texts)
+def test_any_text_is_read_or_refused(text):
+    for read in (read_order, read_place, read_unit):
+        try:
+            read(STANDARD, text)
+        except ValueError as error:
+            assert str(error) and "\n" not in str(error)
+    ordered_unit(STANDARD, text)

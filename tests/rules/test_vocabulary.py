@@ -1,0 +1,272 @@
+"""The order vocabulary: texts and columns agree, the arithmetic finds every number, hashes stay."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from diplomacy_engine.constants import (
+    ARMY,
+    BUILD,
+    COAST,
+    CONVOY,
+    DISBAND,
+    FLEET,
+    HOLD,
+    MOVE,
+    MOVE_VIA,
+    NONE,
+    RETREAT,
+    SEA,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    UNIT_LETTERS,
+    WAIVE,
+)
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
+from diplomacy_engine.rules.vocabulary import convoy_routes, vocabulary
+
+# A checkpoint is tied to its map's order numbers by this hash: a change makes all of them useless.
+HASHES = {
+    "small": "be78a1a5aae820c55025b1e98d18203133f13890631dc52c6cbfc1763c82d291",
+    "three": "c0456703d5d4ba93d539c70ea770eef925ccca2edbdf9f4788912fd45e8d056a",
+    "standard": "79e6c4305a79703e9e65727975b406e4b6fd6dc500b9f897d44e8dd59b550b28",
+}
+SIZES = {"small": 365, "three": 628, "standard": 20009}
+
+UNIT = r"[AF] [A-Z]{3}(?:/[NSEW]C)?"
+LOCATION = r"[A-Z]{3}(?:/[NSEW]C)?"
+FORMS = {
+    HOLD: rf"({UNIT}) H",
+    MOVE: rf"({UNIT}) - ({LOCATION})",
+    MOVE_VIA: rf"({UNIT}) - ({LOCATION}) VIA",
+    SUPPORT_HOLD: rf"({UNIT}) S ({UNIT})",
+    SUPPORT_MOVE: rf"({UNIT}) S ({UNIT}) - ({LOCATION})",
+    CONVOY: rf"({UNIT}) C ({UNIT}) - ({LOCATION})",
+    RETREAT: rf"({UNIT}) R ({LOCATION})",
+    DISBAND: rf"({UNIT}) D",
+    BUILD: rf"({UNIT}) B",
+    WAIVE: "(WAIVE)",
+}
+
+
+@pytest.fixture(params=MAP_NAMES)
+def game_map(request):
+    return load_map(request.param)
+
+
+def test_hash_and_size_are_pinned(game_map):
+    assert vocabulary(game_map).hash == HASHES[game_map.name]
+    assert len(vocabulary(game_map)) == SIZES[game_map.name]
+
+
+def test_texts_and_numbers_round_trip(game_map):
+    words = vocabulary(game_map)
+    assert len(set(words.texts)) == len(words.texts) == len(words.number) == len(words)
+    assert [words.number[text] for text in words.texts] == list(range(len(words)))
+    assert words.texts[words.table.waive] == words.texts[-1] == "WAIVE"
+
+
+def test_columns_agree_with_the_texts(game_map):
+    words, locations = vocabulary(game_map), game_map.location_index
+    table = words.table
+
+    def node(text: str) -> tuple[int, int]:
+        return UNIT_LETTERS.index(text[0]), locations[text[2:]]
+
+    for number, text in enumerate(words.texts):
+        kind = int(table.kind[number])
+        form = re.fullmatch(FORMS[kind], text)
+        assert form, text
+        unit = (int(table.unit_kind[number]), int(table.location[number]))
+        other = (int(table.other_kind[number]), int(table.other_location[number]))
+        target = int(table.target[number])
+        parts = form.groups()
+        assert unit == ((NONE, NONE) if kind == WAIVE else node(parts[0])), text
+        if kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
+            assert other == node(parts[1]), text
+        else:
+            assert other == (NONE, NONE), text
+        if kind in (MOVE, MOVE_VIA, RETREAT, SUPPORT_MOVE, CONVOY):
+            assert target == locations[parts[-1]], text
+        elif kind == SUPPORT_HOLD:
+            assert target == other[1], text
+        elif kind == BUILD:
+            assert target == unit[1], text
+        else:
+            assert target == NONE, text
+
+
+def test_orders_of_a_province_are_consecutive(game_map):
+    table, board = vocabulary(game_map).table, game_map.board
+    provinces = board.location_province[table.location[: table.waive]]
+    assert (np.diff(provinces) >= 0).all()
+    for v in range(len(board.terrain)):
+        first, last = table.province_first[v], table.province_first[v + 1]
+        assert (provinces[first:last] == v).all()
+    assert table.province_first[0] == 0
+    assert table.province_first[-1] == table.waive
+
+
+def test_every_order_could_be_given(game_map):
+    """No order is impossible on every board, and each unit kind and place has its orders."""
+    words, board = vocabulary(game_map), game_map.board
+    table = words.table
+    for number in range(table.waive):
+        kind, here = table.unit_kind[number], table.location[number]
+        province = board.location_province[here]
+        assert board.can_stand[kind, here], words.texts[number]
+        target = table.target[number]
+        goal = board.location_province[target] if target != NONE else NONE
+        if table.kind[number] in (MOVE, RETREAT):
+            near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+            assert target in near, words.texts[number]
+        elif table.kind[number] in (SUPPORT_HOLD, SUPPORT_MOVE):
+            assert board.reach[kind, here, goal], words.texts[number]
+            other = table.other_location[number]
+            assert board.can_stand[table.other_kind[number], other]
+            assert board.location_province[other] != province
+        elif table.kind[number] == CONVOY:
+            assert kind == FLEET and board.terrain[province] == SEA
+            assert board.terrain[goal] == COAST
+        elif table.kind[number] == BUILD:
+            assert board.home_power[province] != NONE
+    nodes = int(board.can_stand.sum())
+    count = Counter(table.kind.tolist())
+    assert count[HOLD] == count[DISBAND] == nodes
+    assert count[MOVE] == count[RETREAT] == board.neighbor_count.sum()
+    assert count[MOVE_VIA] == len(convoy_routes(board))
+    assert count[WAIVE] == 1
+
+
+def test_arithmetic_finds_every_number(game_map):
+    board, table = game_map.board, vocabulary(game_map).table
+    nodes = [(int(k), int(here)) for k, here in zip(*np.nonzero(board.can_stand))]
+    found = {table.waive: (WAIVE, NONE, NONE, NONE, NONE, NONE)}
+
+    def note(number: int, *meaning: int) -> None:
+        assert number not in found, "two meanings of one number"
+        found[int(number)] = tuple(int(part) for part in meaning)
+
+    def neighbors(kind: int, here: int) -> list[int]:
+        return board.neighbor[kind, here, : board.neighbor_count[kind, here]].tolist()
+
+    arcs = {}  # arc -> mover's kind, location, target
+    for kind, here in nodes:
+        for i, target in enumerate(neighbors(kind, here)):
+            arcs[int(table.move_arc[kind, here, i])] = (kind, here, target)
+    for origin, goal in np.argwhere(table.via != NONE):
+        arc = int(table.army_arc[origin, goal])
+        ends = int(board.province_location[origin]), int(board.province_location[goal])
+        assert arcs.setdefault(arc, (ARMY, *ends)) == (ARMY, *ends)
+        note(table.via[origin, goal], MOVE_VIA, ARMY, ends[0], ends[1], NONE, NONE)
+    assert sorted(arcs) == list(range(len(arcs)))
+    by_goal = {}
+    for arc, (kind, here, target) in sorted(arcs.items()):
+        goal = int(board.location_province[target])
+        by_goal.setdefault(goal, []).append((arc, kind, here, target))
+    for goal, into in by_goal.items():
+        assert into[0][0] == table.arc_first[goal]
+        assert [row[0] for row in into] == list(range(into[0][0], into[0][0] + len(into)))
+        movers = [board.location_province[row[2]] for row in into]
+        assert movers == sorted(movers)
+
+    for kind, here in nodes:
+        own = int(board.location_province[here])
+        note(table.hold[kind, here], HOLD, kind, here, NONE, NONE, NONE)
+        note(table.disband[kind, here], DISBAND, kind, here, NONE, NONE, NONE)
+        for i, target in enumerate(neighbors(kind, here)):
+            note(table.first_move[kind, here] + i, MOVE, kind, here, target, NONE, NONE)
+            note(table.first_retreat[kind, here] + i, RETREAT, kind, here, target, NONE, NONE)
+        if board.home_power[own] != NONE:
+            note(table.build[kind, here], BUILD, kind, here, here, NONE, NONE)
+        goals = table.support_province[kind, here, : table.support_count[kind, here]].tolist()
+        assert goals == sorted({int(board.location_province[t]) for t in neighbors(kind, here)})
+        for slot, goal in enumerate(goals):
+            assert table.support_slot[kind, here, goal] == slot
+            for other_kind, other in nodes:
+                if board.location_province[other] == goal:
+                    first = table.first_support_hold[kind, here, slot]
+                    number = first + table.node_rank[other_kind, other]
+                    note(number, SUPPORT_HOLD, kind, here, other, other_kind, other)
+            for arc, other_kind, other, target in by_goal[goal]:
+                mover = board.location_province[other]
+                number = table.first_support_move[kind, here, slot] + arc - table.arc_first[goal]
+                if mover > own:
+                    number -= table.own_arcs[kind, here, slot]
+                if mover != own:
+                    note(number, SUPPORT_MOVE, kind, here, target, other_kind, other)
+    for sea, origin, goal in np.argwhere(table.convoy != NONE):
+        fleet, start, end = (
+            int(board.province_location[np.flatnonzero(index == i)[0]])
+            for index, i in (
+                (table.sea_index, sea),
+                (table.coast_index, origin),
+                (table.coast_index, goal),
+            )
+        )
+        note(table.convoy[sea, origin, goal], CONVOY, FLEET, fleet, end, ARMY, start)
+
+    assert sorted(found) == list(range(len(table.kind)))
+    columns = zip(
+        *(
+            column.tolist()
+            for column in (
+                table.kind,
+                table.unit_kind,
+                table.location,
+                table.target,
+                table.other_kind,
+                table.other_location,
+            )
+        )
+    )
+    assert [found[number] for number in range(len(found))] == list(columns)
+
+
+def test_what_is_not_there_is_none(game_map):
+    board, table = game_map.board, vocabulary(game_map).table
+    nowhere = ~board.can_stand
+    for numbers in (table.hold, table.disband, table.first_move, table.first_retreat, table.build):
+        assert (numbers[nowhere] == NONE).all()
+    assert (table.support_count[nowhere] == 0).all()
+    homes = board.home_power[board.location_province] != NONE
+    assert ((table.build != NONE) == (board.can_stand & homes)).all()
+
+
+def test_routes_are_sets_of_seas_that_suffice(game_map):
+    """Each stored route carries an army, and no longer does when one of its seas is left out."""
+    board, table = game_map.board, vocabulary(game_map).table
+    seas = {int(table.sea_index[v]): v for v in np.flatnonzero(table.sea_index != NONE)}
+
+    def carries(origin: int, goal: int, fleets: set[int]) -> bool:
+        reached, last = set(), {origin}
+        while last - reached:
+            reached |= last
+            last = {
+                sea
+                for sea in fleets
+                for here in last
+                if board.reach[FLEET, board.province_location[sea], here]
+            }
+        touching = {sea for sea in reached if sea != origin}
+        return any(board.reach[FLEET, board.province_location[sea], goal] for sea in touching)
+
+    pairs = set()
+    for origin in range(len(board.terrain)):
+        first, last = table.route_first[origin], table.route_first[origin + 1]
+        goals = table.route_goal[first:last].tolist()
+        assert goals == sorted(goals)
+        for goal, bits in zip(goals, table.route_seas[first:last].tolist()):
+            route = {v for i, v in seas.items() if bits >> i & 1}
+            pairs.add((origin, goal))
+            assert carries(origin, goal, route)
+            assert not any(carries(origin, goal, route - {sea}) for sea in route)
+    assert pairs == {(int(a), int(b)) for a, b in np.argwhere(table.via != NONE)}
+    assert len(table.route_seas) == table.route_first[-1]
+    if game_map.name == "standard":
+        everything = set(seas.values())
+        shores = np.flatnonzero(table.coast_index != NONE).tolist()
+        possible = {(a, b) for a in shores for b in shores if a != b and carries(a, b, everything)}
+        assert pairs == possible

@@ -1,0 +1,224 @@
+"""Rewards: hand-worked games of every column of the table, and mixes."""
+
+import types
+
+import numpy as np
+import pytest
+
+from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
+from diplomacy_engine.scoring.rewards import (
+    REWARDS,
+    RewardInput,
+    make_reward,
+    make_reward_mix,
+    ranks,
+    reward_input,
+)
+
+
+def game(ended, centers, before=None, alive=None, eliminated=None, winner=NONE, captured=True, v=5):
+    """Return the RewardInput of one game; by default those with centers are alive."""
+    centers = np.array([centers], np.int16)
+    alive = centers > 0 if alive is None else np.array([alive], bool)
+    eliminated = np.zeros_like(alive) if eliminated is None else np.array([eliminated], bool)
+    return RewardInput(
+        np.array([ended], np.int8),
+        np.array([winner], np.int8),
+        np.array([captured]),
+        centers,
+        centers if before is None else np.array([before], np.int16),
+        alive,
+        eliminated,
+        v,
+    )
+
+
+# Four powers, ten centers, six win.
+SOLO_GAME = game(SOLO, [6, 3, 1, 0], [5, 3, 2, 0], winner=0, v=6)
+# The second and third are level; the fourth was eliminated before.
+LIMIT_GAME = game(YEAR_LIMIT, [4, 3, 3, 0], [4, 4, 2, 0], v=6)
+# The fourth is eliminated while the game goes on.
+ELIMINATION = game(RUNNING, [4, 3, 3, 0], [4, 3, 2, 1], eliminated=[0, 0, 0, 1], v=6)
+
+
+@pytest.mark.parametrize(
+    ("name", "solo", "limit", "elimination"),
+    [
+        ("deepdip", [12, -3, -5, 0], [4, 3, 3, 0], -6),
+        ("terminal", [1, -1, -1, 0], [0.5, 0.5, 0.5, 0], -1),
+        ("score", [1, 1 / 2, 1 / 6, 0], [2 / 3, 1 / 2, 1 / 2, 0], 0),
+        ("leader", [0, -1 / 2, -5 / 6, 0], [0, -1 / 6, -1 / 6, 0], -4 / 6),
+        ("ordinal", [1, 2 / 3, 1 / 3, 0], [1, 1 / 2, 1 / 2, 0], 0),
+        ("sum_of_squares", [1, 0, 0, 0], [16 / 34, 9 / 34, 9 / 34, 0], 0),
+        ("draw_size", [1, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], 0),
+    ],
+)
+def test_end_rewards(name, solo, limit, elimination):
+    reward = make_reward(name)
+    for given, expected in (
+        (SOLO_GAME, solo),
+        (LIMIT_GAME, limit),
+        (ELIMINATION, [0, 0, 0, elimination]),
+    ):
+        paid = reward(given)
+        assert paid.dtype == np.float32
+        np.testing.assert_allclose(paid, [expected], rtol=1e-6)
+
+
+def test_center_delta_is_paid_to_everyone_after_a_fall():
+    delta = make_reward("center_delta")
+    np.testing.assert_allclose(delta(SOLO_GAME), [[1 / 6, 0, -1 / 6, 0]], rtol=1e-6)
+    np.testing.assert_allclose(delta(ELIMINATION), [[0, 0, 1 / 6, -1 / 6]], rtol=1e-6)
+    assert not delta(ELIMINATION._replace(captured=np.array([False]))).any()
+
+
+def test_lead_delta_counts_from_the_strongest_other_power():
+    delta = make_reward("lead_delta")
+    # Leads 3, -3, -5 after 2, -2, -3; the fourth fell earlier.
+    np.testing.assert_allclose(delta(SOLO_GAME), [[1 / 6, -1 / 6, -2 / 6, 0]], rtol=1e-6)
+    # A draw level on top: both lead by 0. The last, eliminated now, is paid.
+    fall = game(RUNNING, [4, 4, 2, 0], [5, 3, 1, 1], eliminated=[0, 0, 0, 1], v=6)
+    np.testing.assert_allclose(delta(fall), [[-2 / 6, 2 / 6, 2 / 6, 0]], rtol=1e-6)
+    assert not delta(fall._replace(captured=np.array([False]))).any()
+    duel = game(RUNNING, [3, 4], [3, 2])
+    np.testing.assert_allclose(delta(duel), [[-2 / 5, 2 / 5]], rtol=1e-6)
+    assert delta(game(RUNNING, [3], [1])).tolist() == [[np.float32(2 / 5)]]
+
+
+def test_a_power_eliminated_earlier_gets_nothing_at_the_end():
+    for name in REWARDS:
+        assert make_reward(name)(SOLO_GAME)[0, 3] == 0
+        assert make_reward(name)(LIMIT_GAME)[0, 3] == 0
+
+
+def test_a_power_eliminated_in_the_last_step_is_paid_as_eliminated():
+    last = game(YEAR_LIMIT, [5, 4, 0], [4, 4, 1], eliminated=[0, 0, 1], v=6)
+    assert make_reward("terminal")(last).tolist() == [[0.5, 0.5, -1]]
+    assert make_reward("deepdip")(last).tolist() == [[5, 4, -6]]
+    np.testing.assert_allclose(make_reward("leader")(last), [[0, -1 / 6, -5 / 6]], rtol=1e-6)
+
+
+def test_ordinal_of_eliminated_powers():
+    ordinal = make_reward("ordinal")
+    # Five powers. The last fell first (rank 5), then two in one step (ranks 3 and 4).
+    first = game(RUNNING, [3, 3, 1, 1, 0], eliminated=[0, 0, 0, 0, 1])
+    assert ordinal(first).tolist() == [[0, 0, 0, 0, 0]]
+    then = game(RUNNING, [4, 4, 0, 0, 0], eliminated=[0, 0, 1, 1, 0])
+    np.testing.assert_allclose(ordinal(then), [[0, 0, (5 - 3.5) / 4, (5 - 3.5) / 4, 0]])
+    # At the end, a power that has a unit but no center still ranks above those eliminated.
+    end = game(YEAR_LIMIT, [8, 0, 0, 0, 0], alive=[1, 1, 0, 0, 0])
+    np.testing.assert_allclose(ordinal(end), [[1, 3 / 4, 0, 0, 0]])
+
+
+def test_ordinal_of_a_whole_game_sums_to_half_the_powers():
+    steps = [
+        game(RUNNING, [3, 3, 2, 0], eliminated=[0, 0, 0, 1]),
+        game(RUNNING, [4, 4, 0, 0], eliminated=[0, 0, 1, 0]),
+        game(YEAR_LIMIT, [4, 4, 0, 0]),
+    ]
+    total = sum(make_reward("ordinal")(step) for step in steps)
+    np.testing.assert_allclose(total, [[5 / 6, 5 / 6, 1 / 3, 0]], rtol=1e-6)
+    assert total.sum() == pytest.approx(2)
+
+
+def test_ordinal_of_one_power():
+    assert make_reward("ordinal")(game(YEAR_LIMIT, [3])).tolist() == [[1]]
+
+
+def test_a_running_game_pays_only_changes_in_centers():
+    running = game(RUNNING, [3, 2], [2, 3])
+    for name in REWARDS:
+        assert make_reward(name)(running).any() == (name in ("center_delta", "lead_delta"))
+
+
+def test_truncation_pays_no_end_reward():
+    step = types.SimpleNamespace(
+        **{
+            field: np.concatenate([getattr(LIMIT_GAME, field), getattr(SOLO_GAME, field)])
+            for field in RewardInput._fields
+            if field != "victory_centers"
+        }
+    )
+    step.eliminated = np.array([[0, 0, 0, 1], [0, 0, 0, 0]], bool)
+    paid = make_reward("deepdip")(reward_input(step, 6, pay_year_limit=False))
+    assert paid.tolist() == [[0, 0, 0, -6], [12, -3, -5, 0]]
+    assert make_reward("deepdip")(reward_input(step, 6)).tolist()[0] == [4, 3, 3, -6]
+    assert step.ended.tolist() == [YEAR_LIMIT, SOLO]
+
+
+def test_ranks():
+    values = np.array([[3, 1, 3, 0, 0], [0, 0, 0, 0, 0]])
+    assert ranks(values).tolist() == [[1.5, 3, 1.5, 4.5, 4.5], [3] * 5]
+
+
+def test_unknown_reward():
+    with pytest.raises(ValueError, match=r"'sum_of_square'.*did you mean 'sum_of_squares'"):
+        make_reward("sum_of_square")
+
+
+def test_own_reward(tmp_path, monkeypatch):
+    (tmp_path / "own_rewards.py").write_text(
+        "def half(game):\n    return game.alive * 0.5\n"
+        "def bad(game):\n    return [1.0]\n"
+        "def infinite(game):\n    return game.alive / 0.0\n"
+    )
+    (tmp_path / "broken_rewards.py").write_text("def half(:\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    paid = make_reward("own_rewards:half")(LIMIT_GAME)
+    assert paid.tolist() == [[0.5, 0.5, 0.5, 0]] and paid.dtype == np.float32
+    with pytest.raises(ValueError, match=r"must return \(1, 4\) finite numbers"):
+        make_reward("own_rewards:bad")(LIMIT_GAME)
+    with pytest.raises(ValueError, match="finite"), np.errstate(all="ignore"):
+        make_reward("own_rewards:infinite")(LIMIT_GAME)
+    for name, part in (
+        ("own_rewards:missing", "no function"),
+        ("broken_rewards:half", "cannot import"),
+        ("no_such_module:half", "cannot import"),
+        (":half", "cannot import"),
+    ):
+        with pytest.raises(ValueError, match=part):
+            make_reward(name)
+
+
+def test_mix():
+    mix = make_reward_mix("sum_of_squares=2, center_delta=1..0@0.5,terminal,score=0..-1")
+    assert mix.weights(0) == {"sum_of_squares": 2, "center_delta": 1, "terminal": 1, "score": 0}
+    assert mix.weights(0.25)["center_delta"] == 0.5
+    assert mix.weights(0.75) == {
+        "sum_of_squares": 2,
+        "center_delta": 0,
+        "terminal": 1,
+        "score": -0.75,
+    }
+    assert mix.weights(2) == mix.weights(1)
+    alone = {name: make_reward(name)(SOLO_GAME) for name in REWARDS}
+    np.testing.assert_allclose(
+        mix(SOLO_GAME, 0.25),
+        2 * alone["sum_of_squares"]
+        + 0.5 * alone["center_delta"]
+        + alone["terminal"]
+        - 0.25 * alone["score"],
+        rtol=1e-6,
+    )
+    assert mix(SOLO_GAME).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "score=",
+        "score=x",
+        "score=nan",
+        "score=1..",
+        "score=1@0.5",
+        "score=1..0@0",
+        "score=1..0@2",
+        "score=1,score=2",
+        "score=1,,leader=1",
+        "scor=1",
+    ],
+)
+def test_bad_mix(text):
+    with pytest.raises(ValueError):
+        make_reward_mix(text)

@@ -1,0 +1,1695 @@
+"""The learner's parts against slow references: advantages, buffers, network, loss, pool, games."""
+
+import copy
+import functools
+import itertools
+import types
+
+import numpy as np
+import pytest
+import torch
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.constants import (
+    NONE,
+    RUNNING,
+    WAIVE,
+    YEAR_LIMIT,
+    OrderKind,
+    Phase,
+    phase_name,
+)
+from diplomacy_engine.games.decisions import Decisions, join_decisions
+from diplomacy_engine.games.observation import BoardViews
+from diplomacy_engine.games.position import load_state
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.protocols import ExplainingPlayer
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.scoring.rewards import make_reward_mix, reward_input
+from diplomacy_engine.selfplay.rollout_buffer import Batch, Experience, RolloutBuffer
+from diplomacy_engine.training.clock import Clock
+from ppo_selfplay_diplomacy import (
+    LEARNER,
+    Agent,
+    Args,
+    OpponentPool,
+    Run,
+    TrainingError,
+    Workers,
+    compute_gae,
+    frozen_copy,
+    ppo_loss,
+    update,
+)
+
+CPU = torch.device("cpu")
+MAPS = ("small", "three", "standard")
+
+
+def make_args(**changes) -> Args:
+    """Return settings of a tiny run; everything that a test relies on is set here, not taken over
+    from the defaults, which are tuned for learning."""
+    settings = {
+        "map": "small",
+        "seed": 1,
+        "threads": 1,
+        "num_envs": 6,
+        "num_steps": 64,
+        "hidden": 8,
+        "num_layers": 1,
+        "reward": "score",
+        "reward_mix": "",
+        "learner_seats": 1,
+        "year_limit": "draw",
+        "finish_games": False,
+        "pool_sampling": "latest",
+        "pool_schedule": "rolling",
+        "pool_bots": (),
+    }
+    return Args(**settings | changes)
+
+
+def make_run(**changes) -> Run:
+    args = make_args(**changes)
+    return Run(args, load_map(args.map), CPU)
+
+
+def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes) -> Agent:
+    """Return a small agent with a policy far from uniform (a new one's is nearly uniform)."""
+    torch.manual_seed(seed)
+    agent = Agent(load_map(name), **{"hidden": 16, "num_layers": 2} | changes)
+    with torch.no_grad():
+        agent.score.weight.normal_(0.0, scale)
+        agent.order_kinds.weight.normal_(0.0, 1.0)
+    return agent
+
+
+def take_batch(buffer: RolloutBuffer, gamma: float, gae_lambda: float) -> Batch:
+    trajectory = buffer.rewards, buffer.values, buffer.next_values, buffer.ends, buffer.closed
+    return buffer.take_batch(compute_gae(*trajectory, gamma, gae_lambda))
+
+
+# --- Advantages -----------------------------------------------------------------------------------
+
+
+def slow_advantages(transitions, gamma: float, gae_lambda: float) -> list[float]:
+    """Return the advantages of one stream's (reward, value, next value, end), by the definition."""
+    found = []
+    for first in range(len(transitions)):
+        total, discount = 0.0, 1.0
+        for reward, value, next_value, end in transitions[first:]:
+            total += discount * (reward + gamma * next_value - value)
+            if end:
+                break
+            discount *= gamma * gae_lambda
+        found.append(total)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_gae_equals_a_loop_over_streams(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 13), rng.integers(1, 9)
+    gamma, gae_lambda = rng.choice([0.0, 0.5, 0.9, 0.99, 1.0], 2)
+    # Beyond a stream's closed transitions stands noise, which must not matter.
+    rewards, values, next_values = rng.normal(size=(3, *shape)).astype(np.float32)
+    ends = rng.random(shape) < 0.3
+    terminal = ends & (rng.random(shape) < 0.5)
+    next_values[terminal] = 0.0
+    count = rng.integers(0, shape[0] + 1, shape[1])
+    closed = np.arange(shape[0])[:, None] < count
+    found = compute_gae(rewards, values, next_values, ends, closed, gamma, gae_lambda)
+    assert found.shape == shape and (found[~closed] == 0).all()
+    for s in range(shape[1]):
+        columns = (array[: count[s], s] for array in (rewards, values, next_values, ends))
+        expected = slow_advantages(list(zip(*columns)), gamma, gae_lambda)
+        np.testing.assert_allclose(found[: count[s], s], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gae_by_hand():
+    """Three streams: a game that ends, one that is truncated, one that the update cuts."""
+    rewards = np.array([[1, 1, 1], [2, 2, 2]], np.float32)
+    values = np.array([[4, 4, 4], [6, 6, 6]], np.float32)
+    next_values = np.array([[6, 6, 6], [0, 8, 10]], np.float32)
+    ends = np.array([[0, 0, 0], [1, 1, 0]], bool)
+    found = compute_gae(rewards, values, next_values, ends, np.ones_like(ends), 0.5, 0.5)
+    # Second row: 2 - 6, 2 + 4 - 6, 2 + 5 - 6; first row: 1 + 3 - 4 plus a quarter of the second.
+    np.testing.assert_allclose(found, [[-1, 0, 0.25], [-4, 0, 1]])
+
+
+# --- Buffer ---------------------------------------------------------------------------------------
+
+
+def make_experience(ids) -> Experience:
+    """Return decisions that carry their id in every array, of 1..3 slots of 1..4 orders."""
+    ids = np.asarray(ids)
+    slots = 1 + ids % 3
+    decision = np.repeat(np.arange(len(ids)), slots)
+    rank = np.concatenate([np.arange(n) for n in slots])
+    orders = 1 + (ids[decision] + rank) % 4
+    slot = np.repeat(np.arange(len(orders)), orders)
+    column = np.concatenate([np.arange(n) for n in orders])
+    decisions = Decisions(
+        ids.astype(np.int32),
+        (ids % 7).astype(np.int8),
+        np.append(0, np.cumsum(slots)).astype(np.int32),
+        (ids[decision] * 3 + rank).astype(np.int16),
+        np.append(0, np.cumsum(orders)).astype(np.int32),
+        (ids[decision][slot] * 10 + column).astype(np.int32),
+    )
+    boards, row = np.unique(ids // 2, return_inverse=True)  # two ids look at one board
+    obs = BoardViews(
+        (boards[:, None, None] % 100 + np.arange(6).reshape(2, 3)).astype(np.int8),
+        (boards[:, None] * 2 + np.arange(2)).astype(np.int32),
+        (boards[:, None] + np.arange(5)).astype(np.int16),
+        row,
+        (ids % 7).astype(np.int8),
+    )
+    return Experience(obs, decisions, (ids[decision] + 2 * rank) % orders)
+
+
+def assert_same_experience(found: Experience, expected: Experience) -> None:
+    def arrays(experience: Experience):
+        obs = experience.obs
+        return *(array[obs.row] for array in obs[:3]), obs.power, *experience.decisions
+
+    for array, other in zip(arrays(found), arrays(expected)):
+        assert array.dtype == other.dtype
+        np.testing.assert_array_equal(array, other)
+    np.testing.assert_array_equal(found.chosen, expected.chosen)
+
+
+def test_experience_take_and_join():
+    whole = make_experience(np.arange(20))
+    parts = [whole.take(np.arange(0, 7)), whole.take(np.arange(7, 20))]
+    assert_same_experience(Experience.join(parts), whole)
+    rows = np.array([13, 2, 2, 19, 0])
+    assert_same_experience(whole.take(rows), make_experience(rows))
+    assert len(whole.take(rows).obs.board) == 4  # of the boards 6, 1, 9 and 0, each once
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 30])
+def test_parts_of_a_batch_share_no_board(parts):
+    experience = make_experience(np.random.default_rng(parts).permutation(21))
+    batch = Batch(experience, *np.zeros((5, 21), np.float32))
+    for rng in (None, np.random.default_rng(1), np.random.default_rng(2)):
+        rows = batch.split(parts, rng)
+        assert sorted(np.concatenate(rows)) == list(range(21))
+        boards = [set(experience.obs.row[part]) for part in rows]
+        assert sum(map(len, boards)) == 11 and len(boards) == min(parts, 11)
+        sizes = list(map(len, boards))
+        assert max(sizes) - min(sizes) <= 1
+    assert np.concatenate(batch.split(parts, np.random.default_rng(1))).tolist() != (
+        np.concatenate(rows).tolist()
+    )
+
+
+class SlowStream:
+    """A stream as plain lists."""
+
+    def __init__(self):
+        self.closed: list[dict] = []
+        self.open: dict | None = None
+
+    def close(self, next_value: float, end: bool) -> None:
+        if self.open is not None:
+            self.closed.append(self.open | {"next_value": next_value, "end": end})
+            self.open = None
+
+    def __len__(self) -> int:
+        return len(self.closed) + (self.open is not None)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_buffer_equals_plain_lists(seed):
+    """Random decisions, rewards, ends, truncations and checkpoints; updates whenever one is due."""
+    rng = np.random.default_rng(seed)
+    num_steps, num_streams = int(rng.integers(2, 7)), int(rng.integers(1, 7))
+    buffer = RolloutBuffer(num_steps, num_streams)
+    streams = [SlowStream() for _ in range(num_streams)]
+    made, emitted, carried = 0, [], 0
+
+    def take_and_compare() -> None:
+        gamma, gae_lambda = rng.choice([0.0, 0.9, 1.0], 2)
+        batch = take_batch(buffer, gamma, gae_lambda)
+        ids = batch.experience.decisions.game
+        assert_same_experience(batch.experience, make_experience(ids))
+        expected = {}
+        for stream in streams:
+            fields = [(t["reward"], t["value"], t["next_value"], t["end"]) for t in stream.closed]
+            advantages = slow_advantages(fields, gamma, gae_lambda)
+            for transition, advantage in zip(stream.closed, advantages):
+                value = transition["value"]
+                row = (transition["logprob"], value, advantage, advantage + value)
+                expected[transition["id"]] = row
+            stream.closed = []
+        assert sorted(ids) == sorted(expected)
+        rows = np.array([expected[number] for number in ids]).reshape(-1, 4)
+        np.testing.assert_allclose(np.stack(batch[1:-1], 1), rows, rtol=1e-4, atol=1e-5)
+        assert not batch.pull.any()
+        emitted.extend(ids.tolist())
+
+    for _ in range(120):
+        deciding = rng.permutation(np.flatnonzero(rng.random(num_streams) < 0.6))
+        if len(deciding):
+            ids = made + np.arange(len(deciding))
+            made += len(deciding)
+            logprobs, values = rng.normal(size=(2, len(deciding))).astype(np.float32)
+            buffer.add(deciding, make_experience(ids), logprobs, values)
+            for s, number, logprob, value in zip(deciding, ids, logprobs, values):
+                streams[s].close(value, False)
+                streams[s].open = {"id": number, "logprob": logprob, "value": value, "reward": 0.0}
+        for _ in range(rng.integers(0, 3)):  # a power may sit out phases that pay it
+            rewards = rng.normal(size=num_streams).astype(np.float32)
+            buffer.reward(rewards)
+            for stream, reward in zip(streams, rewards):
+                if stream.open is not None:
+                    stream.open["reward"] += reward
+        over = np.flatnonzero(rng.random(num_streams) < 0.15)
+        if rng.random() < 0.5:
+            buffer.finish(over)
+            final_values = np.zeros(len(over))
+        else:
+            final_values = rng.normal(size=len(over)).astype(np.float32)
+            buffer.finish(over, final_values)
+        for s, final_value in zip(over, final_values):
+            streams[s].close(final_value, True)
+        if rng.random() < 0.1:
+            saved = copy.deepcopy(buffer.state_dict())
+            buffer = RolloutBuffer(num_steps, num_streams)
+            buffer.load_state_dict(saved)
+        assert buffer.is_full == any(len(stream) >= num_steps for stream in streams)
+        if buffer.is_full:
+            take_and_compare()
+            carried += sum(stream.open is not None for stream in streams)
+    open_streams = np.flatnonzero([stream.open is not None for stream in streams])
+    buffer.finish(open_streams, np.ones(len(open_streams), np.float32))
+    for s in open_streams:
+        streams[s].close(1.0, True)
+    if buffer.count.any():
+        take_and_compare()
+    assert sorted(emitted) == list(range(made)) and carried > 0
+
+
+def test_an_open_transition_is_learned_from_once_with_its_old_logprob_and_value():
+    buffer = RolloutBuffer(2, 2)
+    for number in (0, 2):
+        logprobs = np.float32([-number, -number - 1])
+        buffer.add(np.arange(2), make_experience([number, number + 1]), logprobs, 10 + logprobs)
+        buffer.reward(np.float32([1, 2]))
+    first = take_batch(buffer, 1.0, 1.0)
+    assert first.experience.decisions.game.tolist() == [0, 1]
+    np.testing.assert_allclose(first.advantages, [1 + 8 - 10, 2 + 7 - 9])  # cut: bootstrapped
+    assert not buffer.is_full and buffer.open.all()
+    buffer.reward(np.float32([4, 8]))
+    buffer.finish(np.arange(2))
+    second = take_batch(buffer, 1.0, 1.0)
+    assert second.experience.decisions.game.tolist() == [2, 3]
+    np.testing.assert_allclose(second.logprobs, [-2, -3])
+    np.testing.assert_allclose(second.values, [8, 7])
+    np.testing.assert_allclose(second.returns, [1 + 4, 2 + 8])
+    assert buffer.count.sum() == 0
+
+
+# --- Network --------------------------------------------------------------------------------------
+
+
+def play_bots(games: VectorGame, rng: np.random.Generator) -> None:
+    """Play one phase: half of the powers at random, half as dumbbot, for dislodgements."""
+    decisions, orders = games.decisions(), games.new_orders()
+    clever = rng.random(len(decisions)) < 0.5
+    make_bot("random").act(games, decisions.take(~clever), orders)
+    make_bot("dumbbot").act(games, decisions.take(clever), orders)
+    games.step(orders)
+
+
+@functools.cache
+def positions(name: str) -> tuple[Decisions, BoardViews, np.ndarray]:
+    """Return decisions of games in all five phase kinds, their observations and phases."""
+    rng = np.random.default_rng(0)
+    games = VectorGame(name, 24, seed=5, max_years=12, threads=1)
+    parts, kept = [], np.zeros(len(Phase), int)
+    several = {OrderKind.BUILD: 0, OrderKind.DISBAND: 0}  # winter decisions of several slots
+    enough = {"small": (0, 0), "three": (0, 4), "standard": (8, 4)}[name]
+    for _ in range(600):
+        decisions = games.decisions()
+        phase = games.state.phase[decisions.game]
+        slots = np.diff(decisions.slot_start)
+        rows = []
+        for kind in Phase:
+            new = np.flatnonzero(phase == kind)
+            new = new[np.argsort(-slots[new], kind="stable")][: max(0, min(8, 40 - kept[kind]))]
+            kept[kind] += len(new)
+            rows.extend(new)
+        first_order = decisions.order[decisions.order_start[decisions.slot_start[:-1]]]
+        for kind in several:
+            here = (phase == Phase.WINTER_ADJUSTMENTS) & (slots > 1)
+            new = np.flatnonzero(here & (games.table.kind[first_order] == kind))
+            if several[kind] < 10:
+                several[kind] += len(new)
+                rows.extend(new)
+        if rows:
+            some = decisions.take(np.array(rows))
+            obs = games.view_boards(some.game, some.power)
+            parts.append((some, obs, phase[rows]))
+        if kept.min() >= 20 and all(map(int.__ge__, several.values(), enough)):
+            break
+        play_bots(games, rng)
+    assert kept.min() >= 20, f"games of {name} reached the phases {kept} times"
+    assert all(map(int.__ge__, several.values(), enough)), several
+    decisions, obs, phases = zip(*parts)
+    return join_decisions(decisions), BoardViews.join(obs), np.concatenate(phases)
+
+
+@pytest.mark.parametrize("autoregressive", [True, False])
+@pytest.mark.parametrize("name", MAPS)
+def test_what_was_sampled_is_what_is_scored(name, autoregressive):
+    """act() and get_logprob_entropy_value() agree, in all phases, on every map."""
+    decisions, obs, phases = positions(name)
+    agent = make_agent(name, autoregressive=autoregressive)
+    chosen, logprob, value = agent.act(obs, decisions, torch.Generator().manual_seed(1))
+    assert chosen.shape == decisions.slot_province.shape
+    assert (chosen >= 0).all() and (chosen < np.diff(decisions.order_start)).all()
+    newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(obs, decisions, chosen)
+    for kind in Phase:
+        here = phases == kind
+        assert here.any() and logprob[here].std() > 0.01
+        np.testing.assert_allclose(newlogprob.detach()[here], logprob[here], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(newvalue.detach()[here], value[here], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(agent.get_value(obs).detach(), value, rtol=1e-4, atol=1e-4)
+    assert np.isfinite(logprob).all() and (logprob <= 1e-6).all()
+    share = entropy.detach().numpy()
+    assert (share >= -1e-6).all() and (share <= 1 + 1e-5).all()
+    counts = np.diff(decisions.order_start)
+    several = np.array([counts[a:b].max() > 1 for a, b in slot_ranges(decisions)])
+    assert (share[several] > 0).all() and share[several].min() < 0.97
+
+
+def slot_ranges(decisions: Decisions) -> list[tuple[int, int]]:
+    return list(itertools.pairwise(decisions.slot_start.tolist()))
+
+
+@pytest.mark.parametrize("autoregressive", [True, False])
+@pytest.mark.parametrize("name", MAPS)
+def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
+    """Its probabilities are those that scoring gives, slot by slot, after the greedy orders."""
+    decisions, obs, phases = positions(name)
+    agent = make_agent(name, autoregressive=autoregressive)
+    probability, value = agent.explain(obs, decisions)
+    assert (probability.dtype, probability.shape) == (np.float32, decisions.order.shape)
+    assert (value.dtype, value.shape) == (np.float32, (len(decisions),))
+    np.testing.assert_allclose(
+        np.add.reduceat(probability, decisions.order_start[:-1]), 1, rtol=1e-5
+    )
+    chosen, logprob, expected = agent.act(obs, decisions, greedy=True)
+    np.testing.assert_array_equal(value, expected)
+    likeliest = np.log(probability[decisions.order_start[:-1] + chosen])
+    np.testing.assert_allclose(
+        np.add.reduceat(likeliest, decisions.slot_start[:-1]), logprob, rtol=1e-3, atol=1e-4
+    )
+    several = np.diff(decisions.slot_start) > 1
+    rows = [np.flatnonzero((phases == kind) & several)[:2] for kind in Phase]
+    rows = np.concatenate([*rows, [0]])
+    assert len(rows) > 4
+    for d in rows:
+        a, b = decisions.slot_start[d : d + 2]
+        for s in (a, b - 1):
+            begin, end = decisions.order_start[a], decisions.order_start[s + 1]
+            alone = Decisions(
+                decisions.game[d : d + 1],
+                decisions.power[d : d + 1],
+                np.array([0, s + 1 - a], np.int32),
+                decisions.slot_province[a : s + 1],
+                decisions.order_start[a : s + 2] - begin,
+                decisions.order[begin:end],
+            )
+            count = np.diff(decisions.order_start)[s]
+            paths = [np.append(chosen[a:s], column) for column in range(count)]
+            scored = agent.get_logprob_entropy_value(
+                obs.take(np.repeat(d, count)),
+                join_decisions([alone] * count),
+                np.concatenate(paths),
+            )[0].detach()
+            scored = np.exp(scored.numpy() - likeliest[a:s].sum())
+            here = slice(decisions.order_start[s], decisions.order_start[s + 1])
+            np.testing.assert_allclose(probability[here], scored, rtol=1e-3, atol=1e-5)
+
+
+def test_a_policy_player_explains_without_drawing():
+    agent = make_agent("three")
+    games = VectorGame("three", 3, seed=1, threads=1)
+    decisions = games.decisions()
+    player, fresh = (ppo.PolicyPlayer(agent, "me", seed=4) for _ in range(2))
+    assert isinstance(player, ExplainingPlayer)
+    assert not isinstance(make_bot("random"), ExplainingPlayer)
+    probability, value = player.explain(games, decisions)
+    assert len(probability) == len(decisions.order) and len(value) == len(decisions)
+    orders = [games.new_orders() for _ in range(2)]
+    for who, given in zip((player, fresh), orders):
+        who.act(games, decisions, given)
+    np.testing.assert_array_equal(*orders)
+    with pytest.raises(ppo.CheckpointError, match="me was trained on another map"):
+        player.explain(VectorGame("small", 1), decisions)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_one_decision_does_not_change_another(name):
+    """A batch of decisions is scored as each is alone."""
+    decisions, obs, _ = positions(name)
+    agent = make_agent(name)
+    chosen, logprob, value = agent.act(obs, decisions, torch.Generator().manual_seed(2))
+    for d in np.random.default_rng(0).choice(len(decisions), 12, replace=False):
+        a, b = decisions.slot_start[d : d + 2]
+        alone = agent.get_logprob_entropy_value(
+            obs.take(np.array([d])), decisions.take(np.array([d])), chosen[a:b]
+        )
+        np.testing.assert_allclose(alone[0].item(), logprob[d], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(alone[2].item(), value[d], rtol=1e-4, atol=1e-4)
+
+
+def test_only_autoregressive_units_see_earlier_orders():
+    decisions, obs, phases = positions("three")
+    units = np.diff(decisions.slot_start)
+    rows = np.flatnonzero((units >= 2) & (phases == Phase.SPRING_MOVEMENT))[:8]
+    decisions, obs = decisions.take(rows), obs.take(rows)
+    first = np.zeros(len(decisions.slot_province), np.int64)
+    other = first.copy()
+    other[decisions.slot_start[:-1]] = 1  # the first unit of each decision moves instead of holding
+    shares = {}
+    for autoregressive in (True, False):
+        agent = make_agent("three", autoregressive=autoregressive)
+        logprobs = []
+        for chosen in (first, other):
+            whole = agent.get_logprob_entropy_value(obs, decisions, chosen)[0].detach().numpy()
+            # What the first unit alone contributes: the same decision without the other units
+            alone = Decisions(
+                decisions.game,
+                decisions.power,
+                np.arange(len(rows) + 1, dtype=np.int32),
+                decisions.slot_province[decisions.slot_start[:-1]],
+                *first_lists(decisions),
+            )
+            begin = chosen[decisions.slot_start[:-1]]
+            logprobs.append(
+                whole - agent.get_logprob_entropy_value(obs, alone, begin)[0].detach().numpy()
+            )
+        shares[autoregressive] = np.abs(logprobs[0] - logprobs[1])
+    assert (shares[True] > 1e-3).all() and (shares[False] < 1e-4).all()
+
+
+def first_lists(decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
+    """Return order_start and order of the first slot of every decision alone."""
+    lists = [
+        decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
+        for s in decisions.slot_start[:-1]
+    ]
+    starts = np.append(0, np.cumsum([len(orders) for orders in lists])).astype(np.int32)
+    return starts, np.concatenate(lists)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_only_legal_orders_are_chosen(name):
+    """The games take every order of the network, and no province is adjusted twice."""
+    games = VectorGame(name, 8, seed=2, max_years=5, threads=1, auto_reset=False)
+    agent, generator = make_agent(name, scale=0.3), torch.Generator().manual_seed(3)
+    texts, table = games.vocabulary.texts, games.table
+    for _ in range(30):
+        decisions = games.decisions()
+        chosen, _, _ = agent.act(
+            games.view_boards(decisions.game, decisions.power), decisions, generator
+        )
+        numbers = ppo.order_numbers(decisions, chosen)
+        phase = games.state.phase[decisions.game]
+        for d, (a, b) in enumerate(slot_ranges(decisions)):
+            if phase[d] == Phase.WINTER_ADJUSTMENTS:
+                given = [n for n in numbers[a:b] if table.kind[n] != WAIVE]
+                places = games.board.location_province[table.location[given]]
+                assert len(set(places.tolist())) == len(given), [texts[n] for n in given]
+        orders = games.new_orders()
+        games.write_orders(orders, decisions, numbers)
+        moving = np.isin(games.state.phase, (Phase.SPRING_MOVEMENT, Phase.FALL_MOVEMENT))
+        games.step(orders)
+        np.testing.assert_array_equal(games.state.last_order[moving], orders[moving])
+        games.reset(games.state.end != RUNNING)
+
+
+def test_no_province_is_adjusted_twice():
+    """Winter slots list the same provinces; of several, each is chosen once at most."""
+    decisions, obs, phases = positions("standard")
+    rows = np.flatnonzero(
+        (phases == Phase.WINTER_ADJUSTMENTS) & (np.diff(decisions.slot_start) > 1)
+    )
+    assert len(rows) >= 12
+    rows = np.repeat(rows, 10)
+    decisions, obs = decisions.take(rows), obs.take(rows)
+    games = VectorGame("standard", 1, threads=1)
+    kinds = set()
+    for autoregressive, greedy in itertools.product((True, False), (True, False)):
+        agent = make_agent("standard", autoregressive=autoregressive)
+        chosen, logprob, _ = agent.act(
+            obs, decisions, torch.Generator().manual_seed(4), greedy=greedy
+        )
+        numbers = ppo.order_numbers(decisions, chosen)
+        for a, b in slot_ranges(decisions):
+            given = [n for n in numbers[a:b] if games.table.kind[n] != WAIVE]
+            kinds.update(int(games.table.kind[n]) for n in given)
+            places = games.board.location_province[games.table.location[given]]
+            assert len(set(places.tolist())) == len(given)
+        again, entropy, _ = agent.get_logprob_entropy_value(obs, decisions, chosen)
+        np.testing.assert_allclose(again.detach(), logprob, rtol=1e-4, atol=1e-4)
+        assert (entropy > -1e-6).all() and (entropy < 1 + 1e-5).all()
+    assert len(kinds) == 2, "both builds and removals should have occurred"
+
+
+def enumerate_decision(agent: Agent, decisions: Decisions, obs: BoardViews, d: int) -> np.ndarray:
+    """Return the probability of every combination of orders of a decision of two slots."""
+    counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d + 1]]
+    combinations = np.array(list(itertools.product(*map(range, counts))))
+    rows = np.full(len(combinations), d)
+    logprob, _, _ = agent.get_logprob_entropy_value(
+        obs.take(rows), decisions.take(rows), combinations.ravel()
+    )
+    return logprob.detach().double().exp().numpy().reshape(counts)
+
+
+def two_slot_decision(name: str, phase: Phase, most: int = 150) -> int:
+    decisions, _, phases = positions(name)
+    counts = np.diff(decisions.order_start)
+    for d, (a, b) in enumerate(slot_ranges(decisions)):
+        fits = b - a == 2 and counts[a:b].min() > 1 and counts[a:b].prod() <= most
+        if fits and phases[d] == phase:
+            return d
+    raise AssertionError(f"no fitting decision of {name} in {phase!r}")
+
+
+@pytest.mark.parametrize("autoregressive", [True, False])
+@pytest.mark.parametrize(
+    ("name", "phase"),
+    [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)],
+)
+def test_sampling_follows_the_probabilities(name, phase, autoregressive):
+    decisions, obs, _ = positions(name)
+    d = two_slot_decision(name, phase)
+    agent = make_agent(name, autoregressive=autoregressive, scale=0.3)
+    probability = enumerate_decision(agent, decisions, obs, d)
+    assert probability.sum() == pytest.approx(1.0, abs=1e-4)
+    if phase == Phase.WINTER_ADJUSTMENTS:
+        assert (probability == 0).any() and (probability > 0).any()
+    draws, generator = 0, torch.Generator().manual_seed(7)
+    observed = np.zeros(probability.shape)
+    rows = np.full(1000, d)
+    for _ in range(6):
+        chosen, _, _ = agent.act(obs.take(rows), decisions.take(rows), generator)
+        np.add.at(observed, tuple(chosen.reshape(-1, 2).T), 1)
+        draws += len(rows)
+    assert (observed[probability == 0] == 0).all()
+    expected = probability * draws
+    many, few = expected >= 5, (expected < 5) & (expected > 0)
+    terms = (observed[many] - expected[many]) ** 2 / expected[many]
+    chi2, freedom = terms.sum(), many.sum() - 1
+    if expected[few].sum() >= 5:
+        chi2 += (observed[few].sum() - expected[few].sum()) ** 2 / expected[few].sum()
+        freedom += 1
+    assert freedom >= 3
+    # The seed is fixed; 4.5 standard deviations of a chi-square, far below any systematic error
+    assert chi2 < freedom + 4.5 * (2 * freedom) ** 0.5
+    uniform = (observed - draws / observed.size) ** 2 / (draws / observed.size)
+    assert uniform.sum() > 2 * (freedom + 4.5 * (2 * freedom) ** 0.5)  # the check has teeth
+
+
+@pytest.mark.parametrize(
+    ("name", "phase"),
+    [("three", Phase.FALL_MOVEMENT), ("standard", Phase.WINTER_ADJUSTMENTS)],
+)
+def test_greedy_picks_the_likeliest(name, phase):
+    """Unit by unit: the likeliest first order, then the likeliest second one after it."""
+    decisions, obs, _ = positions(name)
+    d = two_slot_decision(name, phase)
+    firsts = set()
+    for seed in range(6):
+        agent = make_agent(name, seed=seed)
+        probability = enumerate_decision(agent, decisions, obs, d)
+        chosen, _, _ = agent.act(
+            obs.take(np.array([d])), decisions.take(np.array([d])), greedy=True
+        )
+        first = probability.sum(1).argmax()
+        assert chosen.tolist() == [first, probability[first].argmax()]
+        firsts.add(int(first))
+    assert len(firsts) > 1
+
+
+def test_entropy_is_a_share_of_the_greatest_possible():
+    decisions, obs, _ = positions("three")
+    counts = np.diff(decisions.order_start)
+    free = np.array([counts[a:b].max() > 1 for a, b in slot_ranges(decisions)])
+    chosen = np.zeros(len(counts), np.int64)
+    for scale, low, high in ((0.0, 1 - 1e-5, 1 + 1e-5), (1e4, -1e-6, 0.2)):
+        agent = make_agent("three", scale=scale)
+        chosen, _, _ = agent.act(obs, decisions, greedy=True)
+        share = agent.get_logprob_entropy_value(obs, decisions, chosen)[1].detach().numpy()
+        assert low <= np.median(share[free]) <= high
+        assert (share >= -1e-6).all() and (share <= 1 + 1e-5).all()
+        if scale == 0:
+            assert (share[free] >= low).all()
+        assert (share[~free] == 0).all()
+
+
+def test_a_slot_without_legal_orders_is_refused():
+    """Its row would be all -inf, which turns into a policy out of nothing."""
+    decisions, obs, _ = positions("small")
+    row = decisions.take(np.array([0]))
+    empty = Decisions(*row[:4], np.zeros_like(row.order_start), row.order[:0])
+    agent = make_agent()
+    with pytest.raises(AssertionError, match="without a legal order"):
+        agent.act(obs.take(np.array([0])), empty)
+    chosen = np.zeros(len(row.slot_province), np.int64)
+    with pytest.raises(AssertionError, match="without a legal order"):
+        agent.get_logprob_entropy_value(obs.take(np.array([0])), empty, chosen)
+
+
+@pytest.mark.parametrize("name", ["three", "standard"])
+def test_gradients_are_finite_and_reach_every_weight(name):
+    """Also where orders are ruled out with -inf."""
+    decisions, obs, _ = positions(name)
+    agent = make_agent(name)
+    chosen, _, _ = agent.act(obs, decisions, torch.Generator().manual_seed(5))
+    logprob, entropy, value = agent.get_logprob_entropy_value(obs, decisions, chosen)
+    (logprob.sum() + entropy.sum() + value.sum()).backward()
+    for parameter_name, parameter in agent.named_parameters():
+        assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), parameter_name
+        if parameter_name != "score.bias":  # shifts all scores alike
+            assert parameter.grad.abs().sum() > 0, parameter_name
+
+
+def test_draws_come_from_the_generator_alone():
+    decisions, obs, _ = positions("small")
+    agent = make_agent(scale=0.3)
+    torch.manual_seed(1)
+    one, _, _ = agent.act(obs, decisions, torch.Generator().manual_seed(9))
+    state = torch.get_rng_state()
+    two, _, _ = agent.act(obs, decisions, torch.Generator().manual_seed(9))
+    other, _, _ = agent.act(obs, decisions, torch.Generator().manual_seed(10))
+    assert (one == two).all() and (one != other).any()
+    assert (torch.get_rng_state() == state).all()
+
+
+# --- Loss and update ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clip_vloss", [True, False])
+def test_loss_equals_a_loop_over_rows(clip_vloss):
+    args = make_args(clip_vloss=clip_vloss, clip_coef=0.2, vf_coef=0.7)
+    rng = np.random.default_rng(0)
+    count = 40
+    new, old = rng.normal(size=(2, count)) * 0.4
+    entropy = rng.random(count)
+    newvalue, value, advantage, returns = rng.normal(size=(4, count))
+    tensors = (torch.tensor(x) for x in (new, entropy, newvalue, old, value, advantage, returns))
+    loss, figures = ppo_loss(args, 0.03, *tensors)
+
+    policy, values, clipped, kl, old_kl = 0.0, 0.0, 0, 0.0, 0.0
+    for i in range(count):
+        ratio = np.exp(new[i] - old[i])
+        policy -= min(ratio * advantage[i], min(max(ratio, 0.8), 1.2) * advantage[i])
+        error = (newvalue[i] - returns[i]) ** 2
+        if clip_vloss:
+            near = value[i] + min(max(newvalue[i] - value[i], -0.2), 0.2)
+            error = max(error, (near - returns[i]) ** 2)
+        values += 0.5 * error
+        clipped += abs(ratio - 1) > 0.2
+        kl += ratio - 1 - np.log(ratio)
+        old_kl -= np.log(ratio)
+    expected = {
+        "policy_loss": policy / count,
+        "value_loss": values / count,
+        "entropy": entropy.mean(),
+        "clipfrac": clipped / count,
+        "approx_kl": kl / count,
+        "old_approx_kl": old_kl / count,
+    }
+    assert {name: value.item() for name, value in figures.items()} == pytest.approx(expected)
+    total = policy / count - 0.03 * entropy.mean() + 0.7 * values / count
+    assert loss.item() == pytest.approx(total)
+    assert 0 < clipped < count
+
+
+def test_a_clipped_row_has_no_gradient():
+    args = make_args(clip_coef=0.2)
+    new = torch.tensor([0.5, 0.5, -0.5, -0.5, 0.1], requires_grad=True)
+    zeros = torch.zeros(5)
+    advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
+    ppo_loss(args, 0.0, new, zeros, zeros, zeros, zeros, advantages, zeros)[0].backward()
+    assert (new.grad == 0).tolist() == [True, False, False, True, False]
+
+
+def some_batch(agent: Agent, count: int = 30, name: str = "small") -> Batch:
+    """Return a batch whose `values` tell the transitions apart."""
+    decisions, obs, _ = positions(name)
+    rows = np.arange(count)
+    experience = Experience(obs.take(rows), decisions.take(rows), None)
+    chosen, logprobs, _ = agent.act(
+        experience.obs, experience.decisions, torch.Generator().manual_seed(0)
+    )
+    advantages = np.random.default_rng(0).normal(size=count).astype(np.float32)
+    values = rows.astype(np.float32)
+    return Batch(
+        experience._replace(chosen=chosen), logprobs, values, advantages, values * 0.1, 0 * values
+    )
+
+
+def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
+    agent = make_agent()
+    before = copy.deepcopy(agent.state_dict())
+    optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    seen, loss = [], ppo.ppo_loss
+
+    def spy(args, ent_coef, newlogprob, entropy, newvalue, logprobs, values, *rest):
+        if not seen:  # before the first step, the new policy is the old one
+            np.testing.assert_allclose(newlogprob.detach(), logprobs, rtol=1e-4, atol=1e-4)
+        seen.append(values.tolist())
+        return loss(args, ent_coef, newlogprob, entropy, newvalue, logprobs, values, *rest)
+
+    monkeypatch.setattr(ppo, "ppo_loss", spy)
+    args = make_args(update_epochs=3, num_minibatches=4, target_kl=None)
+    rng = np.random.default_rng(0)
+    figures = update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
+    epochs = [list(itertools.chain(*seen[i : i + 4])) for i in (0, 4, 8)]
+    assert all(sorted(epoch) == list(range(30)) for epoch in epochs) and epochs[0] != epochs[1]
+    assert all(np.isfinite(value) for value in figures.values())
+    assert any((agent.state_dict()[name] != before[name]).any() for name in before)
+
+    seen.clear()
+    args = make_args(update_epochs=3, num_minibatches=4, target_kl=0.0)
+    update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
+    assert len(seen) == 4, "the first epoch's divergence should have stopped the update"
+    seen.clear()
+    args = make_args(update_epochs=1, num_minibatches=50, target_kl=None)
+    update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
+    assert sorted(itertools.chain(*seen)) == list(range(30)), "more minibatches than transitions"
+
+
+def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
+    agent, seen, loss = make_agent(), [], ppo.ppo_loss
+
+    def spy(*values):
+        seen.append(values[-2])
+        return loss(*values)
+
+    monkeypatch.setattr(ppo, "ppo_loss", spy)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    for norm_adv in (True, False):
+        seen.clear()
+        args = make_args(update_epochs=1, num_minibatches=1, norm_adv=norm_adv)
+        batch = some_batch(agent)
+        batch.advantages[:] += 5
+        rng = np.random.default_rng(0)
+        update(args, agent, optimizer, batch, 0.01, rng, Clock(), Workers(2))
+        assert len(seen) == 2
+        together = torch.cat(seen)
+        found = (together.mean().item(), together.std().item())
+        expected = (0, 1) if norm_adv else (batch.advantages.mean(), batch.advantages.std(ddof=1))
+        assert found == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["small", "three"])
+def test_two_workers_take_the_steps_of_one(name):
+    def learned(workers: int) -> tuple[dict, dict]:
+        agent = make_agent(name)
+        optimizer = torch.optim.SGD(agent.parameters(), lr=0.05)
+        args = make_args(update_epochs=2, num_minibatches=3, target_kl=None)
+        rng = np.random.default_rng(0)
+        batch = some_batch(agent, 31, name)
+        figures = update(args, agent, optimizer, batch, 0.01, rng, Clock(), Workers(workers))
+        return agent.state_dict(), figures
+
+    one, figures = learned(1)
+    for workers in (2, 5, 40):
+        many, same = learned(workers)
+        assert same == pytest.approx(figures, rel=1e-3, abs=1e-5)
+        for key, tensor in one.items():
+            torch.testing.assert_close(many[key], tensor, rtol=1e-3, atol=1e-5)
+    again, _ = learned(2)
+    assert all((again[key] == tensor).all() for key, tensor in learned(2)[0].items())
+
+
+def test_the_average_counts_late_weights_more():
+    agents = [make_agent(seed=seed) for seed in (1, 2, 3, 4)]
+    for power, shares in ((1.0, (1, 2, 3, 4)), (2.0, (2, 6, 12, 20))):  # n (n + 1) for power 2
+        average = frozen_copy(make_agent(seed=9))  # forgotten at the first update
+        for updates, agent in enumerate(agents):
+            ppo.take_into_average(average, agent, updates, power)
+        for kept, *weights in zip(average.parameters(), *(a.parameters() for a in agents)):
+            wanted = sum(share * weight for share, weight in zip(shares, weights)) / sum(shares)
+            torch.testing.assert_close(kept, wanted)
+    assert all(not kept.requires_grad for kept in average.parameters())
+
+
+def test_the_pull_is_towards_the_average():
+    agent, average = make_agent(seed=1), make_agent(seed=2)
+    changes = {"norm_adv": False, "vf_coef": 0.0, "target_kl": None, "num_minibatches": 2}
+    args, rng = make_args(kl_coef=0.5, **changes), np.random.default_rng(0)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=3e-3)
+    distances = []  # KL divergences of the agent from the average, as sampled
+    for _ in range(10):
+        batch = some_batch(agent, 60)
+        batch.advantages[:] = 0  # so that nothing but the pull teaches
+        with torch.no_grad():
+            kept = average.get_logprob_entropy_value(*batch.experience)[0].numpy()
+        distances.append((batch.logprobs - kept).mean())
+        pull = ppo.average_pull(args, frozen_copy(average), batch)
+        np.testing.assert_allclose(pull, 0.5 * (kept - batch.logprobs), rtol=1e-4, atol=1e-4)
+        update(args, agent, optimizer, batch._replace(pull=pull), 0.0, rng, Clock())
+    assert distances[-1] < 0.6 * distances[0], distances
+
+
+def test_values_that_are_shares():
+    """Those of all powers of a board add up to a whole, and the scale learns."""
+    agent = make_agent("three", value_shares=True)
+    games = VectorGame("three", 2, seed=3)
+    rows, powers = np.repeat([0, 1], 3), np.tile(np.arange(3, dtype=np.int8), 2)
+    with torch.no_grad():
+        agent.share_scale.copy_(torch.tensor([0.25, 2.0]))
+    values = agent.get_value(games.view_boards(rows, powers)).view(2, 3)
+    torch.testing.assert_close(values.sum(1), torch.full((2,), 3 * 0.25 + 2.0))
+    assert values.std() > 0
+    values[:, 0].sum().backward()
+    assert (agent.share_scale.grad != 0).all() and agent.critic[0].weight.grad.any()
+
+
+def test_a_loss_that_is_not_finite_is_refused():
+    agent = make_agent()
+    optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    batch = some_batch(agent)
+    batch.advantages[3] = np.nan
+    with pytest.raises(TrainingError, match="not finite"):
+        update(make_args(), agent, optimizer, batch, 0.01, np.random.default_rng(0), Clock())
+
+
+# --- Opponent pool --------------------------------------------------------------------------------
+
+
+def make_pool(copies: int = 1, **changes) -> tuple[OpponentPool, Agent]:
+    """Return a pool with copies frozen at 0, 100, 200, ... learner decisions."""
+    agent = make_agent(hidden=8, num_layers=1)
+    pool = OpponentPool(make_args(**changes), frozen_copy(agent))
+    for number in range(1, copies):
+        pool.freeze(frozen_copy(agent), 100 * number)
+    return pool, agent
+
+
+def test_a_member_does_not_change_when_the_learner_learns():
+    pool, agent = make_pool()
+    member = pool.members[0].player
+    live = {tensor.data_ptr() for tensor in (*agent.parameters(), *agent.buffers())}
+    assert not live & {tensor.data_ptr() for tensor in (*member.parameters(), *member.buffers())}
+    before = copy.deepcopy(member.state_dict())
+    decisions, obs, _ = positions("small")
+    chosen = member.act(obs, decisions, torch.Generator().manual_seed(1))
+    optimizer = torch.optim.Adam(agent.parameters(), lr=0.05)
+    update(make_args(), agent, optimizer, some_batch(agent), 0.0, np.random.default_rng(0), Clock())
+    assert any((agent.state_dict()[name] != before[name]).any() for name in before)
+    assert all((member.state_dict()[name] == before[name]).all() for name in before)
+    again = member.act(obs, decisions, torch.Generator().manual_seed(1))
+    assert all((one == two).all() for one, two in zip(chosen, again))
+    assert not any(parameter.requires_grad for parameter in member.parameters())
+    pool.freeze(frozen_copy(agent), 50)
+    newest = pool.members[-1].player.state_dict()
+    assert all((newest[name] == tensor).all() for name, tensor in agent.state_dict().items())
+
+
+def test_the_pool_keeps_the_newest():
+    pool, agent = make_pool(pool_size=3, pool_interval=100)
+    assert [member.frozen_at for member in pool.members] == [0]
+    for step in (100, 200, 300, 400):
+        assert not pool.is_due(step - 1) and pool.is_due(step)
+        pool.freeze(frozen_copy(agent), step)
+    assert [member.frozen_at for member in pool.members] == [200, 300, 400]
+    assert len({member.number for member in pool.members}) == 3
+
+
+def shares(pool: OpponentPool, count: int = 20_000) -> dict[int, float]:
+    drawn = pool.draw(np.random.default_rng(3), (count,))
+    return {int(n): float((drawn == n).mean()) for n in np.unique(drawn)}
+
+
+@pytest.mark.parametrize("latest", [0.5, 0.2, 1.0, 0.0])
+def test_share_of_the_newest_copy(latest):
+    pool, _ = make_pool(5, latest_prob=latest)
+    np.testing.assert_allclose(pool.weights(), [(1 - latest) / 4] * 4 + [latest])
+    found = shares(pool)
+    for number, expected in zip(range(5), pool.weights()):
+        deviation = 4 * (expected * (1 - expected) / 20_000) ** 0.5
+        assert abs(found.get(number, 0.0) - expected) <= deviation
+    pool, _ = make_pool(1, latest_prob=latest)
+    assert shares(pool) == {0: 1.0}
+
+
+def test_other_ways_to_draw():
+    np.testing.assert_allclose(make_pool(4, pool_sampling="uniform")[0].weights(), [0.25] * 4)
+    pool, _ = make_pool(3, pool_sampling="recency", recency_decay=0.5)
+    np.testing.assert_allclose(pool.weights(), [1 / 7, 2 / 7, 4 / 7])
+    pool, _ = make_pool(3, pool_sampling="pfsp")
+    np.testing.assert_allclose(pool.weights(), [1 / 3] * 3)
+    # Ten wins against the first, ten losses against the second, ten draws against the third
+    for number, score in ((0, 1.0), (1, 0.0), (2, 0.5)):
+        pool.record(np.tile([LEARNER, number], (10, 1)), np.full(10, score))
+    easy, hard, even = pool.weights()
+    assert hard > even > easy > 0
+    assert hard / even == pytest.approx((11 / 12) ** 2 / 0.25, rel=0.02)
+    assert abs(shares(pool)[1] - hard) < 0.02
+
+
+def test_a_game_counts_once_for_each_member_in_it():
+    pool, _ = make_pool(3)
+    pool.record(np.array([[0, LEARNER, 0], [LEARNER, 0, 2]]), np.array([1.0, 0.5]))
+    assert [(m.games, m.score) for m in pool.members] == [(2.0, 1.5), (0.0, 0.0), (1.0, 0.5)]
+
+
+def test_bots_in_the_pool():
+    pool, _ = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=0.3, latest_prob=0.5)
+    found = shares(pool)
+    assert len(found) == 4
+    bots = [number for number in found if not isinstance(pool.all[number].player, Agent)]
+    assert sorted(pool.all[number].player.name for number in bots) == ["chaos", "hold"]
+    assert all(number not in (LEARNER, 0, 1) and found[number] > 0.13 for number in bots)
+    assert abs(sum(found[number] for number in bots) - 0.3) < 0.015
+    assert LEARNER not in found
+    for probability, count in ((0.0, 2), (1.0, 2)):
+        pool, _ = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=probability)
+        found = shares(pool)
+        scripted = {n for n in found if not isinstance(pool.all[n].player, Agent)}
+        assert len(found) == count and len(scripted) == (2 if probability else 0)
+
+
+def test_a_stage_is_replaced_after_its_interval():
+    pool, agent = make_pool(
+        pool_schedule="staged", staged_interval=100, staged_threshold=0.7, staged_games=4
+    )
+    assert not pool.is_due(99) and pool.is_due(100)
+    pool.freeze(frozen_copy(agent), 100)
+    assert [member.frozen_at for member in pool.members] == [100]
+    assert not pool.is_due(199) and pool.is_due(200)
+
+
+def test_a_stage_is_replaced_once_it_is_beaten():
+    pool, agent = make_pool(
+        pool_schedule="staged", staged_interval=10_000, staged_threshold=0.7, staged_games=4
+    )
+    newest = pool.members[-1].number
+    game = np.array([[LEARNER, newest]])
+    for score in (0.0, 1.0, 0.5, 1.0):  # a mean of 0.625
+        pool.record(game, np.array([score]))
+        assert not pool.is_due(10)
+    pool.record(game, np.array([0.5]))  # the last four: 0.75
+    assert pool.is_due(10)
+    pool.freeze(frozen_copy(agent), 10)
+    assert not pool.is_due(11), "a new stage starts its own count"
+    for _ in range(9):  # games still running against the stage before do not count
+        pool.record(game, np.array([1.0]))
+    assert not pool.is_due(12)
+    for _ in range(4):
+        pool.record(np.array([[LEARNER, pool.members[-1].number]]), np.array([1.0]))
+    assert pool.is_due(12)
+
+
+def test_pool_state_round_trip():
+    changes = {"pool_size": 2, "pool_bots": ("hold",), "pool_bot_prob": 0.5}
+    pool, agent = make_pool(4, **changes)
+    with torch.no_grad():
+        agent.score.weight.add_(1.0)
+    pool.freeze(frozen_copy(agent), 400)
+    bot = pool.bots[0].number
+    pool.forget_unused(np.array([[LEARNER, 1], [bot, 3]]))
+    pool.record(np.array([[LEARNER, 1], [LEARNER, bot], [4, LEARNER]]), np.array([1.0, 0.5, 0.0]))
+    saved = copy.deepcopy(pool.state_dict())
+    with torch.no_grad():
+        agent.score.weight.add_(1.0)  # what was saved is not what is live
+    other, _ = make_pool(1, **changes)
+    other.load_state_dict(saved, functools.partial(frozen_copy, agent))
+    assert [m.number for m in other.members] == [m.number for m in pool.members] == [3, 4]
+    assert set(other.all) == set(pool.all) == {1, 3, 4, bot}
+    assert other.next_number == pool.next_number == 5
+    for number, member in pool.all.items():
+        found = other.all[number]
+        assert (found.games, found.score, found.frozen_at) == (
+            member.games,
+            member.score,
+            member.frozen_at,
+        )
+        if number != bot:
+            weights = member.player.state_dict()
+            assert all((found.player.state_dict()[n] == w).all() for n, w in weights.items())
+    np.testing.assert_array_equal(
+        pool.draw(np.random.default_rng(0), (50,)), other.draw(np.random.default_rng(0), (50,))
+    )
+
+
+# --- Self-play ------------------------------------------------------------------------------------
+
+
+class Spy:
+    """Watches a run's self-play: what each player was asked, what it answered, what came of it."""
+
+    def __init__(self, run: Run, monkeypatch):
+        self.run = run
+        self.asked: list[tuple[Agent, Decisions, np.ndarray]] = []
+        self.added = None
+        act, add, step = Agent.act, run.buffer.add, run.self_play.games.step
+
+        def spying_act(agent, obs, decisions, *rest, **options):
+            found = act(agent, obs, decisions, *rest, **options)
+            self.asked.append((agent, decisions, found[0]))
+            return found
+
+        def spying_add(streams, experience, logprobs, values):
+            self.added = streams.copy(), experience, logprobs.copy(), values.copy()
+            add(streams, experience, logprobs, values)
+
+        def spying_step(orders):
+            self.orders = orders.copy()
+            self.result = step(orders)
+            self.after = run.self_play.games.snapshot()
+            return self.result
+
+        monkeypatch.setattr(Agent, "act", spying_act)
+        monkeypatch.setattr(run.buffer, "add", spying_add)
+        monkeypatch.setattr(run.self_play.games, "step", spying_step)
+
+    def step(self, progress: float = 0.0) -> dict[str, int]:
+        """Play one phase, after noting who sits where and what is to be decided."""
+        self_play = self.run.self_play
+        self.asked.clear()
+        self.added = None
+        self.seats = self_play.seating.seats.copy()
+        self.learner_power = self_play.seating.learner_power.copy()
+        self.members = dict(self_play.pool.all)
+        self.decisions = self_play.games.decisions()
+        self.players = self.seats[self.decisions.game, self.decisions.power]
+        self.mine = self.decisions.take(self.players == LEARNER)
+        self.obs = self_play.games.view_boards(self.mine.game, self.mine.power)
+        self.phase = self_play.games.state.phase.copy()
+        return self_play.step(self.run.agent, self.run.buffer, progress, Clock())
+
+
+def same_decisions(one: Decisions, two: Decisions) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, two))
+
+
+@pytest.mark.parametrize("learner_seats", [1, 2])
+def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
+    """In every step each player is asked for its own seats' decisions only, its answers are what is
+    ordered, the learner's alone are stored, and nobody changes seats within a game. New copies
+    push old ones out of the pool all the time; these play on until their games are over."""
+    run = make_run(
+        map="three",
+        num_envs=12,
+        num_steps=400,
+        learner_seats=learner_seats,
+        max_years=3,
+        pool_size=2,
+        pool_bots=("hold",),
+        pool_bot_prob=0.3,
+    )
+    self_play, pool = run.self_play, run.pool
+    spy = Spy(run, monkeypatch)
+    departed = finished = 0
+    for step in range(60):
+        counts = spy.step()
+        finished += counts["games"]
+        assert counts["global_step"] == len(spy.mine) and counts["env_steps"] == 12
+        assert counts["order_steps"] == len(spy.mine.slot_province)
+        number_of = {id(member.player): number for number, member in spy.members.items()}
+        number_of[id(run.agent)] = LEARNER
+        asked = {}
+        for agent, decisions, chosen in spy.asked:
+            number = number_of[id(agent)]
+            assert number not in asked
+            asked[number] = chosen
+            assert same_decisions(decisions, spy.decisions.take(spy.players == number))
+            numbers = ppo.order_numbers(decisions, chosen)
+            game = np.repeat(decisions.game, np.diff(decisions.slot_start))
+            standing = decisions.slot_province != NONE
+            given = spy.orders[game[standing], decisions.slot_province[standing]]
+            np.testing.assert_array_equal(given, numbers[standing])
+        bot = pool.bots[0].number
+        assert set(asked) == set(spy.players.tolist()) - {bot}
+        members = {member.number for member in pool.members}
+        departed += len(set(asked) - members - {LEARNER})
+        # The learner's decisions, all of them and no others, with what it saw and chose
+        if not len(spy.mine):
+            assert spy.added is None
+            continue
+        streams, experience, _, _ = spy.added
+        assert same_decisions(experience.decisions, spy.mine)
+        assert all(np.array_equal(a, b) for a, b in zip(experience.obs, spy.obs))
+        np.testing.assert_array_equal(experience.chosen, asked[LEARNER])
+        for stream, game, power in zip(streams, spy.mine.game, spy.mine.power):
+            seat = spy.learner_power[game].tolist().index(power)
+            assert stream == game * learner_seats + seat
+        # Nobody changes seats within a game, and exactly those over begin anew
+        new = self_play.games.state.turn == 0
+        assert new.sum() == counts["games"]
+        np.testing.assert_array_equal(self_play.seating.seats[~new], spy.seats[~new])
+        np.testing.assert_array_equal(
+            self_play.seating.learner_power[~new], spy.learner_power[~new]
+        )
+        in_games = set(np.unique(self_play.seating.seats).tolist()) - {LEARNER}
+        assert in_games <= set(pool.all) and len(pool.members) <= 2
+        if step % 3 == 2:
+            pool.freeze(frozen_copy(run.agent), 10 * step)
+    assert departed > 10 and finished > 12
+    self_play.seating.forget_unused()
+    assert set(pool.all) - {bot} <= in_games | {member.number for member in pool.members}
+
+
+@pytest.mark.parametrize(
+    ("learner_seats", "year_limit", "finish_games"),
+    [(1, "draw", False), (1, "truncate", False), (2, "truncate", True), (2, "draw", True)],
+)
+def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_limit, finish_games):
+    """Rewards, whenever they come, reach the power's last decision; ends are terminal (worth 0) or
+    truncated (worth the value of the final position); each stream is one seat of one row."""
+    mix = "center_delta=3,deepdip=1..0.5"
+    run = make_run(
+        map="three",
+        num_envs=16,
+        num_steps=400,
+        learner_seats=learner_seats,
+        year_limit=year_limit,
+        finish_games=finish_games,
+        max_years=6,
+        reward="deepdip",
+        reward_mix=mix,
+        pool_bots=("dumbbot",),
+        pool_bot_prob=0.8,
+    )
+    games, reward = run.self_play.games, make_reward_mix(mix)
+    spy = Spy(run, monkeypatch)
+    final = VectorGame(games.map, games.num_games, max_years=6, threads=1)
+    streams = [SlowStream() for _ in range(16 * learner_seats)]
+    events = dict.fromkeys(("idle pay", "eliminated", "limit", "solo", "idle end"), 0)
+    for step in range(90):
+        progress = step / 90
+        spy.step(progress)
+        if spy.added is not None:
+            for stream, logprob, value in zip(spy.added[0], *spy.added[2:]):
+                streams[stream].close(value, False)
+                streams[stream].open = {"reward": 0.0, "value": value, "logprob": logprob}
+        result = spy.result
+        paid = reward(
+            reward_input(result, games.board.victory_centers, year_limit == "draw"), progress
+        )
+        final.restore(spy.after)
+        for row in range(16):
+            for seat, power in enumerate(spy.learner_power[row]):
+                stream = streams[row * learner_seats + seat]
+                if stream.open is None:
+                    continue
+                decided = ((spy.mine.game == row) & (spy.mine.power == power)).any()
+                stream.open["reward"] += paid[row, power]
+                events["idle pay"] += not decided and paid[row, power] != 0
+                over = result.ended[row]
+                if result.eliminated[row, power]:
+                    events["eliminated"] += 1
+                    stream.close(0.0, True)
+                elif over == YEAR_LIMIT and year_limit == "truncate":
+                    events["limit"] += 1
+                    obs = final.view_boards(np.array([row]), np.array([power]))
+                    stream.close(run.agent.get_value(obs).item(), True)
+                elif over != RUNNING:
+                    events["limit" if over == YEAR_LIMIT else "solo"] += 1
+                    stream.close(0.0, True)
+                events["idle end"] += not decided and stream.open is None
+    for number, stream in enumerate(streams):
+        count = len(stream)
+        assert run.buffer.count[number] == count
+        assert run.buffer.open[number] == (stream.open is not None)
+        done = len(stream.closed)
+        assert (run.buffer.closed[:, number] == (np.arange(400) < done)).all()
+        for name, key in (
+            ("rewards", "reward"),
+            ("values", "value"),
+            ("logprobs", "logprob"),
+            ("next_values", "next_value"),
+            ("ends", "end"),
+        ):
+            found = getattr(run.buffer, name)[:done, number]
+            expected = [transition[key] for transition in stream.closed]
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=name)
+    for name in ("idle pay", "eliminated", "limit"):
+        assert events[name] > 0, events
+
+
+def test_seats_are_uniform():
+    for name, learner_seats in (("small", 1), ("three", 1), ("three", 2), ("three", 3)):
+        run = make_run(map=name, num_envs=3000, num_steps=2, learner_seats=learner_seats)
+        seating = run.self_play.seating
+        for _ in range(2):
+            mine = seating.seats == LEARNER
+            assert (mine.sum(1) == learner_seats).all()
+            rows = np.arange(3000)[:, None]
+            assert mine[rows, seating.learner_power].all()
+            share = learner_seats / mine.shape[1]
+            deviation = (share * (1 - share) / 3000) ** 0.5
+            assert np.abs(mine.mean(0) - share).max() < 4 * deviation + 1e-9
+            expected = rows * learner_seats + np.arange(learner_seats)
+            assert (seating.stream[rows, seating.learner_power] == expected).all()
+            assert (seating.stream[~mine] == NONE).all()
+            before = seating.seats.copy()
+            seating.assign_seats(np.arange(0, 3000, 2))
+            assert (seating.seats[1::2] == before[1::2]).all()
+            if learner_seats < mine.shape[1]:
+                assert (seating.seats[::2] != before[::2]).any()
+    # Which of two learner seats sits where is even too
+    run = make_run(map="three", num_envs=3000, num_steps=2, learner_seats=2)
+    first = run.self_play.seating.learner_power[:, 0]
+    assert np.bincount(first).min() > 900
+
+
+def test_the_seed_decides_weights_games_and_seats():
+    one, same, other = (make_run(seed=seed, num_envs=50) for seed in (1, 1, 2))
+    for find in (
+        lambda run: run.agent.critic[0].weight.detach().numpy(),
+        lambda run: run.self_play.games.row_seed,
+        lambda run: run.self_play.seating.seats,
+    ):
+        assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
+
+
+def test_each_seat_draws_its_own_opponent():
+    run = make_run(map="three", num_envs=3000, num_steps=2)
+    run.pool.freeze(frozen_copy(run.agent), 10)
+    run.pool.freeze(frozen_copy(run.agent), 20)
+    run.self_play.seating.assign_seats(np.arange(3000))
+    others = run.self_play.seating.seats[run.self_play.seating.seats != LEARNER].reshape(3000, 2)
+    newest = run.pool.members[-1].number
+    share = run.args.latest_prob
+    assert abs((others == newest).mean() - share) < 0.03
+    assert abs((others == newest).all(1).mean() - share**2) < 0.03
+
+
+# --- Games by hand --------------------------------------------------------------------------------
+
+
+class Script:
+    """Stands in for the learner's network: orders from a script by phase, numbered values."""
+
+    def __init__(self, games: VectorGame, orders: dict[str, list[str]]):
+        self.games, self.orders = games, orders
+        self.phases: list[str] = []
+
+    def act(self, obs, decisions, temperature=None):
+        assert len(decisions) == 1
+        state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
+        phase = phase_name(int(state.year[0]), int(state.phase[0]))
+        wanted = list(self.orders[phase])
+        for start, stop in itertools.pairwise(decisions.order_start):
+            legal = [texts[number] for number in decisions.order[start:stop]]
+            order = next(text for text in wanted if text in legal)
+            wanted.remove(order)
+            chosen.append(legal.index(order))
+        assert not wanted
+        self.phases.append(phase)
+        number = np.float32([len(self.phases)])
+        return np.array(chosen), -number, number * 10
+
+    def get_value(self, obs):
+        return torch.full((len(obs.board),), 77.0)
+
+
+def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[Run, Script]:
+    """Return a run of one game in which the learner plays a power by script; the others hold."""
+    for seed in range(200):
+        changes = {"num_envs": 1, "pool_bots": ("hold",), "pool_bot_prob": 1.0} | changes
+        run = make_run(seed=seed, **changes)
+        powers = run.self_play.games.map.powers
+        if powers[run.self_play.seating.learner_power[0, 0]] == power:
+            break
+    script = Script(run.self_play.games, orders)
+    run.agent.act, run.agent.get_value = script.act, script.get_value
+    return run, script
+
+
+def play(run: Run, steps: int, progress: float = 0.0) -> int:
+    """Play so many phases; return how many games were over."""
+    clock = Clock()
+    played = (run.self_play.step(run.agent, run.buffer, progress, clock) for _ in range(steps))
+    return sum(counts["games"] for counts in played)
+
+
+SOLO_SCRIPT = {
+    "S1901M": ["A LON - PAR"],
+    "F1901M": ["A PAR H"],
+    "W1901A": ["A LON B"],
+    "S1902M": ["A PAR - ROM", "A LON - POR"],
+    "F1902M": ["A ROM H", "A POR H"],
+    "W1902A": ["A LON B"],
+    "S1903M": ["A ROM - GRE", "A POR H", "A LON H"],
+    "F1903M": ["A GRE - BUL", "A POR H", "A LON H"],
+}
+
+
+def test_rewards_of_a_solo_by_hand():
+    """England takes Paris, then Rome and Portugal, then Bulgaria: 1, 2, 4, 5 of 5 centers."""
+    run, script = scripted_run(
+        "ENGLAND", SOLO_SCRIPT, reward_mix="center_delta=5,terminal=1", max_years=5
+    )
+    assert play(run, 7) == 0 and play(run, 1) == 1
+    assert script.phases == list(SOLO_SCRIPT)
+    buffer = run.buffer
+    assert buffer.count.tolist() == [8] and not buffer.open.any()
+    assert buffer.closed[:8, 0].all() and not buffer.closed[8:, 0].any()
+    assert buffer.rewards[:8, 0].tolist() == [0, 1, 0, 0, 2, 0, 0, 2]
+    assert buffer.values[:8, 0].tolist() == [10, 20, 30, 40, 50, 60, 70, 80]
+    assert buffer.next_values[:8, 0].tolist() == [20, 30, 40, 50, 60, 70, 80, 0]
+    assert buffer.ends[:8, 0].tolist() == [False] * 7 + [True]
+    figures = run.self_play.seating.take_statistics(8)
+    assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
+    assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)
+    batch = take_batch(buffer, 1.0, 1.0)
+    np.testing.assert_allclose(batch.returns, [5, 5, 4, 4, 4, 2, 2, 2])
+    assert batch.logprobs.tolist() == [-1, -2, -3, -4, -5, -6, -7, -8]
+
+
+def test_a_solo_is_terminal_also_where_the_limit_truncates():
+    run, _ = scripted_run(
+        "ENGLAND", SOLO_SCRIPT, reward="terminal", year_limit="truncate", max_years=3
+    )
+    assert play(run, 8) == 1
+    assert run.buffer.rewards[7, 0] == 1 and run.buffer.next_values[7, 0] == 0
+    assert run.buffer.ends[7, 0]
+
+
+@pytest.mark.parametrize("year_limit", ["draw", "truncate"])
+def test_the_year_limit_by_hand(year_limit):
+    """One year, in which England comes to own two of three centers."""
+    run, _ = scripted_run(
+        "ENGLAND",
+        SOLO_SCRIPT,
+        reward_mix="center_delta=5,sum_of_squares=1",
+        year_limit=year_limit,
+        max_years=1,
+    )
+    assert play(run, 2) == 1
+    buffer = run.buffer
+    assert buffer.count.tolist() == [2] and buffer.ends[:2, 0].tolist() == [False, True]
+    end_reward = 4 / 5 if year_limit == "draw" else 0.0
+    np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
+    assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
+    assert run.self_play.games.state.turn[0] == 0
+    figures = run.self_play.seating.take_statistics(2)
+    assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 0, 1, 0)
+
+
+def test_rewards_in_a_phase_in_which_only_the_opponent_decides():
+    """Russia dislodges an army in the fall; it owns Armenia only after England's retreat."""
+    run, script = scripted_run(
+        "RUSSIA",
+        {"F1901M": ["A MOS - ARM", "A UKR S A MOS - ARM"], "W1901A": ["A MOS B"]},
+        reward="center_delta",
+        max_years=5,
+    )
+    load_state(
+        run.self_play.games,
+        {
+            "name": "F1901M",
+            "units": {"ENGLAND": ["A ARM", "A LON"], "RUSSIA": ["A MOS", "A UKR"]},
+            "centers": {"ENGLAND": ["ARM", "LON"], "RUSSIA": ["BUD", "MOS"]},
+        },
+    )
+    play(run, 1)
+    assert run.self_play.games.state.phase[0] == Phase.FALL_RETREATS
+    assert run.buffer.rewards[0, 0] == 0 and run.buffer.open[0]
+    play(run, 1)
+    assert script.phases == ["F1901M"] and run.buffer.open[0]
+    np.testing.assert_allclose(run.buffer.rewards[0, 0], 1 / 5)
+    play(run, 1)
+    assert script.phases == ["F1901M", "W1901A"]
+    np.testing.assert_allclose(run.buffer.rewards[:2, 0], [1 / 5, 0])
+    assert run.buffer.next_values[0, 0] == 20 and not run.buffer.ends[0, 0]
+
+
+def doomed_england(finish_games: bool, **changes) -> tuple[Run, Script]:
+    """Return a game on `three` in which England loses London, its last center, in the fall, since
+    a Russian army stands there, and its last army in winter."""
+    run, script = scripted_run(
+        "ENGLAND",
+        {"F1901M": ["A WAL H"], "W1901A": ["A WAL D"]},
+        map="three",
+        finish_games=finish_games,
+        **changes,
+    )
+    load_state(
+        run.self_play.games,
+        {
+            "name": "F1901M",
+            "units": {"ENGLAND": ["A WAL"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS", "A LON"]},
+            "centers": {"ENGLAND": ["LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]},
+        },
+    )
+    return run, script
+
+
+@pytest.mark.parametrize("finish_games", [False, True])
+@pytest.mark.parametrize("year_limit", ["draw", "truncate"])
+def test_elimination(finish_games, year_limit):
+    """It pays at once, ends the stream, and starts a new game unless games are played out."""
+    run, script = doomed_england(
+        finish_games, reward="terminal", max_years=3, year_limit=year_limit
+    )
+    assert play(run, 1) == 0 and run.buffer.rewards[0, 0] == 0
+    over = play(run, 1)
+    buffer, games = run.buffer, run.self_play.games
+    assert script.phases == ["F1901M", "W1901A"]
+    assert buffer.rewards[:2, 0].tolist() == [0, -1]
+    assert buffer.ends[:2, 0].tolist() == [False, True]
+    assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
+    if not finish_games:
+        assert over == 1 and games.state.turn[0] == 0 and games.state.year[0] == 1901
+        figures = run.self_play.seating.take_statistics(2)
+        assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
+        return
+    assert over == 0 and games.state.year[0] == 1902
+    seats = run.self_play.seating.seats.copy()
+    assert play(run, 3) == 0, "England has nothing left to decide"
+    np.testing.assert_array_equal(run.self_play.seating.seats, seats)
+    assert buffer.count.tolist() == [2] and not buffer.open.any()
+    assert play(run, 1) == 1 and games.state.turn[0] == 0
+    assert buffer.rewards[:, 0].sum() == -1, "the end of the game pays the eliminated nothing"
+    figures = run.self_play.seating.take_statistics(2)
+    assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
+
+
+def test_a_game_goes_on_while_a_learner_seat_is_alive():
+    """With two learner seats, the end of one closes its stream only."""
+    run = make_run(map="three", num_envs=1, learner_seats=2, pool_bots=("hold",), pool_bot_prob=1.0)
+    games, self_play = run.self_play.games, run.self_play
+    powers = games.map.powers
+    lost, kept = (powers[p] for p in self_play.seating.learner_power[0])
+    (third,) = set(powers) - {lost, kept}
+    home = {"ENGLAND": "LON", "ITALY": "ROM", "RUSSIA": "MOS"}
+    load_state(
+        games,
+        {
+            "name": "W1901A",
+            "units": {lost: ["A PAR"], kept: [f"A {home[kept]}"], third: [f"A {home[third]}"]},
+            "centers": {kept: [home[kept]], third: [home[third]]},
+        },
+    )
+    assert play(run, 1) == 0
+    assert run.buffer.count.tolist() == [1, 0] and run.buffer.ends[0, 0]
+    play(run, 1)
+    assert run.buffer.count.tolist() == [1, 1] and run.buffer.open.tolist() == [False, True]
+
+
+def test_what_is_left_at_the_end_is_closed_with_its_value():
+    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward_mix="center_delta=5", max_years=5)
+    play(run, 5)
+    run.self_play.close_all(run.agent, run.buffer)
+    assert run.buffer.closed[:5, 0].all() and not run.buffer.open.any()
+    assert run.buffer.next_values[:5, 0].tolist() == [20, 30, 40, 50, 77]
+    assert run.buffer.rewards[:5, 0].tolist() == [0, 1, 0, 0, 2]
+
+
+def test_the_reward_mix_follows_the_progress():
+    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward_mix="center_delta=5..15", max_years=5)
+    play(run, 2, progress=0.0)
+    play(run, 3, progress=0.5)
+    assert run.buffer.rewards[:5, 0].tolist() == [0, 1, 0, 0, 4]
+
+
+def test_scores_of_games_reach_the_pool():
+    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, max_years=5)
+    play(run, 8)
+    bot = run.pool.bots[0]
+    assert (bot.games, bot.score) == (1.0, 1.0)
+    run, _ = doomed_england(False)
+    play(run, 2)
+    assert (run.pool.bots[0].games, run.pool.bots[0].score) == (1.0, 0.0)
+
+
+def test_a_tie_of_two_powers_of_the_learner_is_no_win():
+    run = make_run(map="three", num_envs=3, learner_seats=2)
+    seating = run.self_play.seating
+    centers = np.zeros((3, 3), np.int8)
+    mine = seating.seats == LEARNER
+    centers[0, mine[0]] = 5  # both lead: nobody does
+    centers[1, mine[1]], centers[2, ~mine[2]] = (6, 5), 7
+    result = types.SimpleNamespace(
+        centers=centers,
+        ended=np.full(3, YEAR_LIMIT, np.int8),
+        winner=np.full(3, NONE, np.int8),
+        year=np.full(3, 1905),
+    )
+    finished = seating._count(result, np.arange(3), np.ones((3, 2), bool))
+    assert finished.scores.tolist() == [0.5, 1.0, 0.5]
+    assert finished.statistics["win"] == finished.victory[mine].sum() == 1
+    assert finished.statistics["centers"] == 5 + 6 + 0
+
+
+def test_no_age_of_opponents_that_are_no_copies():
+    run = make_run(num_envs=8, max_years=1, pool_bots=("hold",), pool_bot_prob=1.0)
+    while not run.self_play.seating.statistics:
+        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+    assert "opponent_age" not in run.self_play.seating.take_statistics(100)
+
+
+# --- Random beginnings ----------------------------------------------------------------------------
+
+
+def test_each_power_warms_up_for_its_own_random_number_of_phases():
+    run = make_run(num_envs=2000, warm_up_share=0.5, warm_up_phases=4, hidden=8)
+    warm_up = run.self_play.seating.warm_up
+    share = (warm_up > 0).mean(0)
+    np.testing.assert_allclose(share, 0.5, atol=0.05)
+    both = (warm_up > 0).all(1).mean()
+    assert both == pytest.approx(0.25, abs=0.05)  # drawn apart
+    counts = np.bincount(warm_up[warm_up > 0], minlength=5)[1:]
+    assert len(counts) == 4
+    np.testing.assert_allclose(counts / counts.sum(), 0.25, atol=0.04)
+    assert not make_run(num_envs=50, hidden=8).self_play.seating.warm_up.any()
+
+
+def test_no_policy_decides_while_a_power_warms_up():
+    run = make_run(num_envs=60, warm_up_share=0.5, warm_up_phases=6, hidden=8, num_steps=40)
+    self_play, clock = run.self_play, Clock()
+    asked: list[tuple[int, int]] = []
+
+    def watch(act):
+        def watched(obs, decisions, *rest, **named):
+            asked.extend(zip(decisions.game.tolist(), decisions.power.tolist()))
+            return act(obs, decisions, *rest, **named)
+
+        return watched
+
+    for agent in (run.agent, *(member.player for member in run.pool.members)):
+        agent.act = watch(agent.act)
+    silenced = 0
+    for _ in range(12):
+        asked.clear()
+        decisions = self_play.games.decisions()
+        pending = set(zip(decisions.game.tolist(), decisions.power.tolist()))
+        warm = self_play.seating.warm_up.copy()
+        self_play.step(run.agent, run.buffer, 0.0, clock)
+        assert sorted(asked) == sorted((e, p) for e, p in pending if not warm[e, p])
+        silenced += len(pending) - len(asked)
+    assert silenced > 50
+
+
+def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
+    run = make_run(num_envs=30, warm_up_share=1.0, warm_up_phases=40, max_years=1, hidden=8)
+    run.self_play.seating.warm_up[:] = 40
+    run.self_play.seating.warm_up[:10] = 0
+    counts = [run.self_play.step(run.agent, run.buffer, 0.0, Clock()) for _ in range(3)]
+    # The year ends with the second phase, or the third where something was dislodged.
+    assert sum(count["games"] for count in counts) == 10
+    assert run.self_play.seating.take_statistics(0)["games"] == 10
+    assert (run.self_play.games.state.end == RUNNING).all()
+
+
+# --- Weak seats and hot opponents -----------------------------------------------------------------
+
+
+def test_the_learner_sits_more_often_where_it_wins_less():
+    for weak_seats, expected in ((0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)):
+        seating = make_run(num_envs=4000, weak_seats=weak_seats, hidden=8).self_play.seating
+        seating.win_share[:] = 0.0, 1.0
+        seating.assign_seats(np.arange(4000))
+        found = (seating.seats[:, 0] == LEARNER).mean()
+        assert found == pytest.approx(expected, abs=0.03)
+        assert ((seating.seats == LEARNER).sum(1) == 1).all()
+
+
+def test_win_shares_are_running_means_of_each_power():
+    run = make_run(map="three", num_envs=40, max_years=4, learner_seats=2, hidden=8, num_steps=400)
+    seating, expected = run.self_play.seating, np.zeros(3)
+    finished, end_phase = 0, seating.end_phase
+
+    def watching(result):
+        nonlocal finished
+        for row in np.flatnonzero(result.ended != RUNNING):
+            centers = result.centers[row]
+            for power in seating.learner_power[row]:
+                others = np.delete(centers, power).max()
+                limit = result.ended[row] == YEAR_LIMIT
+                won[power].append(
+                    result.winner[row] == power or (limit and centers[power] > others)
+                )
+        found = end_phase(result)
+        for power, wins in enumerate(won):  # those that ended together count as one
+            if wins:
+                expected[power] += (1 - 0.995 ** len(wins)) * (np.mean(wins) - expected[power])
+                finished += len(wins)
+                wins.clear()
+        return found
+
+    won = [[], [], []]
+    seating.end_phase = watching
+    for _ in range(120):
+        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+    assert finished > 60 and (seating.win_share > 0).all()
+    np.testing.assert_allclose(seating.win_share, expected, rtol=1e-6)
+    figures = seating.take_statistics(0)
+    shares = [figures[f"win_{p}"] for p in ("ENGLAND", "ITALY", "RUSSIA")]
+    assert shares == pytest.approx(expected.tolist())
+
+
+def test_opponents_have_temperatures_and_the_learner_has_none():
+    seating = make_run(num_envs=3000, opponent_temperature=4.0, hidden=8).self_play.seating
+    learner = seating.seats == LEARNER
+    assert (seating.temperature[learner] == 1).all()
+    hot = np.log(seating.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
+    assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
+    assert hot.mean() == pytest.approx(0.5, abs=0.03)
+    cold = make_run(num_envs=3000, opponent_temperature=0.25, hidden=8).self_play.seating
+    assert (cold.temperature[cold.seats == LEARNER] == 1).all()
+    drawn = cold.temperature[cold.seats != LEARNER]
+    assert 0.25 <= drawn.min() < 0.26 and 0.98 < drawn.max() <= 1
+    plain = make_run(num_envs=50, hidden=8).self_play.seating
+    assert (plain.temperature == 1).all()
+
+
+def test_temperature_divides_the_scores_of_draws_only():
+    decisions, obs, _ = positions("three")
+    d = two_slot_decision("three", Phase.FALL_MOVEMENT)
+    agent = make_agent("three", scale=1.0)
+    rows = np.full(4000, d)
+    many, lists = obs.take(rows), decisions.take(rows)
+    counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d] + 2]
+    entropy = []
+    for temperature in (0.05, 1.0, 1e6):
+        hot = np.full(len(rows), temperature, np.float32)
+        generator = torch.Generator().manual_seed(3)
+        chosen, logprob, _ = agent.act(many, lists, generator, temperature=hot)
+        with torch.no_grad():
+            plain, _, _ = agent.get_logprob_entropy_value(many, lists, chosen)
+        np.testing.assert_allclose(logprob, plain, rtol=1e-3, atol=1e-4)
+        share = np.bincount(chosen[::2], minlength=counts[0]) / len(rows)
+        entropy.append(-(share[share > 0] * np.log(share[share > 0])).sum())
+    assert entropy[0] < entropy[1] < entropy[2]
+    assert entropy[2] == pytest.approx(np.log(counts[0]), abs=0.01)  # each order alike
+    greedy, _, _ = agent.act(many, lists, greedy=True)
+    cold = np.full(len(rows), 1e-4, np.float32)
+    chosen, _, _ = agent.act(many, lists, torch.Generator().manual_seed(3), temperature=cold)
+    assert (chosen == greedy).mean() > 0.99

@@ -1,0 +1,41 @@
+"""The policies in runs/reference can be played, and are what their folders say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
+
+REFERENCE = Path(__file__).parents[2] / "runs" / "reference"
+FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/policy.pt"))
+OTHERS = sorted(path.parent for path in REFERENCE.glob("other/*/policy.pt"))
+
+
+def test_there_are_some():
+    assert len(FOLDERS) >= 7 and len(list(REFERENCE.rglob("*.pt"))) == len(FOLDERS) + len(OTHERS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS + OTHERS, ids=lambda folder: folder.name)
+def test_it_beats_random_players(folder):
+    game_map, kind, seed, *_ = folder.name.split("__")
+    args = json.loads((folder / "args.json").read_text())
+    assert (args["map"], args["seed"]) == (game_map, int(seed))
+    assert kind != "pure" or not args["pool_bots"]
+    player = load_player(folder, game_map=load_map(game_map), seed=1)
+    games = 28 if game_map == "standard" else 60
+    result, _ = evaluate_player(
+        game_map, player, make_bot("random"), num_games=games, seed=2, max_years=15
+    )
+    assert result["overall"]["win"]["value"] > 0.8
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_its_evaluations_are_of_a_thousand_games(folder):
+    found = sorted(folder.glob("against_*.json"))
+    assert {path.stem for path in found} >= {"against_random", "against_dumbbot"}
+    for path in found:
+        result = json.loads(path.read_text())
+        assert result["map"] == folder.name.split("__")[0] and result["games"] >= 1000
+        assert f"against_{result['against']}" == path.stem
+        assert Path(result["player"]).name == "policy.pt"

@@ -1,0 +1,66 @@
+"""Runs that begin with the policy of another."""
+
+import pytest
+import torch
+from support.training import differences, load, refused, train, write_config
+
+import ppo_selfplay_diplomacy as ppo
+
+CHANGES = {"total_timesteps": 200, "eval_games": 2}
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """Return the folder of a run with a network of its own."""
+    return train(tmp_path_factory.mktemp("first") / "runs", hidden=24, **CHANGES)
+
+
+def test_the_weights_are_those_of_the_policy(first, tmp_path):
+    before = load(first)["model"]
+    flags = "--start-from", str(first), "--hidden", "24"
+    run = train(tmp_path / "still", *flags, "--learning-rate", "0", **CHANGES)
+    saved = load(run)
+    assert differences(dict(saved["model"]), dict(before)) == []
+    assert differences(dict(saved["pool"]["all"][0]["model"]), dict(before)) == []
+    assert saved["args"]["start_from"] == str(first)
+    run = train(tmp_path / "moving", *flags, **CHANGES)
+    assert differences(dict(load(run)["model"]), dict(before)) != []
+
+
+def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
+    """Those that have gone since do not matter, those that came since have their defaults."""
+    saved = load(first)
+    saved["args"] |= {"gone_since": 0.5}
+    del saved["args"]["average"], saved["args"]["value_shares"]
+    torch.save(saved, tmp_path / "older.pt")
+    assert ppo.load_policy_player(tmp_path / "older.pt").agent.vocabulary_hash
+    flags = "--start-from", str(tmp_path / "older.pt"), "--hidden", "24"
+    run = train(tmp_path / "on", *flags, "--learning-rate", "0", **CHANGES)
+    assert differences(dict(load(run)["model"]), dict(saved["model"])) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("dumbbot", "--start-from needs a checkpoint, and 'dumbbot' is a bot"),
+        ("nowhere.pt", "nowhere.pt: there is no such checkpoint"),
+        ("{config}", "not a checkpoint of this project"),
+        ("{first} --map three", "--start-from .* was trained on map 'small' or a version of it"),
+        ("{first}", "has another network: --hidden is 24 there, here 16"),
+        ("{first} --hidden 24 --value-shares", "--value-shares is False there, here True"),
+        ("{foreign}", "does not fit|another order vocabulary"),
+        ("{first} --resume {first}", "--start-from cannot be changed on resume"),
+    ],
+)
+def test_wrong_use(flags, message, first, tmp_path, capsys):
+    config = write_config(tmp_path / "tiny.toml", hidden=16)
+    foreign = tmp_path / "foreign.pt"
+    saved = load(first)
+    saved["model"]["score.weight"] = torch.zeros(1, 3)
+    torch.save(saved, foreign)
+    flags = flags.format(config=config, first=first, foreign=foreign).split()
+    argv, runs = ["--start-from", *flags], tmp_path / "runs"
+    if "--resume" not in argv:
+        argv += ["--config", config, "--runs-folder", str(runs)]
+    refused(argv, message, capsys)
+    assert not runs.exists()

@@ -1,0 +1,198 @@
+"""Tiny runs of the trainer, and what they leave."""
+
+import itertools
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+import ppo_selfplay_diplomacy as ppo
+
+REPOSITORY = Path(__file__).parents[2]
+SMALL_MAP = REPOSITORY / "diplomacy_engine" / "maps" / "small.toml"
+TINY = {
+    "map": "small",
+    "threads": 1,
+    "num_envs": 8,
+    "num_steps": 8,
+    "total_timesteps": 600,
+    "hidden": 16,
+    "num_layers": 1,
+    "reward": "score",
+    "learning_rate": 1e-3,
+    "num_minibatches": 2,
+    "update_epochs": 2,
+    "pool_interval": 100,
+    "pool_size": 3,
+    "eval_interval": 300,
+    "eval_games": 4,
+    "eval_bots": ["random", "hold"],
+    "league_games": 6,
+    "save_interval": 200,
+    "save_games": 1,
+}
+RICH = {
+    "map": "three",
+    "threads": 2,
+    "num_envs": 40,
+    "num_steps": 12,
+    "total_timesteps": 1400,
+    "learner_seats": 2,
+    "warm_up_share": 0.4,
+    "warm_up_phases": 3,
+    "weak_seats": 0.8,
+    "opponent_temperature": 2.5,
+    "max_years": 3,
+    "year_limit": "truncate",
+    "finish_games": True,
+    "reward_mix": "deepdip=0.1..0.2,center_delta=1",
+    "clip_vloss": True,
+    "target_kl": 0.02,
+    "kl_coef": 0.3,
+    "average": 2.0,
+    "value_shares": True,
+    "anneal_ent": True,
+    "pool_sampling": "pfsp",
+    "pool_size": 2,
+    "pool_interval": 150,
+    "pool_bots": ["dumbbot"],
+    "pool_bot_prob": 0.3,
+    "eval_interval": 600,
+    "save_interval": 500,
+}
+STAGED = {
+    "autoregressive": False,
+    "anneal_lr": False,
+    "max_years": 4,
+    "pool_schedule": "staged",
+    "staged_interval": 10**6,
+    "staged_threshold": 0.1,
+    "staged_games": 24,
+}
+SETTINGS = {"plain": {}, "rich": RICH, "staged": STAGED}
+
+
+def write_config(path: Path, **changes) -> str:
+    """Write a settings file of a tiny run; return its path."""
+    settings = TINY | changes
+    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()))
+    return str(path)
+
+
+def train(folder: Path, *flags: str, **changes) -> Path:
+    """Train in a new run folder below `folder`; return the run folder."""
+    folder.mkdir(exist_ok=True)
+    before = set(folder.iterdir())
+    config = write_config(folder.parent / "tiny.toml", **changes)
+    assert ppo.main(["--config", config, "--runs-folder", str(folder), *flags]) == 0
+    (run,) = set(folder.iterdir()) - before
+    return run
+
+
+def resume(run: Path, *flags: str) -> int:
+    return ppo.main(["--resume", str(run), *flags])
+
+
+def load(run: Path) -> dict:
+    return torch.load(run / "checkpoint.pt", weights_only=True)
+
+
+def is_clock(name: str) -> bool:
+    return name == "charts/SPS" or name.startswith("timing/")
+
+
+def metrics(run: Path) -> list[dict]:
+    """Return the lines of metrics.jsonl without what depends on the clock."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{name: line[name] for name in line if not is_clock(name)} for line in lines]
+
+
+def events(run: Path) -> list[tuple[int, str, float]]:
+    """Return the scalars of all TensorBoard files together, without what depends on the clock."""
+    loaders = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    proto = pytest.importorskip("tensorboard.compat.proto.event_pb2")
+    found = []
+    for path in run.glob("events.out.tfevents*"):
+        for data in loaders.RawEventFileLoader(str(path)).Load():
+            event = proto.Event.FromString(data)
+            for value in event.summary.value:
+                if not is_clock(value.tag):
+                    found.append((event.step, value.tag, value.simple_value))
+    return sorted(found)
+
+
+def games(run: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (run / "games").iterdir()}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def differences(one, two, where: str = "") -> list[str]:
+    """Say where two checkpoints differ, in type or in any bit."""
+    if type(one) is not type(two):
+        return [f"{where}: {type(one).__name__}, {type(two).__name__}"]
+    if isinstance(one, torch.Tensor):
+        same = one.dtype == two.dtype and one.shape == two.shape
+        return [] if same and one.numpy().tobytes() == two.numpy().tobytes() else [where]
+    if isinstance(one, dict):
+        if list(one) != list(two):
+            return [f"{where}: keys {sorted(set(one) ^ set(two), key=str)}"]
+        return [d for key in one for d in differences(one[key], two[key], f"{where}/{key}")]
+    if isinstance(one, (list, tuple)):
+        if len(one) != len(two):
+            return [f"{where}: length {len(one)}, {len(two)}"]
+        pairs = enumerate(zip(one, two))
+        return [d for i, (a, b) in pairs for d in differences(a, b, f"{where}/{i}")]
+    return [] if one == two or (one != one and two != two) else [f"{where}: {one}, {two}"]
+
+
+def state(run: Path) -> dict:
+    """Return the checkpoint without clocks, file sizes and the names of folders."""
+    saved = load(run)
+    for name in ("seconds", "files", "wandb_id"):
+        del saved[name]
+    for name in ("resume", "runs_folder", "config"):
+        del saved["args"][name]
+    return saved
+
+
+def assert_same_run(one: Path, two: Path) -> None:
+    assert differences(state(one), state(two)) == []
+    assert metrics(one) == metrics(two)
+    assert events(one) == events(two)
+    assert games(one) == games(two)
+
+
+def stop_in_step(monkeypatch, number: int) -> None:
+    """Have the process asked to stop while it plays that env step."""
+    steps, step = itertools.count(1), ppo.SelfPlay.step
+
+    def stopping(self, *args):
+        if next(steps) == number:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(self, *args)
+
+    monkeypatch.setattr(ppo.SelfPlay, "step", stopping)
+
+
+def refused(argv: list[str], message: str, capsys) -> str:
+    """Check that a command line ends in one sentence and exit status 2; return the sentence."""
+    capsys.readouterr()
+    status = ppo.main(argv)
+    err = capsys.readouterr().err
+    assert status == 2, err
+    assert err.startswith("error: ") and err.count("\n") == 1 and err.endswith("\n"), err
+    assert re.search(message, err), err
+    assert len(err) < 500
+    return err

@@ -1,0 +1,108 @@
+"""The status line, on a terminal and elsewhere."""
+
+import io
+
+from diplomacy_engine.training import progress
+from diplomacy_engine.training.progress import Progress, label, show
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Terminal(io.StringIO):
+    """A text stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_plain_lines():
+    clock, file = Clock(), io.StringIO()
+    line = Progress(10_000, every=10, file=file, clock=clock)
+    for second in range(1, 26):
+        clock.now = 100.0 + second
+        figures = {"win_dumbbot": 0.971, "draw_share": 0.125} if second == 5 else {}
+        line.update(second * 100, entropy=1.25, pool=3, **figures)
+    line.close({"games": 1_000, "win_random": 1.0, "checkpoint": "runs/[x]/checkpoint.pt"})
+    lines = file.getvalue().splitlines()
+    assert lines[0] == (
+        " 10.0% | 1,000 of 10,000 decisions | 100/s | 0:01:30 left | entropy 1.25 | pool 3 | "
+        "win dumbbot 97.1% | draw 12.5%"
+    )
+    assert lines[1].startswith(" 20.0% | 2,000 of 10,000 decisions | 100/s | 0:01:20 left")
+    assert lines[2].startswith(" 25.0%")
+    table = "\n".join(lines[3:])
+    assert "summary" in table and "runs/[x]/checkpoint.pt" in table
+    assert "win random" in table and "100.0%" in table and "1,000" in table
+    assert "\x1b" not in file.getvalue() and "\r" not in file.getvalue()
+
+
+def test_no_time_is_left_past_the_end():
+    clock = Clock()
+    line = Progress(1_000, file=io.StringIO(), clock=clock)
+    clock.now += 10
+    line.update(1_020)
+    assert line.line().startswith("100.0% | 1,020 of 1,000 decisions | 102/s | 0:00:00 left")
+
+
+def test_the_rate_is_a_recent_one():
+    clock = Clock()
+    line = Progress(1_000_000, start=5_000, file=io.StringIO(), clock=clock)
+    assert line.rate() == 0 and "? left" in line.line()
+    step = 5_000
+    for second in range(200):
+        clock.now += 1
+        step += 10 if second < 100 else 1_000
+        line.update(step)
+    assert 950 < line.rate() < 1_050
+    clock.now += 10
+    assert line.rate() < 800  # nothing happens any more
+
+
+def test_on_a_terminal_the_line_is_redrawn(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    clock, file = Clock(), Terminal()
+    line = Progress(100, file=file, clock=clock)
+    line.update(10)
+    before = len(file.getvalue())
+    line.update(11)
+    assert len(file.getvalue()) == before  # too soon
+    clock.now += progress.REDRAW_SECONDS
+    line.update(50, pool=4)
+    assert "50 of 100 decisions" in file.getvalue() and "pool 4" in file.getvalue()
+    line.message("saved [bold]")
+    assert "saved [bold]" in file.getvalue()
+    line.update(60, pool=None)
+    line.close({"games": 3})
+    assert "\x1b" in file.getvalue() and "60 of 100" in file.getvalue()
+    assert "pool" not in file.getvalue().rpartition("60 of 100")[2]
+
+
+def test_leaving_by_an_exception_frees_the_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    file = Terminal()
+    try:
+        with Progress(100, file=file) as line:
+            line.update(1)
+            raise RuntimeError
+    except RuntimeError:
+        pass
+    assert file.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
+
+
+def test_texts():
+    assert label("win_dumbbot-paquette") == "win dumbbot-paquette"
+    assert label("draw_share") == "draw"
+    assert show("win_hold", 1 / 3) == "33.3%"
+    assert show("pool", 12_345) == "12,345"
+    assert show("entropy", 0.123456) == "0.123"
+    assert show("entropy", float("nan")) == "nan"
+    assert show("name", "text") == "text"
+    assert show("greedy", True) == "True"

@@ -1,0 +1,208 @@
+"""Settings files and the command line."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from diplomacy_engine.training.settings import (
+    SettingsError,
+    args_from_dictionary,
+    check_values,
+    fail,
+    load_config,
+    parse_args,
+)
+
+
+@dataclass(frozen=True)
+class Args:
+    """Train."""
+
+    map: str = "small"
+    """Name of the map."""
+    config: str | None = None
+    """Settings file."""
+    num_envs: int = 8
+    """Games in parallel."""
+    learning_rate: float = 2.5e-4
+    """Step size of the optimiser."""
+    cuda: bool = True
+    """Use a GPU."""
+    track: bool = False
+    """Log to W&B."""
+    target_kl: float | None = None
+    """Stop an update at this divergence, in nats."""
+    wandb_mode: Literal["online", "offline"] = "online"
+    """How to log."""
+    pool_bots: tuple[str, ...] = ()
+    """Bots in the pool."""
+    layers: tuple[int, ...] = (64, 64)
+    """Layer sizes."""
+
+
+@pytest.fixture
+def configs(tmp_path):
+    (tmp_path / "small.toml").write_text("num_envs = 16\nlearning-rate = 1\ntarget_kl = 0.1\n")
+    (tmp_path / "three.toml").write_text("num_envs = 1e3\npool_bots = ['hold']\n")
+    return tmp_path
+
+
+def test_defaults():
+    settings = parse_args(Args, [])
+    assert settings == (Args(), frozenset(), None)
+
+
+def test_precedence(configs):
+    settings = parse_args(Args, ["--learning-rate", "1e-3"], configs)
+    assert settings.args == Args(num_envs=16, learning_rate=1e-3, target_kl=0.1)
+    assert settings.given == {"learning_rate"}
+    assert settings.config == configs / "small.toml"
+    assert parse_args(Args, ["--num-envs", "8"], configs).args.num_envs == 8
+    three = parse_args(Args, ["--map", "three"], configs).args
+    assert three == Args(map="three", num_envs=1000, pool_bots=("hold",))
+    other = parse_args(Args, ["--map=small", f"--config={configs / 'three.toml'}"], configs).args
+    assert (other.map, other.num_envs, other.target_kl) == ("small", 1000, None)
+    assert parse_args(Args, ["--map", "my/small.toml"], configs).config is None
+    assert parse_args(Args, ["--map", "none"], configs).config is None
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--num-envs", "3"], {"num_envs": 3}),
+        (["--num_envs=3"], {"num_envs": 3}),
+        (["--num-envs=1e6"], {"num_envs": 1_000_000}),
+        (["--num-envs", "-2"], {"num_envs": -2}),
+        (["--num-envs", "3", "--num_envs", "4"], {"num_envs": 4}),
+        (["--learning-rate", "1"], {"learning_rate": 1.0}),
+        (["--learning-rate", "-1e-3"], {"learning_rate": -1e-3}),
+        (["--track"], {"track": True}),
+        (["--track=True"], {"track": True}),
+        (["--track=true"], {"track": True}),
+        (["--track", "True", "--map", "three"], {"track": True, "map": "three"}),
+        (["--no-cuda"], {"cuda": False}),
+        (["--no_cuda"], {"cuda": False}),
+        (["--cuda=False"], {"cuda": False}),
+        (["--cuda", "false"], {"cuda": False}),
+        (["--cuda=False", "--cuda"], {"cuda": True}),
+        (["--target-kl", "0.1"], {"target_kl": 0.1}),
+        (["--target-kl=None"], {"target_kl": None}),
+        (["--wandb-mode=offline"], {"wandb_mode": "offline"}),
+        (["--map="], {"map": ""}),
+        (["--map=-a=b"], {"map": "-a=b"}),
+        (["--pool-bots", "hold", "random", "--track"], {"pool_bots": ("hold", "random")}),
+        (["--pool-bots"], {"pool_bots": ()}),
+        (["--pool-bots="], {"pool_bots": ()}),
+        (["--pool-bots=['hold', 'random']"], {"pool_bots": ("hold", "random")}),
+        (["--layers=(32, 1e2)"], {"layers": (32, 100)}),
+        (["--layers", "32"], {"layers": (32,)}),
+    ],
+)
+def test_command_line(words, expected):
+    settings = parse_args(Args, words)
+    for name, value in expected.items():
+        found = getattr(settings.args, name)
+        assert found == value and type(found) is type(value)
+    assert expected.keys() <= settings.given
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--num-env", "3"], "unknown flag --num-env; did you mean '--num-envs'?"),
+        (["--num-envs"], "--num-envs needs a value: a whole number"),
+        (["--num-envs", "--track"], "--num-envs needs a value: a whole number"),
+        (["--num-envs", "many"], "--num-envs must be a whole number, not 'many'"),
+        (["--num-envs=1.5"], "--num-envs must be a whole number, not '1.5'"),
+        (["--num-envs=inf"], "--num-envs must be a whole number, not 'inf'"),
+        (["--num-envs=True"], "--num-envs must be a whole number, not 'True'"),
+        (["--learning-rate=nan"], "--learning-rate must be a number, not 'nan'"),
+        (["--track=maybe"], "--track must be true or false, not 'maybe'"),
+        (["--track=None"], "--track must be true or false, not 'None'"),
+        (["--no-cuda=True"], "--no-cuda takes no value; --cuda=True does"),
+        (["--no-map"], "unknown flag --no-map; did you mean '--map'?"),
+        (["--target-kl=x"], "--target-kl must be a number, or None, not 'x'"),
+        (["--wandb-mode=of"], "--wandb-mode must be one of online, offline, not 'of'"),
+        (["--layers", "1", "x"], "--layers must be a list, each a whole number, not '1 x'"),
+        (["small"], "'small' is not a flag such as --seed"),
+        (["--map", "small", "three"], "'three' is not a flag such as --seed (after --map small)"),
+        (["-x"], "'-x' is not a flag such as --seed"),
+        (["--"], "'--' is not a flag such as --seed"),
+    ],
+)
+def test_bad_command_line(words, message):
+    with pytest.raises(SettingsError) as caught:
+        parse_args(Args, words)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("num_env = 3", "unknown key 'num_env'; did you mean 'num_envs'?"),
+        ("num_envs = true", "'num_envs' must be a whole number, not True"),
+        ("num_envs = 1.5", "'num_envs' must be a whole number, not 1.5"),
+        ("num_envs = '8'", "'num_envs' must be a whole number, not '8'"),
+        ("learning_rate = '3e-4'", "'learning_rate' must be a number, not '3e-4'"),
+        ("learning_rate = true", "'learning_rate' must be a number, not True"),
+        ("cuda = 1", "'cuda' must be true or false, not 1"),
+        ("map = 3", "'map' must be a text, not 3"),
+        ("wandb_mode = 'off'", "'wandb_mode' must be one of online, offline, not 'off'"),
+        ("pool_bots = 'hold'", "'pool_bots' must be a list, each a text, not 'hold'"),
+        ("pool_bots = [1]", "'pool_bots' must be a list, each a text, not [1]"),
+        ("num_envs = 1\nnum-envs = 2", "'num-envs' is set twice"),
+        ("[network]\nlayers = 2", "unknown key 'network'"),
+        ("num_envs = ", "is not TOML"),
+    ],
+)
+def test_bad_settings_file(tmp_path, text, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        parse_args(Args, ["--config", str(path)])
+    assert message in str(caught.value) and str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unreadable_settings_file(tmp_path):
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        load_config(Args, tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(SettingsError, match="is not TOML"):
+        load_config(Args, tmp_path / "bytes.toml")
+
+
+def test_settings_file_contradicts_itself(configs):
+    (configs / "small.toml").write_text("map = 'three'")
+    with pytest.raises(SettingsError, match="is for map 'small' but sets map = 'three'"):
+        parse_args(Args, [], configs)
+    (configs / "small.toml").write_text("config = 'other.toml'")
+    with pytest.raises(SettingsError, match="'config' can only be given as a flag"):
+        parse_args(Args, [], configs)
+
+
+def test_values_of_a_dictionary():
+    args = Args(num_envs=3, target_kl=None, pool_bots=("hold",))
+    values = {name: getattr(args, name) for name in args.__dataclass_fields__}
+    assert args_from_dictionary(Args, values, "args.json") == args
+    assert check_values(Args, {"pool_bots": ["hold"]}, "args.json") == {"pool_bots": ("hold",)}
+    with pytest.raises(SettingsError, match=r"args\.json: unknown key 'seeds'"):
+        args_from_dictionary(Args, {"seeds": 1}, "args.json")
+    with pytest.raises(SettingsError, match=r"args\.json: 'cuda' must be true or false"):
+        args_from_dictionary(Args, {"cuda": None}, "args.json")
+
+
+def test_help_shows_the_values_of_the_settings_file(configs, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse_args(Args, ["--map", "three", "--help"], configs)
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    assert "--num-envs" in shown and "(default: 1000)" in shown and "Games in parallel." in shown
+
+
+def test_fail(capsys):
+    with pytest.raises(SystemExit) as caught:
+        fail("no such map")
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == "error: no such map\n"

@@ -1,0 +1,90 @@
+"""Every settings file and every sweep goes through the trainer's real command line."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+import yaml  # comes with wandb
+
+from diplomacy_engine.players.bots import BOTS
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
+from diplomacy_engine.training.settings import load_config, parse_args
+from ppo_selfplay_diplomacy import CONFIGS, Args, check_args
+
+SWEEPS = sorted(CONFIGS.glob("*.yaml"))
+SETTINGS = sorted(CONFIGS.glob("*.toml"))
+# How W&B writes a run's values; `args_no_boolean_flags` would drop what is false.
+MACROS = {
+    "${args}": lambda values: [f"--{name}={value}" for name, value in values.items()],
+    "${args_no_equals}": lambda values: [
+        word for name, value in values.items() for word in (f"--{name}", str(value))
+    ],
+}
+
+
+def choices(parameter: dict) -> list:
+    """Return the values that a sweep may give a parameter, or the ends of its range."""
+    if "value" in parameter:
+        return [parameter["value"]]
+    return parameter.get("values") or [parameter["min"], parameter["max"]]
+
+
+def grid(sweep: dict) -> list[dict]:
+    """Return the values of each run of a sweep."""
+    names, parameters = zip(*sweep["parameters"].items())
+    return [dict(zip(names, values)) for values in itertools.product(*map(choices, parameters))]
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("macro", MACROS)
+def test_every_run_of_a_sweep_is_a_command_line(path, macro):
+    sweep = yaml.safe_load(path.read_text())
+    flags = [word for word in sweep["command"] if word.startswith("--")]
+    for values in grid(sweep):
+        settings = parse_args(Args, flags + MACROS[macro](values), CONFIGS)
+        check_args(settings.args, settings.given, load_map(settings.args.map))
+        # Not so if PyYAML read 1e-3, which has no dot, as a text
+        assert {name: getattr(settings.args, name) for name in values} == values
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+def test_sweep(path):
+    sweep = yaml.safe_load(path.read_text())
+    assert (CONFIGS.parent / sweep["program"]).is_file()
+    assert sweep["method"] in ("grid", "random", "bayes")
+    assert sum(word in MACROS for word in sweep["command"]) == 1
+    assert "--track" in sweep["command"]
+    assert sweep["command"].index("${program}") < sweep["command"].index("--track")
+    bot, figure = re.fullmatch(r"eval/(.+)/(\w+)", sweep["metric"]["name"]).groups()
+    maps = choices(sweep["parameters"].get("map", {"value": Args.map}))
+    for name in maps:
+        assert bot in parse_args(Args, ["--map", name], CONFIGS).args.eval_bots
+    assert figure in ("solo", "win", "survival", "sum_of_squares", "deepdip_reward", "rank")
+
+
+def test_a_sweep_switches_flags_on_and_off():
+    values = [run for path in SWEEPS for run in grid(yaml.safe_load(path.read_text()))]
+    switched = {value for run in values for value in run.values() if isinstance(value, bool)}
+    assert switched == {True, False}
+
+
+@pytest.mark.parametrize("path", SETTINGS, ids=lambda path: path.stem)
+def test_settings_file(path):
+    """It is found by its map's name, fits the map, and holds differences only."""
+    assert path.stem in MAP_NAMES and path.read_text().startswith(f"# The {path.stem} map: ")
+    settings = parse_args(Args, ["--map", path.stem], CONFIGS)
+    assert settings.config == path and settings.args.map == path.stem
+    game_map = load_map(path.stem)
+    check_args(settings.args, settings.given, game_map)
+    values = load_config(Args, path)
+    assert not values.keys() & {"map", "seed", "threads", "cuda", "track"}
+    assert [name for name, value in values.items() if value == getattr(Args, name)] == []
+    assert settings.args.eval_games % len(game_map.powers) == 0
+    assert set(settings.args.eval_bots) <= BOTS.keys()
+    assert settings.args.eval_interval <= settings.args.total_timesteps
+
+
+def test_the_armies_only_maps_have_settings():
+    assert {"small", "three"} <= {path.stem for path in SETTINGS}
+    assert Path(CONFIGS / "sweep_small.yaml") in SWEEPS
