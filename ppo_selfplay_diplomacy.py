@@ -48,6 +48,7 @@ from diplomacy_engine.games.decisions import Decisions, order_numbers
 from diplomacy_engine.games.observation import OBSERVATION_VERSION, BoardViews
 from diplomacy_engine.games.vector_game import StepResult, VectorGame
 from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.players.asking import ask_player, orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
 from diplomacy_engine.policy.inputs import (
@@ -406,7 +407,7 @@ class Agent(nn.Module):
         if not greedy:
             noise = torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7)
         if temperature is None:
-            temperature = np.ones(len(decisions), np.float32)
+            temperature = np.ones(decisions.count, np.float32)
         layer = self.earlier_orders
         return draw_orders(
             self.columns,
@@ -434,7 +435,7 @@ class Agent(nn.Module):
         boards, kinds = self._tables(x)
         picked = decisions.order_start[:-1] + chosen
         rows = order_rows(self.columns, self.reach, obs, decisions, picked, self.autoregressive)
-        decision = np.repeat(np.arange(len(decisions)), np.diff(decisions.slot_start))
+        decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
         of_decision = torch.from_numpy(decision)
         bases = self.order_context(view).cpu().index_select(0, of_decision)
         if self.autoregressive:
@@ -445,14 +446,14 @@ class Agent(nn.Module):
             most = int(np.diff(decisions.slot_start).max(initial=0))
             rank = np.arange(len(picked)) - decisions.slot_start[:-1][decision]
             place = torch.from_numpy(decision * most + rank)
-            memory = codes.new_zeros(len(decisions) * most, codes.shape[1])
+            memory = codes.new_zeros(decisions.count * most, codes.shape[1])
             memory = memory.index_copy(0, place, codes).view(-1, most, codes.shape[1])
             memory = (memory.cumsum(1) - memory).flatten(0, 1)  # of the slots before
             bases = bases + memory.index_select(0, place)
         weight = self.score.weight[0].cpu()
         scores = SlotScores(decisions, rows, picked)
         of_slots = Kernel.apply(scores, boards, kinds, bases, weight)
-        zeros = bases.new_zeros(len(decisions))
+        zeros = bases.new_zeros(decisions.count)
         logprob, entropy, greatest = (
             zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
         )
@@ -676,15 +677,14 @@ class SelfPlay:
         with clock("games"):
             decisions = games.decisions()
             player = self.seating.players()[decisions.game, decisions.power]
-            orders = games.new_orders()
-            self.random_bot.act(games, decisions.take(player == WARM_UP), orders)
+            orders = orders_of(games, self.random_bot, decisions.take(player == WARM_UP))
         counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
         for number in np.unique(player[player != WARM_UP]):
             policy = agent if number == LEARNER else self.pool.all[number].player
             with clock("games"):
                 asked = decisions.take(player == number)
                 if not isinstance(policy, Agent):
-                    policy.act(games, asked, orders)
+                    games.write_orders(orders, asked, ask_player(games, asked, policy))
                     continue
                 obs = games.view_boards(asked.game, asked.power)
             with clock("inference"):
@@ -694,7 +694,7 @@ class SelfPlay:
                 with clock("batching"):
                     streams = self.seating.stream[asked.game, asked.power]
                     buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
-                counts |= {"global_step": len(asked), "order_steps": len(asked.slot_province)}
+                counts |= {"global_step": asked.count, "order_steps": len(asked.slot_province)}
             with clock("games"):
                 games.write_orders(orders, asked, order_numbers(asked, chosen))
         with clock("games"):
@@ -747,11 +747,11 @@ class PolicyPlayer:
         self.agent, self.name, self.greedy = agent, name, greedy
         self.generator = torch.Generator().manual_seed(seed)
 
-    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
-        """Write the orders of `decisions` into `orders` (E, V)."""
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot, (S,) int32."""
         obs = self._observe(games, decisions)
         chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        games.write_orders(orders, decisions, order_numbers(decisions, chosen))
+        return order_numbers(decisions, chosen)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         """Return the probability of every legal order of `decisions`, and the values."""

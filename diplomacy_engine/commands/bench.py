@@ -41,7 +41,9 @@ from ..constants import (
     SPRING_RETREATS,
     WINTER_ADJUSTMENTS,
 )
+from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+from ..players.asking import orders_of
 from ..players.bots import BOTS, RandomBot
 from ..players.protocols import Player
 from ..rules.adjudicator.movement import movement_scratch
@@ -115,38 +117,35 @@ def play(games: VectorGame, player: Player, seconds: float) -> Play:
     start = time.perf_counter()
     while True:
         phases += int(np.count_nonzero(games.state.end == RUNNING))
-        decisions, orders = games.decisions(), games.new_orders()
-        player.act(games, decisions, orders)
-        finished += int(np.count_nonzero(games.step(orders).ended))
+        finished += int(np.count_nonzero(games.step(orders_of(games, player)).ended))
         taken = time.perf_counter() - start
         if taken >= seconds:
             return Play(phases, finished, taken)
 
 
-def sample_positions(game_map: Map, max_years: int, seed: int) -> GameState:
-    """Return positions drawn uniformly from all phases of random games, as rows of a state."""
+def sample_positions(game_map: Map, max_years: int, seed: int) -> VectorGame:
+    """Return positions drawn uniformly from all phases of random games, one a row."""
     games = VectorGame(game_map, POOL_GAMES, seed, max_years, threads=1, auto_reset=False)
     bot, rng, kept = RandomBot(), np.random.default_rng(seed), []
     while (running := np.flatnonzero(games.state.end == RUNNING)).size:
         rows = running[rng.random(running.size) < POOL_SHARE]
         kept.append([array[rows] for array in games.state])
-        orders = games.new_orders()
-        bot.act(games, games.decisions(), orders)
-        games.step(orders)
-    return GameState(*(np.concatenate(parts) for parts in zip(*kept)))
+        games.step(orders_of(games, bot))
+    state = GameState(*(np.concatenate(parts) for parts in zip(*kept)))
+    positions = VectorGame(game_map, len(state.phase), seed, max_years, threads=1)
+    positions.restore(state._asdict() | {"row_seed": positions.row_seed})
+    return positions
 
 
 def place_positions(
-    games: VectorGame, positions: GameState, phases: Sequence[int], seed: int
+    games: VectorGame, positions: VectorGame, phases: Sequence[int], seed: int
 ) -> bool:
     """Set up every game at a random one of the positions in one of `phases`; False if none is."""
-    rows = np.flatnonzero(np.isin(positions.phase, phases))
+    rows = np.flatnonzero(np.isin(positions.state.phase, phases))
     if not len(rows):
         return False
     rows = np.random.default_rng(seed).choice(rows, games.num_games)
-    for name, array in games.state._asdict().items():
-        if name != "seed":  # games at the same position shall go on differently
-            array[:] = getattr(positions, name)[rows]
+    games.copy_from(positions, rows, np.arange(games.num_games))
     return True
 
 
@@ -247,7 +246,7 @@ def median_microseconds(
 
 
 def time_stages(
-    game_map: Map, positions: GameState, num_games: int, max_years: int, seconds: float, seed: int
+    game_map: Map, positions: VectorGame, num_games: int, max_years: int, seconds: float, seed: int
 ) -> dict:
     """Return `{"stage_microseconds": {...}, "bot_microseconds": {...}}`, the latter by bot.
 
@@ -259,14 +258,14 @@ def time_stages(
     bots = dict.fromkeys(BOTS)
     if place_positions(games, positions, (SPRING_MOVEMENT, FALL_MOVEMENT), seed):
         stages |= _time_movement(games, seconds)
-        decisions, orders = games.decisions(), games.new_orders()
+        decisions = games.decisions()
 
         def observe():
             return games.observe(decisions)
 
-        stages["observation"] = median_microseconds(observe, len(decisions), seconds)
+        stages["observation"] = median_microseconds(observe, decisions.count, seconds)
         for name in BOTS:
-            bots[name] = _time_bot(name, games, decisions, orders, seconds)
+            bots[name] = _time_bot(name, games, decisions, seconds)
     for stage, phases in (
         ("retreats", (SPRING_RETREATS, FALL_RETREATS)),
         ("adjustments", (WINTER_ADJUSTMENTS,)),
@@ -277,15 +276,9 @@ def time_stages(
     return {"stage_microseconds": stages, "bot_microseconds": bots}
 
 
-def _random_orders(games: VectorGame) -> np.ndarray:
-    orders = games.new_orders()
-    RandomBot().act(games, games.decisions(), orders)
-    return orders
-
-
 def _time_step(games: VectorGame, seconds: float) -> float:
     """Time a step of all games, in microseconds a phase; the games are left where they were."""
-    orders, start = _random_orders(games), games.snapshot()
+    orders, start = orders_of(games, RandomBot()), games.snapshot()
 
     def step():
         return games.step(orders)
@@ -296,7 +289,7 @@ def _time_step(games: VectorGame, seconds: float) -> float:
 
 
 def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
-    orders, start = _random_orders(games), games.snapshot()
+    orders, start = orders_of(games, RandomBot()), games.snapshot()
     scratch = movement_scratch(games.board)
 
     def adjudicate():
@@ -313,9 +306,9 @@ def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
     }
 
 
-def _time_bot(name, games: VectorGame, decisions, orders: np.ndarray, seconds: float) -> float:
+def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> float:
     bot = BOTS[name]()
-    return median_microseconds(lambda: bot.act(games, decisions, orders), len(decisions), seconds)
+    return median_microseconds(lambda: bot.act(games, decisions), decisions.count, seconds)
 
 
 def peer_figures(until_year: int, seconds: float) -> dict | None:

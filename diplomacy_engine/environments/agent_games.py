@@ -14,11 +14,12 @@ from .._suggest import did_you_mean, quoted
 from ..constants import NONE
 from ..games.decisions import Decisions, empty_decisions, filled
 from ..games.vector_game import StepResult, VectorGame
+from ..players.asking import ask_player
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
 from ..players.protocols import Player
 from ..rules.map import Map
-from ..scoring.outcomes import YEAR_LIMITS
+from ..scoring.outcomes import check_year_limit
 from ..scoring.rewards import REWARDS, make_reward, reward_input
 from .kernels import (
     AFTER_CAPTURES,
@@ -28,7 +29,6 @@ from .kernels import (
     draw_seats,
     pick_decisions,
     settle,
-    write_outcomes,
 )
 
 STARTS = ("opening", "random")
@@ -85,8 +85,7 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 
 def check_settings(max_years: int | None, year_limit: str, start: str, warm_up_phases: int) -> None:
     """Raise a ValueError unless these arguments of an environment are sound."""
-    if year_limit not in YEAR_LIMITS:
-        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}: {year_limit!r}")
+    check_year_limit(year_limit)
     if start not in STARTS:
         hint = did_you_mean(str(start), STARTS)
         raise ValueError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
@@ -177,9 +176,9 @@ class AgentGames:
         self.terminated = np.zeros(num_games, bool)
         self.truncated = np.zeros(num_games, bool)
         self.every_row = np.arange(num_games)
-        self._room = [np.zeros(num_games, np.int64) for _ in range(4)]
+        self._row_buffers = [np.zeros(num_games, np.int64) for _ in range(4)]
         self._result: StepResult | None = None
-        self._picked_room: Decisions | None = None
+        self._picked_buffers: Decisions | None = None
         self._counts = np.zeros(3, np.int64)
         self._on_over: Callable[[np.ndarray], None] | None = None
 
@@ -230,21 +229,13 @@ class AgentGames:
 
         `win` and `solo` as in scoring/outcomes.py, `centers`, and `years` played.
         """
-        games = self.games
-        win, solo = np.empty((2, len(rows)), bool)
-        centers, years = np.empty((2, len(rows)), np.int64)
-        games.call(
-            write_outcomes,
-            games.board,
-            games.state,
-            rows,
-            self.agent,
-            win,
-            solo,
-            centers,
-            years,
-        )
-        return {"win": win, "solo": solo, "centers": centers, "years": years}
+        outcomes, mine = self.games.outcomes(rows), (np.arange(len(rows)), self.agent[rows])
+        return {
+            "win": outcomes.win()[mine],
+            "solo": outcomes.solo()[mine],
+            "centers": outcomes.centers[mine].astype(np.int64),
+            "years": outcomes.years.astype(np.int64),
+        }
 
     def _ask_and_play(self, rows: np.ndarray) -> None:
         while len(rows):
@@ -264,7 +255,7 @@ class AgentGames:
             result = self._result = games.step(self.orders, None, self._result)
         else:
             result = games.step(self.orders, everyone)
-        on, paying, over, again = self._room
+        on, paying, over, again = self._row_buffers
         goes_on, may_pay, are_over, starts_again = games.call(
             settle,
             rows,
@@ -311,8 +302,7 @@ class AgentGames:
         """
         games = self.games
         decisions = games.decisions(self._or_all(rows), reuse=True)
-        arrays = tuple(decisions)
-        who, made = self._who[: len(decisions)], self._made
+        who, made = self._who[: decisions.count], self._made
         made.fill(0)
         idle = games.call(
             assign_decisions,
@@ -320,7 +310,7 @@ class AgentGames:
             games.table,
             games.state,
             rows,
-            arrays,
+            decisions,
             (
                 self.agent,
                 self._seat,
@@ -336,20 +326,25 @@ class AgentGames:
             self.queued,
             who,
             made,
-            self._room[0],
+            self._row_buffers[0],
         )
-        rows = rows if idle == len(rows) else self._room[0][:idle].copy()
+        rows = rows if idle == len(rows) else self._row_buffers[0][:idle].copy()
         for number, count in enumerate(made.tolist()):
             if count:
-                mine = decisions if count == len(who) else self._picked(arrays, who, number)
-                self.players[number].act(games, mine, self.orders)
+                mine = decisions if count == len(who) else self._picked(decisions, who, number)
+                games.write_orders(self.orders, mine, ask_player(games, mine, self.players[number]))
         return rows
 
-    def _picked(self, arrays: tuple, who: np.ndarray, player: int) -> Decisions:
+    def _picked(self, decisions: Decisions, who: np.ndarray, player: int) -> Decisions:
         """Return the decisions that a player makes, in arrays that the next call overwrites."""
-        room, (_, _, _, slots, _, numbers) = self._picked_room, arrays
-        if room is None or len(room.order) < len(numbers) or len(room.slot_province) < len(slots):
-            size = 2 * len(slots)  # at least as many as decisions
-            room = self._picked_room = empty_decisions(size, size, 2 * len(numbers))
-        self.games.call(pick_decisions, arrays, who, player, tuple(room), self._counts)
-        return filled(room, *self._counts.tolist())
+        buffers, slots = self._picked_buffers, len(decisions.slot_province)
+        if (
+            buffers is None
+            or len(buffers.order) < len(decisions.order)
+            or len(buffers.slot_province) < slots
+        ):
+            # There are at least as many slots as decisions.
+            buffers = empty_decisions(2 * slots, 2 * slots, 2 * len(decisions.order))
+            self._picked_buffers = buffers
+        self.games.call(pick_decisions, decisions, who, player, buffers, self._counts)
+        return filled(buffers, *self._counts.tolist())

@@ -1,8 +1,8 @@
 """Kernels behind the environments: who decides what, what may be ordered, what was ordered."""
 
 from .._jit import jit, jit_inner
-from ..constants import NONE, RUNNING, SOLO, YEAR_LIMIT
-from ..rules.state import count_centers, decision_seed, is_movement, random_below
+from ..constants import NONE, RUNNING, YEAR_LIMIT
+from ..rules.state import decision_seed, is_movement, random_below
 
 POWER_SALT, OPPONENT_SALT, WARM_UP_SALT = 201, 202, 203  # uses of `state.decision_seed`
 AGENT = -1  # in place of a player's number
@@ -32,14 +32,14 @@ def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up,
 @jit_inner
 def _mask_decision(board, table, decisions, d, gap, mask, row):
     """Write what may be ordered in decision d to mask[row]; see assign_decisions."""
-    _, _, slot_start, slot_province, order_start, order = decisions
-    for s in range(slot_start[d], slot_start[d + 1]):
-        v = slot_province[s]
-        if v == NONE and s > slot_start[d]:
+    order = decisions.order
+    for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+        v = decisions.slot_province[s]
+        if v == NONE and s > decisions.slot_start[d]:
             return  # all slots of a winter have the same list
         if v != NONE and gap:
             mask[row, table.province_first[v] + v] = 0
-        for n in range(order_start[s], order_start[s + 1]):
+        for n in range(decisions.order_start[s], decisions.order_start[s + 1]):
             number = order[n]
             if number != table.waive:
                 at = board.location_province[table.location[number]]
@@ -56,7 +56,7 @@ def assign_decisions(
 
     Returns how many of the games have no decision of the agent; these are at the front of `idle`.
 
-    Reads   decisions (the arrays of a Decisions of games `rows`), seats: (agent (E,), seat (E, P),
+    Reads   decisions of games `rows`, seats: (agent (E,), seat (E, P),
             warm_up (E,), begun (E,), player of warm-ups, and of agents' retreats and adjustments)
     Writes  who (D,) int8: a player's number, or AGENT; made: how many decisions each player makes;
             begun, where an agent decides;
@@ -65,7 +65,8 @@ def assign_decisions(
             entry before a province's orders stands for none, and WAIVE has no entry
             queue (E, V): the agents' slots, a province or NONE each; queued (E,), how many
     """
-    game, power, slot_start, slot_province, _, _ = decisions
+    game, power = decisions.game, decisions.power
+    slot_start, slot_province = decisions.slot_start, decisions.slot_province
     agent, seat, warm_up, begun, warm_up_player, helper = seats
     for i in range(rows.shape[0]):
         e = rows[i]
@@ -105,24 +106,23 @@ def assign_decisions(
 def mask_decisions(board, table, decisions, mask):
     """Write what every power of one game may order.
 
-    Reads   decisions (the arrays of a Decisions of that game)
+    Reads   decisions of that game
     Writes  mask (P, M) int8, laid out as with a gap of 1
     """
-    power = decisions[1]
     for p in range(mask.shape[0]):
         mask[p, :] = 0
         for v in range(table.province_first.shape[0] - 1):
             mask[p, table.province_first[v] + v] = 1
-    for d in range(power.shape[0]):
-        _mask_decision(board, table, decisions, d, 1, mask, power[d])
+    for d in range(decisions.power.shape[0]):
+        _mask_decision(board, table, decisions, d, 1, mask, decisions.power[d])
 
 
 @jit
 def pick_decisions(decisions, who, player, out, counts):
     """Copy the decisions that `player` makes.
 
-    Reads   decisions (the arrays of a Decisions), who (D,)
-    Writes  out (arrays as long), counts (3,) int64: decisions, slots and orders copied
+    Reads   decisions, who (D,)
+    Writes  out (Decisions as long), counts (3,) int64: decisions, slots and orders copied
     """
     game, power, slot_start, slot_province, order_start, order = decisions
     game_, power_, slot_start_, slot_province_, order_start_, order_ = out
@@ -179,26 +179,6 @@ def settle(rows, step, agent, warm_up, begun, pays, terminated, truncated, on, p
             over[are_over] = e
             are_over += 1
     return goes_on, may_pay, are_over, starts_again
-
-
-@jit
-def write_outcomes(board, state, rows, agent, win, solo, centers, years):
-    """Write how finished games stand for their agents.
-
-    Reads   state of games `rows`, agent (E,)
-    Writes  (R,) each: win and solo, bool, as in scoring/outcomes.py; centers; years played
-    """
-    for i in range(rows.shape[0]):
-        e = rows[i]
-        me = agent[e]
-        centers[i] = count_centers(state, e, me)
-        alone = True
-        for p in range(board.num_powers):
-            if p != me and count_centers(state, e, p) >= centers[i]:
-                alone = False
-        solo[i] = state.end[e] == SOLO and state.winner[e] == me
-        win[i] = solo[i] or (state.end[e] == YEAR_LIMIT and alone)
-        years[i] = state.year[e] - board.first_year + 1
 
 
 @jit

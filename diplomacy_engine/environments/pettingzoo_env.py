@@ -99,7 +99,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             self._random, number = seeding.np_random(seed)
             self._games.row_seed[:] = seeds_of([number])
         warm_up(self._games, self._most_phases, int(self._random.integers(2**31)))
-        alive = self._alive()
+        alive = self._games.outcomes().alive[0]
         self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]
         return self._observe(self.agents), self._infos(self.agents, np.zeros(len(alive), int))
 
@@ -155,12 +155,6 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._orders[0] = orders.max(0)  # a province is ordered in by one power, NONE is -1
         return illegal
 
-    def _alive(self) -> np.ndarray:
-        """Return which powers have a unit or a center, (P,) bool."""
-        state, powers = self._games.state, self._every_power[:, None]
-        units = (state.unit_power[0] == powers) | (state.dislodged_power[0] == powers)
-        return units.any(1) | (state.center_owner[0] == powers).any(1)
-
     def _observe(self, agents: list[str]) -> dict[str, dict[str, np.ndarray]]:
         board, last_order, scalars = self._games.observe_powers(
             np.zeros(len(self._every_power), np.int32), self._every_power
@@ -174,7 +168,7 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _infos(self, agents: list[str], illegal: np.ndarray) -> dict[str, dict]:
         decisions = self._games.decisions()
         self._games.call(
-            mask_decisions, self._games.board, self._games.table, tuple(decisions), self._mask
+            mask_decisions, self._games.board, self._games.table, decisions, self._mask
         )
         masks = np.split(self._mask.copy(), self._cuts, axis=1)
         powers = {name: self.possible_agents.index(name) for name in agents}

@@ -36,7 +36,9 @@ class Decisions(NamedTuple):
     order_start: np.ndarray  # (S + 1,) int32, legal orders of slot s: order_start[s]..
     order: np.ndarray  # (N,) int32, order numbers
 
-    def __len__(self) -> int:  # hence no `_make` and `_replace`: they check it against the fields
+    @property
+    def count(self) -> int:
+        """D, the number of decisions."""
         return len(self.game)
 
     def take(self, rows: np.ndarray) -> "Decisions":
@@ -73,9 +75,9 @@ def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
     )
 
 
-def filled(room: Decisions, decisions: int, slots: int, orders: int) -> Decisions:
-    """Return what stands in the first entries of the arrays of `room`, without copying."""
-    game, power, slot_start, slot_province, order_start, order = room
+def filled(buffers: Decisions, decisions: int, slots: int, orders: int) -> Decisions:
+    """Return what stands in the first entries of the arrays of `buffers`, without copying."""
+    game, power, slot_start, slot_province, order_start, order = buffers
     return Decisions(
         game[:decisions],
         power[:decisions],

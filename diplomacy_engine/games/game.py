@@ -154,7 +154,7 @@ class Game:
             self._lists = {}
             found, table = self._games.decisions(), self._games.table
             provinces = self._games.board.location_province
-            for d in range(len(found)):
+            for d in range(found.count):
                 for s in range(found.slot_start[d], found.slot_start[d + 1]):
                     numbers = found.order[found.order_start[s] : found.order_start[s + 1]].tolist()
                     if found.slot_province[s] != NONE:

@@ -25,7 +25,7 @@ from ..constants import (
 )
 from ..rules.map import Map
 from ..rules.notation import UnitText, place_text, read_place, read_unit, unit_phrase, unit_text
-from ..rules.state import adjustments_owed, count_units, is_open_home, reset_game
+from ..rules.state import adjustments_owed, is_open_home, reset_game
 from .vector_game import VectorGame
 
 MAX_YEAR = 9999
@@ -94,12 +94,8 @@ def winners(games: VectorGame) -> list[str]:
         return [games.map.powers[games.state.winner[0]]]
     if games.state.end[0] == RUNNING:
         return []
-    centers = games.centers()[0]
-    return [
-        name
-        for power, name in enumerate(games.map.powers)
-        if centers[power] > 0 or count_units(games.state, 0, power) > 0
-    ]
+    alive = games.outcomes().alive[0]
+    return [name for power, name in enumerate(games.map.powers) if alive[power]]
 
 
 def state_dictionary(games: VectorGame) -> dict:

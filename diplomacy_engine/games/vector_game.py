@@ -22,11 +22,12 @@ from ..rules.state import (
     allocate_state,
     copy_game,
     count_centers,
-    count_units,
+    is_alive,
     next_random,
     reset_game,
 )
 from ..rules.vocabulary import vocabulary
+from ..scoring.outcomes import Outcomes
 from .decisions import Decisions, empty_decisions, filled, join_decisions
 from .observation import (
     NUM_BOARD_FEATURES,
@@ -68,7 +69,7 @@ def _step_games(board, table, state, orders, scratch, max_years, row_seed, rows,
         captured[i] = False
         for p in range(board.num_powers):
             centers_before[i, p] = count_centers(state, e, p)
-            alive[i, p] = centers_before[i, p] > 0 or count_units(state, e, p) > 0
+            alive[i, p] = is_alive(state, e, p)
             eliminated[i, p] = False
         if state.end[e] == RUNNING:
             captured[i] = adjudicate_phase(board, table, state, e, orders, scratch, max_years)
@@ -76,7 +77,7 @@ def _step_games(board, table, state, orders, scratch, max_years, row_seed, rows,
             winner[i] = state.winner[e]
         for p in range(board.num_powers):
             centers[i, p] = count_centers(state, e, p)
-            still = centers[i, p] > 0 or count_units(state, e, p) > 0
+            still = is_alive(state, e, p)
             eliminated[i, p] = alive[i, p] and not still
             alive[i, p] = still
         if state.end[e] != RUNNING and row_seed.shape[0] > 0:
@@ -92,13 +93,27 @@ def _reset_rows(board, state, row_seed, rows):
 
 
 @jit
-def _copy_rows(state, row_seed, sources, destinations):
+def _copy_rows(other, sources, state, row_seed, destinations, keep_seeds):
     for i in range(sources.shape[0]):
         e = destinations[i]
-        if sources[i] != e:
-            copy_game(state, sources[i], e)
-        row_seed[e], _ = next_random(row_seed[e])
-        state.seed[e] = row_seed[e]
+        copy_game(other, sources[i], state, e)
+        if keep_seeds:
+            state.seed[e] = other.seed[sources[i]]
+        else:
+            row_seed[e], _ = next_random(row_seed[e])
+            state.seed[e] = row_seed[e]
+
+
+@jit
+def _read_outcomes(board, state, rows, out):
+    ended, winner, centers, alive, years = out
+    for i in range(rows.shape[0]):
+        e = rows[i]
+        ended[i], winner[i] = state.end[e], state.winner[e]
+        years[i] = state.year[e] - board.first_year + 1
+        for p in range(board.num_powers):
+            centers[i, p] = count_centers(state, e, p)
+            alive[i, p] = is_alive(state, e, p)
 
 
 @jit
@@ -113,15 +128,18 @@ def _list_games(board, table, state, scratch, per_slot, rows, first, last, count
 
 
 @jit
-def _write_orders(table, location_province, decisions, chosen, orders):
-    game, _, slot_start, slot_province, _, _ = decisions
-    for d in range(game.shape[0]):
-        for s in range(slot_start[d], slot_start[d + 1]):
-            number = chosen[s]
-            if slot_province[s] != NONE:
-                orders[game[d], slot_province[s]] = number
-            elif number != table.waive:
-                orders[game[d], location_province[table.location[number]]] = number
+def _write_orders(table, location_province, decisions, first, last, numbers, orders):
+    for d in range(first, last):
+        e = decisions.game[d]
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            number = numbers[s]
+            if decisions.slot_province[s] != NONE:
+                orders[e, decisions.slot_province[s]] = number
+                continue
+            # A winter order says itself which province it is for: only one of the list may.
+            for i in range(decisions.order_start[s], decisions.order_start[s + 1]):
+                if decisions.order[i] == number and number != table.waive:
+                    orders[e, location_province[table.location[number]]] = number
 
 
 class VectorGame:
@@ -138,7 +156,6 @@ class VectorGame:
 
     Attributes:
         map, vocabulary, board, table: the map and its order vocabulary.
-        room: what players keep for their kernels, by any key; see Dumbbot.
         state: GameState, (E, ...) arrays that kernels update in place.
     """
 
@@ -172,7 +189,6 @@ class VectorGame:
         self._order_room = 0
         self._part_buffers = [None] * self.threads
         self._every_row = np.arange(num_games)
-        self.room: dict[tuple, object] = {}
         self._code: dict[Callable, Callable] = {}
         self.reset()
 
@@ -226,13 +242,34 @@ class VectorGame:
 
         Rows are read and written in order; a row may be its own destination (it gets a new seed).
         """
-        source, destination = np.atleast_1d(source), np.atleast_1d(destination)
-        if source.shape != destination.shape:
+        self.copy_from(self, source, destination)
+
+    def copy_from(
+        self, other: "VectorGame", rows: np.ndarray, into: np.ndarray, keep_seeds: bool = False
+    ) -> None:
+        """Copy positions of other games of the same map.
+
+        Rows are read and written in order, so that `other` may be these games themselves.
+
+        Args:
+            rows: (n,) integers, of `other`.
+            into: (n,) integers, of these games, which are overwritten.
+            keep_seeds: a copy draws what its original would draw next; else each draws its own.
+
+        Raises:
+            ValueError: another map, rows that do not exist, or not as many of one as of the other.
+        """
+        rows, into = other._rows(np.atleast_1d(rows)), self._rows(np.atleast_1d(into))
+        if rows.shape != into.shape:
             raise ValueError(
-                f"source and destination must be of one length, not {source.shape} and "
-                f"{destination.shape}"
+                f"as many rows must be copied as are written, not {len(rows)} and {len(into)}"
             )
-        _copy_rows(self.state, self.row_seed, self._rows(source), self._rows(destination))
+        if other.vocabulary.hash != self.vocabulary.hash:
+            raise ValueError(
+                f"games of map {other.map.name!r} cannot be copied into games of map "
+                f"{self.map.name!r}"
+            )
+        self.call(_copy_rows, other.state, rows, self.state, self.row_seed, into, keep_seeds)
 
     def _rows(self, rows: np.ndarray | None) -> np.ndarray:
         if rows is None:
@@ -286,7 +323,7 @@ class VectorGame:
                 first,
                 last,
                 counts,
-                tuple(buffers),
+                buffers,
             )
             if end == last:
                 break
@@ -329,12 +366,26 @@ class VectorGame:
         """Return an orders array, (E, V) int32, with no order for anyone."""
         return np.full((self.num_games, len(self.board.terrain)), NONE, np.int32)
 
-    def write_orders(self, orders: np.ndarray, decisions: Decisions, chosen: np.ndarray) -> None:
-        """Write the orders `chosen` (S,) int32, one for each slot of `decisions`, into `orders`."""
+    def write_orders(self, orders: np.ndarray, decisions: Decisions, numbers: np.ndarray) -> None:
+        """Write an order for each slot of `decisions` into `orders` (E, V).
+
+        Args:
+            numbers: (S,) int32, order numbers as a player's `act` returns them. No order but those
+                of the decisions' own units and home centers can be changed by them.
+        """
         self.check_orders(orders)
-        chosen = np.ascontiguousarray(chosen, np.int32)
+        numbers = np.ascontiguousarray(numbers, np.int32)
+        if len(numbers) != len(decisions.slot_province):
+            raise ValueError(
+                f"{len(numbers)} order numbers were given for {len(decisions.slot_province)} slots"
+            )
         provinces = self.board.location_province
-        self.call(_write_orders, self.table, provinces, tuple(decisions), chosen, orders)
+        self.run(
+            lambda first, last: self.call(
+                _write_orders, self.table, provinces, decisions, first, last, numbers, orders
+            ),
+            decisions.count,
+        )
 
     def step(
         self, orders: np.ndarray, rows: np.ndarray | None = None, out: StepResult | None = None
@@ -367,7 +418,7 @@ class VectorGame:
                 rows,
                 first,
                 last,
-                tuple(out),
+                out,
             ),
             games,
             numbered=True,
@@ -391,6 +442,20 @@ class VectorGame:
         """Return the center counts, (E, P) int16."""
         owners = self.state.center_owner[:, :, None]
         return (owners == np.arange(self.num_powers, dtype=np.int8)).sum(1).astype(np.int16)
+
+    def outcomes(self, rows: np.ndarray | None = None) -> Outcomes:
+        """Return how the games of the given rows (integers or a mask; None: all) stand."""
+        rows = self._rows(rows)
+        games, powers = len(rows), self.num_powers
+        out = Outcomes(
+            np.empty(games, np.int8),
+            np.empty(games, np.int8),
+            np.empty((games, powers), np.int16),
+            np.empty((games, powers), bool),
+            np.empty(games, np.int16),
+        )
+        self.call(_read_outcomes, self.board, self.state, rows, out)
+        return out
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of all arrays that decide how the games go on."""

@@ -11,9 +11,10 @@ import numpy as np
 from ..constants import BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, phase_name
 from ..games.game import Game
 from ..games.vector_game import VectorGame
+from ..players.asking import ask_players, begin_games
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
-from ..scoring.outcomes import FIGURES, YEAR_LIMITS, Outcomes, figure_values
+from ..scoring.outcomes import FIGURES, Outcomes, check_year_limit, figure_values
 from .statistics import summarize
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -96,44 +97,59 @@ def play_games(
         )
     if not 0 <= seat_player.min() <= seat_player.max() < len(players):
         raise ValueError(f"seat_player must be 0..{len(players) - 1}")
+    begin_games(games, players, np.arange(games.num_games))
     while (games.state.end == RUNNING).any():
-        decisions, orders = games.decisions(), games.new_orders()
-        playing = seat_player[decisions.game, decisions.power]
-        for number, player in enumerate(players):
-            rows = np.flatnonzero(playing == number)
-            if len(rows):
-                player.act(games, decisions.take(rows), orders)
+        decisions = games.decisions()
+        who = seat_player[decisions.game, decisions.power]
+        orders = ask_players(games, decisions, players, who)
         if recorder is not None:
             recorder.note(games, orders)
         games.step(orders)
         if report is not None:
             report(int((games.state.end != RUNNING).sum()))
-    return _outcomes(games)
+    return games.outcomes()
 
 
-def _outcomes(games: VectorGame) -> Outcomes:
-    state, centers = games.state, games.centers()
-    alive = np.stack(
-        [
-            ((state.unit_power == power) | (state.dislodged_power == power)).any(1)
-            for power in range(games.num_powers)
-        ],
-        axis=1,
-    )
-    return Outcomes(
-        state.end.copy(),
-        state.winner.copy(),
-        centers,
-        alive | (centers > 0),
-        state.year - np.int16(games.board.first_year - 1),
-    )
+def play_tables(
+    game_map: Map,
+    players: Sequence[Player],
+    seats: np.ndarray,
+    seed: int,
+    max_years: int | None = None,
+    threads: int | None = None,
+    report: Callable[[int], None] | None = None,
+    samples: int = 0,
+    batch: int = BATCH,
+    think: Callable[[int, Game], dict] | None = None,
+) -> tuple[Outcomes, list[Game]]:
+    """Play games with given players at given powers, up to `batch` of them at once.
 
+    Args:
+        seats: (games, P) integers, which of `players` plays each power.
+        samples: so many of the first games are returned as Games.
+        think: of the number of such a game and the Game before each phase, returns the `thoughts`
+            to keep with it.
 
-def _in_seats(
-    think: Callable[[Game, str], dict], seats: Sequence[str]
-) -> Callable[[int, Game], dict]:
-    """Return what GameRecorder.replay asks, for a player that sits in `seats` of the rows."""
-    return lambda row, game: think(game, seats[row])
+    The other arguments are those of `evaluate_player`.
+    """
+    max_years = game_map.max_years if max_years is None else max_years
+    parts, kept = [], []
+    for first in range(0, len(seats), batch):
+        mine = seats[first : first + batch]
+        games = VectorGame(
+            game_map,
+            len(mine),
+            seed=int(np.random.SeedSequence([seed, first]).generate_state(1, np.uint64)[0]),
+            max_years=max_years,
+            threads=threads,
+            auto_reset=False,
+        )
+        recorder = GameRecorder(max(0, min(samples - first, len(mine))))
+        watch = None if report is None else lambda done, first=first: report(first + done)
+        parts.append(play_games(games, mine, players, recorder if recorder.rows else None, watch))
+        ask = think and (lambda row, game, first=first: think(first + row, game))
+        kept += recorder.replay(games, ask)
+    return Outcomes(*map(np.concatenate, zip(*parts))), kept
 
 
 def evaluate_player(
@@ -176,39 +192,27 @@ def evaluate_player(
     max_years = game_map.max_years if max_years is None else max_years
     if num_games < 1 or max_years < 1:
         raise ValueError("an evaluation needs at least one game, and at least one year")
-    if year_limit not in YEAR_LIMITS:
-        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
+    check_year_limit(year_limit)
     powers = len(game_map.powers)
     num_games = -(-num_games // powers) * powers
-    batch = max(powers, batch // powers * powers)
     seat = np.arange(num_games) % powers
-    parts, saved_games = [], []
-    for first in range(0, num_games, batch):
-        mine = seat[first : first + batch]
-        games = VectorGame(
-            game_map,
-            len(mine),
-            seed=int(np.random.SeedSequence([seed, first]).generate_state(1, np.uint64)[0]),
-            max_years=max_years,
-            threads=threads,
-            auto_reset=False,
-        )
-        recorder = GameRecorder(min(samples - len(saved_games), len(mine)))
-        outcomes = play_games(
-            games,
-            (np.arange(powers) != mine[:, None]).astype(np.int8),
-            (player, against),
-            recorder if recorder.rows > 0 else None,
-            None if report is None else lambda done, first=first: report(first + done),
-        )
-        values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
-        rows = np.arange(len(mine))
-        parts.append({name: values[name][rows, mine] for name in FIGURES})
-        seats = [game_map.powers[power] for power in mine]
-        for row, game in enumerate(recorder.replay(games, think and _in_seats(think, seats))):
-            game.id = f"{seed}-{first + row}-{game_map.powers[mine[row]]}"
-            saved_games.append(game.to_saved_game())
-    values = {name: np.concatenate([part[name] for part in parts]) for name in FIGURES}
+    names = [game_map.powers[power] for power in seat]
+    outcomes, sampled = play_tables(
+        game_map,
+        (player, against),
+        (np.arange(powers) != seat[:, None]).astype(np.int8),
+        seed,
+        max_years,
+        threads,
+        report,
+        samples,
+        max(powers, batch // powers * powers),
+        think and (lambda row, game: think(game, names[row])),
+    )
+    every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
+    values = {name: every[name][np.arange(num_games), seat] for name in FIGURES}
+    for row, game in enumerate(sampled):
+        game.id = f"{seed}-{row}-{names[row]}"
     result = {
         "map": game_map.name,
         "player": player.name,
@@ -227,4 +231,4 @@ def evaluate_player(
             for power, name in enumerate(game_map.powers)
         },
     }
-    return result, saved_games
+    return result, [game.to_saved_game() for game in sampled]

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..constants import RUNNING
 from ..games.vector_game import VectorGame
+from ..players.asking import orders_of
 from ..players.bots.random_bots import RandomBot
 
 
@@ -24,15 +25,13 @@ def warm_up(games: VectorGame, most_phases: int, seed: int = 0) -> np.ndarray:
         raise ValueError(f"most_phases must be 0 or more, not {most_phases}")
     phases = np.random.default_rng(seed).integers(0, most_phases + 1, games.num_games)
     games.reset()
-    kept = games.snapshot()
-    running = games.state.end == RUNNING
-    bot = RandomBot()
-    for played in range(1, most_phases + 1):
-        orders = games.new_orders()
-        bot.act(games, games.decisions(), orders)
-        running &= games.step(orders).ended == RUNNING
-        rows = np.flatnonzero(running & (phases == played))
-        for name, array in games.state._asdict().items():
-            kept[name][rows] = array[rows]
-    games.restore(kept)
+    bot, rows = RandomBot(), np.arange(games.num_games)
+    for played in range(most_phases):
+        rows = rows[phases[rows] > played]
+        if not len(rows):
+            break
+        ended = games.step(orders_of(games, bot, games.decisions(rows)), rows).ended != RUNNING
+        if not games.auto_reset:
+            games.reset(rows[ended])
+        rows = rows[~ended]
     return phases

@@ -16,6 +16,7 @@ import numpy as np
 from ..constants import RUNNING, SPRING_MOVEMENT
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+from ..players.asking import ask_players, begin_games
 from ..players.protocols import Player
 
 Hook = Callable[[VectorGame, Decisions, np.ndarray], None]
@@ -81,17 +82,12 @@ def fork(
     groups = destinations(games, len(rows), copies)
     places = groups.ravel()
     games.copy_games(np.repeat(rows, copies), places)
+    begin_games(games, players, places)
     left = np.full(games.num_games, years)
     going = places[games.state.end[places] == RUNNING]
     while len(going):
-        decisions, orders = games.decisions(going), games.new_orders()
-        playing = seats[decisions.power]
-        for number, player in enumerate(players):
-            mine = playing == number
-            if mine.all():
-                player.act(games, decisions, orders)
-            elif mine.any():
-                player.act(games, decisions.take(mine), orders)
+        decisions = games.decisions(going)
+        orders = ask_players(games, decisions, players, seats[decisions.power])
         if note is not None:
             note(games, decisions, orders)
         games.step(orders, going)

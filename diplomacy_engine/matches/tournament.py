@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..games.vector_game import VectorGame
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
-from ..scoring.outcomes import FIGURES, YEAR_LIMITS, Outcomes, figure_values
-from .arena import BATCH, play_games
+from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
+from .arena import play_tables
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
 from .statistics import Z, summarize, wilson_interval
 
@@ -42,35 +41,6 @@ def balanced_seats(
         block[:, chairs[(place + turn) % powers]] = order[(first + place) % players]
         seats[start : start + players] = block[: num_games - start]
     return seats
-
-
-def play_tables(
-    game_map: Map,
-    players: Sequence[Player],
-    seats: np.ndarray,
-    seed: int,
-    max_years: int | None = None,
-    threads: int | None = None,
-    report: Callable[[int], None] | None = None,
-) -> Outcomes:
-    """Play games with the players (E, P) at their powers, up to BATCH of them at once.
-
-    The other arguments are those of arena.evaluate_player.
-    """
-    parts = []
-    for first in range(0, len(seats), BATCH):
-        mine = seats[first : first + BATCH]
-        games = VectorGame(
-            game_map,
-            len(mine),
-            seed=int(np.random.SeedSequence([seed, first]).generate_state(1, np.uint64)[0]),
-            max_years=game_map.max_years if max_years is None else max_years,
-            threads=threads,
-            auto_reset=False,
-        )
-        watch = None if report is None else lambda done, first=first: report(first + done)
-        parts.append(play_games(games, mine, players, report=watch))
-    return Outcomes(*map(np.concatenate, zip(*parts)))
 
 
 def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players: int) -> dict:
@@ -145,11 +115,10 @@ def play_tournament(
     check_tournament(names, game_map, num_games)
     if max_years < 1:
         raise ValueError("a tournament needs at least one year")
-    if year_limit not in YEAR_LIMITS:
-        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
+    check_year_limit(year_limit)
     count, rng = len(players), np.random.default_rng(seed)
     seats = balanced_seats(count, len(powers), num_games, rng)
-    outcomes = play_tables(game_map, players, seats, seed, max_years, threads, report)
+    outcomes, _ = play_tables(game_map, players, seats, seed, max_years, threads, report)
     values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     ranks = values["rank"]
     newcomers = np.full(count, MEAN), np.full(count, DEVIATION)

@@ -9,6 +9,7 @@ from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
+from .asking import orders_of
 from .protocols import ExplainingPlayer, Player, SamplingPlayer
 
 
@@ -31,14 +32,12 @@ def orders_by_player(
         seed: 0 .. 2^64 - 1, of the player's draws.
     """
     games, decisions = _decisions(game, powers)
-    orders = games.new_orders()
     games.state.seed[0] = seed
     if isinstance(player, SamplingPlayer):
         player.generator.manual_seed(seed)
-    if len(decisions):
-        player.act(games, decisions, orders)
+    orders = orders_of(games, player, decisions)
     texts, given = games.vocabulary.texts, {}
-    for d in range(len(decisions)):
+    for d in range(decisions.count):
         power = game.map.powers[decisions.power[d]]
         given[power] = [
             texts[orders[0, v]] for v in _provinces(games, decisions, d) if orders[0, v] != NONE
@@ -72,7 +71,7 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
         ValueError: the power has nothing to order.
     """
     games, decisions = _decisions(game, [power])
-    if not len(decisions):
+    if not decisions.count:
         raise ValueError(f"{power} has nothing to order in {game.phase}")
     explanation = player.explain(games, decisions)
     texts, slots = games.vocabulary.texts, []

@@ -13,14 +13,23 @@ class Player(Protocol):
 
     name: str
 
-    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
-        """Write the orders of `decisions` into `orders` (E, V) int32; other entries stay.
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot of `decisions`, (S,) int32.
 
-        The arrays of `decisions` may serve for others after the call: copy what is to be kept.
+        A number that is not in its slot's list counts as no order: a unit holds, a dislodged one
+        disbands, a build is waived, a removal is left to civil disorder. NONE is such a number.
 
-        An order number stands at the unit's province (a build at its home center); see
-        VectorGame.step. `VectorGame.write_orders` writes one choice for each slot.
+        The player sees nothing of what others order in this phase. The arrays of `decisions` may
+        serve for others after the call: copy what is to be kept.
         """
+
+
+@runtime_checkable
+class StatefulPlayer(Player, Protocol):
+    """A player that remembers earlier phases of a game, which `isinstance` finds."""
+
+    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
+        """Forget what was in `rows` (integers): other games begin there, from any position."""
 
 
 class Seedable(Protocol):

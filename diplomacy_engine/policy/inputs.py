@@ -285,8 +285,7 @@ def order_rows(
     blocked = np.empty(len(decisions.order), bool)
     known = picked is not None
     given = decisions.order[picked] if known else np.empty(0, np.int32)
-    lists = tuple(decisions)
-    _index(columns, lists, views.row, games, standing, given, known, rows, blocked)
+    _index(columns, decisions, views.row, games, standing, given, known, rows, blocked)
     if not related:
         rows[:, RELATION] = NONE
     return OrderRows(rows, blocked)

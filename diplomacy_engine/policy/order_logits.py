@@ -253,7 +253,7 @@ def score_orders(
     slots, orders = len(bases), len(decisions.order)
     out = tuple(np.empty(size, np.float32) for size in (orders, slots, slots, slots))
     code = np.empty(bases.shape[1], np.float32)
-    _forward(tuple(decisions), *rows, board_table, kind_table, bases, weight, picked, code, out)
+    _forward(decisions, *rows, board_table, kind_table, bases, weight, picked, code, out)
     return out
 
 
@@ -278,7 +278,7 @@ def score_gradients(
     gradients = tuple(np.zeros_like(array) for array in inputs)
     code = np.empty(len(weight), np.float32)
     _backward(
-        tuple(decisions),
+        decisions,
         rows.rows,
         *inputs,
         picked,
@@ -362,7 +362,7 @@ def draw_orders(
     scratch = np.empty((3, len(weight)), np.float32)
     _draw(
         columns,
-        tuple(decisions),
+        decisions,
         rows.rows,
         board_table,
         kind_table,

@@ -110,26 +110,26 @@ def clear_dislodged(state, e):
 
 
 @jit_inner
-def copy_game(state, source, e):
-    """Copy everything but the seed of game `source` to game e."""
+def copy_game(other, source, state, e):
+    """Copy everything but the seed of game `source` of `other`, a GameState, to game e."""
     for v in range(state.unit_power.shape[1]):
-        state.unit_power[e, v] = state.unit_power[source, v]
-        state.unit_kind[e, v] = state.unit_kind[source, v]
-        state.unit_location[e, v] = state.unit_location[source, v]
-        state.dislodged_power[e, v] = state.dislodged_power[source, v]
-        state.dislodged_kind[e, v] = state.dislodged_kind[source, v]
-        state.dislodged_location[e, v] = state.dislodged_location[source, v]
-        state.retreat_options[e, v] = state.retreat_options[source, v]
-        state.last_order[e, v] = state.last_order[source, v]
-        state.last_power[e, v] = state.last_power[source, v]
-        state.last_result[e, v] = state.last_result[source, v]
+        state.unit_power[e, v] = other.unit_power[source, v]
+        state.unit_kind[e, v] = other.unit_kind[source, v]
+        state.unit_location[e, v] = other.unit_location[source, v]
+        state.dislodged_power[e, v] = other.dislodged_power[source, v]
+        state.dislodged_kind[e, v] = other.dislodged_kind[source, v]
+        state.dislodged_location[e, v] = other.dislodged_location[source, v]
+        state.retreat_options[e, v] = other.retreat_options[source, v]
+        state.last_order[e, v] = other.last_order[source, v]
+        state.last_power[e, v] = other.last_power[source, v]
+        state.last_result[e, v] = other.last_result[source, v]
     for c in range(state.center_owner.shape[1]):
-        state.center_owner[e, c] = state.center_owner[source, c]
-    state.phase[e] = state.phase[source]
-    state.year[e] = state.year[source]
-    state.end[e] = state.end[source]
-    state.winner[e] = state.winner[source]
-    state.turn[e] = state.turn[source]
+        state.center_owner[e, c] = other.center_owner[source, c]
+    state.phase[e] = other.phase[source]
+    state.year[e] = other.year[source]
+    state.end[e] = other.end[source]
+    state.winner[e] = other.winner[source]
+    state.turn[e] = other.turn[source]
 
 
 @jit_inner
@@ -152,6 +152,12 @@ def count_units(state, e, power):
         if state.dislodged_power[e, v] == power:
             count += 1
     return count
+
+
+@jit
+def is_alive(state, e, power):
+    """Tell whether a power has a unit or a supply center."""
+    return count_centers(state, e, power) > 0 or count_units(state, e, power) > 0
 
 
 @jit

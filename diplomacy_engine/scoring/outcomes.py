@@ -25,8 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..constants import SOLO
-from .rewards import RewardInput, make_reward, ranks, reward_input
+from .._suggest import quoted
+from ..constants import SOLO, YEAR_LIMIT
+from ..errors import UserError
+from .rewards import RewardInput, lead, make_reward, ranks, reward_input
 
 RATES = ("solo", "win", "draw", "survival", "elimination", "loss", "most_centers")
 MEANS = ("centers", "rank", "sum_of_squares", "deepdip_reward", "game_years")
@@ -34,8 +36,16 @@ FIGURES = RATES + MEANS
 YEAR_LIMITS = ("draw", "truncate")
 
 
+def check_year_limit(year_limit: str) -> None:
+    """Raise UserError unless this says what becomes of games at the year limit."""
+    if year_limit not in YEAR_LIMITS:
+        raise UserError(
+            f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {quoted(year_limit)}"
+        )
+
+
 class Outcomes(NamedTuple):
-    """How finished games ended."""
+    """How games stand, finished or not. This alone says who has won, drawn, lost, and is alive."""
 
     ended: np.ndarray  # (E,) int8, End
     winner: np.ndarray  # (E,) int8, power that won a solo, or NONE
@@ -43,17 +53,37 @@ class Outcomes(NamedTuple):
     alive: np.ndarray  # (E, P) bool, has a unit or a center
     years: np.ndarray  # (E,) int16, game years played
 
+    def take(self, rows: np.ndarray) -> "Outcomes":
+        """Return the games of the given rows, in that order."""
+        return Outcomes(*(array[rows] for array in self))
+
+    def solo(self) -> np.ndarray:
+        """Return who has reached the victory count ahead of everyone else, (E, P) bool."""
+        powers = np.arange(self.alive.shape[1])
+        return (self.ended == SOLO)[:, None] & (powers == self.winner[:, None])
+
+    def win(self) -> np.ndarray:
+        """Return who has a solo, or alone the most centers at the year limit, (E, P) bool."""
+        at_limit = (self.ended == YEAR_LIMIT)[:, None]
+        return self.solo() | (at_limit & (lead(self.centers) > 0))
+
+    def draw(self) -> np.ndarray:
+        """Return which games are over without a solo, (E,) bool."""
+        return self.ended == YEAR_LIMIT
+
+    def loss(self) -> np.ndarray:
+        """Return to whom another power's solo has happened, (E, P) bool."""
+        return (self.ended == SOLO)[:, None] & ~self.solo()
+
 
 def figure_values(
     outcomes: Outcomes, victory_centers: int, year_limit: str = "draw"
 ) -> dict[str, np.ndarray]:
-    """Return FIGURES of every power of every game, (E, P) float64 each."""
+    """Return FIGURES of every power of every finished game, (E, P) float64 each."""
     centers, alive = outcomes.centers, outcomes.alive
-    powers = alive.shape[1]
-    someone = np.broadcast_to((outcomes.ended == SOLO)[:, None], alive.shape)
-    solo = someone & (np.arange(powers) == outcomes.winner[:, None])
+    solo, loss = outcomes.solo(), outcomes.loss()
+    draw = np.broadcast_to(outcomes.draw()[:, None], alive.shape)
     most = centers == centers.max(1, keepdims=True)
-    alone = most & (most.sum(1, keepdims=True) == 1)
     squares = centers.astype(np.float64) ** 2
     share = squares / np.maximum(squares.sum(1, keepdims=True), 1)
     # The end of every power, whenever it came, as if it all were this step's.
@@ -72,15 +102,15 @@ def figure_values(
     )
     values = {
         "solo": solo,
-        "win": solo | (alone & ~someone),
-        "draw": ~someone,
+        "win": outcomes.win(),
+        "draw": draw,
         "survival": alive,
         "elimination": ~alive,
-        "loss": someone & ~solo,
+        "loss": loss,
         "most_centers": most,
         "centers": centers,
         "rank": ranks(centers),
-        "sum_of_squares": np.where(someone, solo, share),
+        "sum_of_squares": np.where(draw, share, solo),
         "deepdip_reward": paid,
         "game_years": np.broadcast_to(outcomes.years[:, None], alive.shape),
     }

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..matches.arena import play_tables
 from ..matches.ratings import DEVIATION, MEAN, rate_games
-from ..matches.tournament import balanced_seats, play_tables
+from ..matches.tournament import balanced_seats
 from ..players.bots import make_bot
 from ..players.protocols import Player
 from ..rules.map import Map
@@ -80,7 +81,7 @@ class League:
         players = [make_player(p, str(n), seed) for p, n, seed in zip(policies, names, drawn)]
         players += [make_bot(bot) for bot in self.bots]
         seats = balanced_seats(len(players), len(self.game_map.powers), self.num_games, rng)
-        outcomes = play_tables(
+        outcomes, _ = play_tables(
             self.game_map,
             players,
             seats,

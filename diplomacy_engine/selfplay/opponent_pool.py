@@ -1,29 +1,33 @@
-"""The opponents of self-play: frozen copies of the learner and scripted bots, and who is drawn.
+"""Who can sit at the tables of self-play: learners, frozen copies of them, and scripted bots.
 
 The pool knows no network. It is handed finished copies, which never learn, and asks of them only
 that `state_dict()` returns their weights.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..players.bots import make_bot
+from ..scoring.rewards import RewardMix
+from .rollout_buffer import RolloutBuffer
 
-LEARNER = -1  # in place of a pool member's number
+LEARNER = 0  # number of the learner, of the first if there are several
 
 
 @dataclass
 class Member:
-    """One opponent: a frozen copy of the learner, or a scripted bot."""
+    """Somebody who can sit at a table. One with a buffer learns, from each of its seats."""
 
     number: int
-    frozen_at: int  # learner decisions when it was frozen
     player: Any  # the trainer's policy, or a players.Player
-    games: float = 0.0  # games of the learner against it
+    frozen_at: int | None = None  # learner decisions when it was frozen; None: it is no copy
+    buffer: RolloutBuffer | None = None  # what it learns from
+    reward: RewardMix | None = None  # what it is paid by while it learns
+    games: float = 0.0  # games of a learner against it
     score: float = 0.0  # its sum of the learner's scores: 1 win, 0.5 draw, 0 loss
 
 
@@ -48,25 +52,34 @@ class OpponentPool:
     """The opponents: the last `pool_size` frozen copies of the learner, and perhaps bots.
 
     `members` are the copies that new games draw from, oldest first. A copy that has left the pool
-    lives on in `all` while a game still uses it.
+    lives on in `all` while a game still uses it. `all` finds everybody by number: `learners` have
+    the numbers from LEARNER on, then come `bots`, then the copies as they are frozen.
 
-    Processes that train together have the same pool: `gather` returns a value of each of them.
+    Args:
+        player: the first frozen copy.
+        learners: numbered from LEARNER on.
+        gather: returns a value of each process; those that train together have the same pool.
     """
 
     def __init__(
-        self, args: PoolSettings, player: Any, gather: Callable[[Any], list] = lambda value: [value]
+        self,
+        args: PoolSettings,
+        player: Any,
+        learners: Sequence[Member],
+        gather: Callable[[Any], list] = lambda value: [value],
     ):
-        self.args, self.gather = args, gather
-        self.next_number = 0
+        self.args, self.learners, self.gather = args, list(learners), gather
+        bots = enumerate(args.pool_bots, LEARNER + len(self.learners))
+        self.bots = [Member(number, make_bot(name)) for number, name in bots]
+        self.next_number = LEARNER + len(self.learners) + len(self.bots)
         self.members: list[Member] = []
-        self.bots = [Member(-2 - i, 0, make_bot(name)) for i, name in enumerate(args.pool_bots)]
-        self.all = {bot.number: bot for bot in self.bots}
+        self.all = {member.number: member for member in [*self.learners, *self.bots]}
         self.recent: deque[float] = deque(maxlen=args.staged_games)
         self.freeze(player, 0)
 
     def freeze(self, player: Any, global_step: int) -> None:
         """Add `player`, a copy of the learner as it is now; the oldest copy leaves a full pool."""
-        member = Member(self.next_number, global_step, player)
+        member = Member(self.next_number, player, frozen_at=global_step)
         self.next_number += 1
         size = 1 if self.args.pool_schedule == "staged" else self.args.pool_size
         self.members = [*self.members, member][-size:]
@@ -114,8 +127,8 @@ class OpponentPool:
         return drawn
 
     def record(self, seats: np.ndarray, scores: np.ndarray) -> None:
-        """Count finished games: `seats` (games, P) member numbers or LEARNER, `scores` (games,)."""
-        for number in np.unique(seats[seats != LEARNER]):
+        """Count finished games: `seats` (games, P) numbers, `scores` (games,) of the learners."""
+        for number in set(np.unique(seats).tolist()) - {m.number for m in self.learners}:
             games = (seats == number).any(1)
             self.all[number].games += float(games.sum())
             self.all[number].score += float(scores[games].sum())
@@ -131,9 +144,10 @@ class OpponentPool:
                 "frozen_at": member.frozen_at,
                 "games": member.games,
                 "score": member.score,
-                "model": None if member in self.bots else member.player.state_dict(),
+                "model": None if member.frozen_at is None else member.player.state_dict(),
             }
             for member in self.all.values()
+            if member not in self.learners
         ]
         return {
             "all": copies,
@@ -145,7 +159,7 @@ class OpponentPool:
     def load_state_dict(self, saved: dict, make_player: Callable[[Any], Any]) -> None:
         """Go on from a `state_dict()`; `make_player` makes a frozen copy from its weights."""
         bots = {bot.number: bot for bot in self.bots}
-        self.all = {}
+        self.all = {member.number: member for member in self.learners}
         for entry in saved["all"]:
             fields, model = dict(entry), entry["model"]
             del fields["model"]
@@ -162,5 +176,6 @@ class OpponentPool:
 
     def forget_unused(self, seats: np.ndarray) -> None:
         """Drop copies that are neither in the pool nor in a game; `seats` holds all in use."""
-        used = set(np.unique(seats).tolist()) | {m.number for m in self.members + self.bots}
+        here = [*self.learners, *self.bots, *self.members]
+        used = set(np.unique(seats).tolist()) | {member.number for member in here}
         self.all = {number: member for number, member in self.all.items() if number in used}

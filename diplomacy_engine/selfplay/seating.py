@@ -4,13 +4,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..constants import NONE, RUNNING, YEAR_LIMIT
+from ..constants import NONE, RUNNING
 from ..games.vector_game import StepResult, VectorGame
-from ..scoring.rewards import lead
-from .opponent_pool import LEARNER, OpponentPool
+from ..scoring.outcomes import Outcomes
+from .opponent_pool import OpponentPool
 
 MEMORY = 0.995  # per game, of the running means of wins
-WARM_UP = -1000  # in place of a pool member's number while a power's random orders last
 
 
 class SeatSettings(Protocol):
@@ -24,138 +23,158 @@ class SeatSettings(Protocol):
     finish_games: bool
 
 
+class Seats(NamedTuple):
+    """The seats of the running games, (E, P) each: who plays, who learns, and in which team."""
+
+    member: np.ndarray  # int64, number of the pool's member that gives the orders
+    stream: np.ndarray  # int64, column of that member's buffer; NONE: nothing is learned here
+    team: np.ndarray  # int64, powers of one number are paid together; without teams the power's own
+    warm_up: np.ndarray  # int64, phases in which the power still gives random orders
+    temperature: np.ndarray  # float32, of the draws of orders; 1 for a learner
+
+    @property
+    def learns(self) -> np.ndarray:
+        """Whether somebody learns from each seat, (E, P) bool."""
+        return self.stream != NONE
+
+    def of_learner(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return row and power of each of a learner's streams, (streams,) each."""
+        row, power = np.nonzero((self.member == number) & self.learns)
+        order = np.argsort(self.stream[row, power])
+        return row[order], power[order]
+
+
 class Finished(NamedTuple):
     """Finished games."""
 
     statistics: dict  # sums over them
-    seats: np.ndarray  # (games, P), as in Seating
+    member: np.ndarray  # (games, P), as in Seats
+    learns: np.ndarray  # (games, P) bool
     scores: np.ndarray  # (games,) of the learner: 1 win, 0.5 draw, 0 loss
     victory: np.ndarray  # (games, P) bool, which power has won, if any
 
 
 class Seating:
-    """Who sits where in the running games.
+    """Seats learners and opponents, and counts how their games go.
 
-    `seats` (E, P) holds LEARNER or a pool member's number, fixed until the game ends;
-    `learner_power` (E, learner seats) the powers of the learner's streams; `stream` (E, P) the
-    streams of the learner's powers, else NONE; `warm_up` (E, P) the phases in which a power still
-    gives random orders. Random beginnings, of a length of its own for each power, set the learner
-    before positions that its own play never reaches: behind as well as ahead, and against opponents
-    that lost time. `temperature` (E, P) float32 is that of a seat's draws of orders, 1 for the
-    learner; hot opponents err, which a learner whose power loses to strong ones can learn from, and
-    cold ones stay strong while the learner explores.
-    `win_share` (P,) is the learner's running mean share of wins with each power.
+    `seats` is fixed until a game ends, but for `warm_up`, which counts down. Random beginnings, of
+    a length of its own for each power, set the learner before positions that its own play never
+    reaches: behind as well as ahead, and against opponents that lost time. Hot opponents err, which
+    a learner whose power loses to strong ones can learn from, and cold ones stay strong while the
+    learner explores.
+    `win_share` (P,) is the learners' running mean share of wins with each power.
+
+    Args:
+        teams: (P,) integers, powers of one number are a team; None: each is alone.
     """
 
     def __init__(
-        self, args: SeatSettings, games: VectorGame, pool: OpponentPool, rng: np.random.Generator
+        self,
+        args: SeatSettings,
+        games: VectorGame,
+        pool: OpponentPool,
+        rng: np.random.Generator,
+        teams: np.ndarray | None = None,
     ):
         self.args, self.games, self.pool, self.rng = args, games, pool, rng
         shape = (games.num_games, games.num_powers)
-        self.seats = np.full(shape, LEARNER)
-        self.learner_power = np.zeros((games.num_games, args.learner_seats), np.int64)
-        self.stream = np.full(shape, NONE)
-        self.warm_up = np.zeros(shape, np.int64)
-        self.temperature = np.ones(shape, np.float32)
+        teams = np.arange(games.num_powers) if teams is None else np.asarray(teams)
+        self.seats = Seats(
+            member=np.zeros(shape, np.int64),
+            stream=np.full(shape, NONE),
+            team=np.broadcast_to(teams, shape).astype(np.int64),
+            warm_up=np.zeros(shape, np.int64),
+            temperature=np.ones(shape, np.float32),
+        )
         self.win_share = np.zeros(games.num_powers)
         self.statistics: list[dict] = []
         self.assign_seats(np.arange(games.num_games))
 
     def assign_seats(self, rows: np.ndarray) -> None:
-        """Seat learner and opponents in new games.
+        """Seat learners and opponents in new games.
 
-        The learner's powers are drawn without replacement, with weights that fall with the share of
-        games it wins with them, from 1 to 1 - `weak_seats`, but never below 0.05.
+        Each learner gets `learner_seats` powers of a game. They are drawn without replacement, with
+        weights that fall with the share of games that are won with them, from 1 to
+        1 - `weak_seats`, but never below 0.05.
         """
+        args, seats = self.args, self.seats
         shape = (len(rows), self.games.num_powers)
-        weights = np.maximum(1 - self.args.weak_seats * self.win_share, 0.05)
+        weights = np.maximum(1 - args.weak_seats * self.win_share, 0.05)
         arrival = self.rng.exponential(size=shape) / weights
-        learners = arrival.argsort(1)[:, : self.args.learner_seats]
-        game = np.arange(len(rows))[:, None]
-        seats = self.pool.draw(self.rng, shape)
-        seats[game, learners] = LEARNER
-        self.seats[rows] = seats
-        if self.args.opponent_temperature != 1:
-            drawn = self.args.opponent_temperature ** self.rng.random(shape)
-            self.temperature[rows] = np.where(seats == LEARNER, 1.0, drawn)
-        self.learner_power[rows] = learners
-        stream = np.full(shape, NONE)
-        stream[game, learners] = rows[:, None] * self.args.learner_seats + np.arange(
-            self.args.learner_seats
-        )
-        self.stream[rows] = stream
-        if self.args.warm_up_share > 0:
-            phases = self.rng.integers(1, self.args.warm_up_phases + 1, shape)
-            self.warm_up[rows] = phases * (self.rng.random(shape) < self.args.warm_up_share)
+        first_powers = arrival.argsort(1)
+        member, stream = self.pool.draw(self.rng, shape), np.full(shape, NONE)
+        game, own_seats = np.arange(len(rows))[:, None], np.arange(args.learner_seats)
+        for place, learner in enumerate(self.pool.learners):
+            powers = first_powers[:, place * args.learner_seats + own_seats]
+            member[game, powers] = learner.number
+            stream[game, powers] = rows[:, None] * args.learner_seats + own_seats
+        seats.member[rows], seats.stream[rows] = member, stream
+        if args.opponent_temperature != 1:
+            drawn = args.opponent_temperature ** self.rng.random(shape)
+            seats.temperature[rows] = np.where(stream != NONE, 1.0, drawn)
+        if args.warm_up_share > 0:
+            phases = self.rng.integers(1, args.warm_up_phases + 1, shape)
+            seats.warm_up[rows] = phases * (self.rng.random(shape) < args.warm_up_share)
 
     def forget_unused(self) -> None:
         """Drop copies that have left the pool and play in no game of any process."""
-        self.pool.forget_unused(np.concatenate(self.pool.gather(np.unique(self.seats))))
-
-    def players(self) -> np.ndarray:
-        """Return who gives each power's orders, (E, P): as `seats`, or WARM_UP."""
-        return np.where(self.warm_up > 0, WARM_UP, self.seats)
+        self.pool.forget_unused(np.concatenate(self.pool.gather(np.unique(self.seats.member))))
 
     def end_phase(self, result: StepResult) -> int:
-        """Start new games where they are over for the learner; return how many those are.
+        """Start new games where they are over for the learners; return how many those are.
 
-        A game that ends before the learner has taken part is not counted.
+        A game that ends before a learner has taken part is not counted.
         """
-        warm = self.warm_up > 0  # these have just given random orders
-        self.warm_up -= warm
-        row = np.arange(self.games.num_games)[:, None]
-        alive = result.alive[row, self.learner_power]
+        seats, learns = self.seats, self.seats.learns
+        warm = seats.warm_up > 0  # these have just given random orders
+        seats.warm_up[:] -= warm
         over = result.ended != RUNNING
         if not self.args.finish_games:
-            over |= ~alive.any(1)
+            over |= ~(result.alive & learns).any(1)
         rows = np.flatnonzero(over)
-        played = rows[~warm[row, self.learner_power].all(1)[rows]]
-        finished = self._count(result, played, alive[played]) if len(played) else None
+        played = rows[(learns & ~warm)[rows].any(1)]
+        finished = self._count(result, played) if len(played) else None
         # Finished games of all processes that train together count in each of them.
         for part in filter(None, self.pool.gather(finished)):
             self.statistics.append(part.statistics)
-            mine = part.seats == LEARNER
-            games = mine.sum(0)
-            shares = (mine & part.victory).sum(0) / np.maximum(games, 1)
+            games = part.learns.sum(0)
+            shares = (part.learns & part.victory).sum(0) / np.maximum(games, 1)
             self.win_share += (1 - MEMORY**games) * (shares - self.win_share)
-            self.pool.record(part.seats, part.scores)
+            self.pool.record(part.member, part.scores)
         self.games.reset(rows)
         self.assign_seats(rows)
         return len(played)
 
-    def _count(self, result: StepResult, rows: np.ndarray, alive: np.ndarray) -> Finished:
-        """Return how the games `rows` went; `alive` (games, learner seats)."""
-        centers, mine = result.centers[rows], self.seats[rows] == LEARNER
-        own = np.where(mine, centers, 0).max(1)
-        at_limit = result.ended[rows] == YEAR_LIMIT
-        solo = np.arange(centers.shape[1]) == result.winner[rows, None]
-        victory = solo | (at_limit[:, None] & (lead(centers) > 0))
-        won_solo, win = (mine & solo).any(1), (mine & victory).any(1)
-        draw = at_limit & alive.any(1)
-        age = [self.pool.all[n].frozen_at for n in self.seats[rows].ravel() if n >= 0]
+    def _count(self, result: StepResult, rows: np.ndarray) -> Finished:
+        """Return how the games `rows` went."""
+        years = result.year[rows] - self.games.board.first_year + 1
+        found = (result.ended, result.winner, result.centers, result.alive)
+        outcomes = Outcomes(*(array[rows] for array in found), years)
+        member, mine = self.seats.member[rows], self.seats.learns[rows]
+        victory = outcomes.win()
+        won_solo, win = (mine & outcomes.solo()).any(1), (mine & victory).any(1)
+        draw = outcomes.draw() & (mine & outcomes.alive).any(1)
+        opponents = [self.pool.all[number] for number in member[~mine].tolist()]
+        copies = [opponent for opponent in opponents if opponent.frozen_at is not None]
         statistics = {
             "games": len(rows),
             "win": int(win.sum()),
             "solo": int(won_solo.sum()),
             "draw": int(draw.sum()),
             "loss": int(len(rows) - won_solo.sum() - draw.sum()),
-            "centers": float(own.sum()),
-            "years": int((result.year[rows] - self.games.board.first_year + 1).sum()),
-            "frozen_at": float(np.sum(age)),
-            "opponents": len(age),
+            "centers": float(np.where(mine, outcomes.centers, 0).max(1).sum()),
+            "years": int(years.sum()),
+            "frozen_at": float(sum(copy.frozen_at for copy in copies)),
+            "opponents": len(copies),
         }
         scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
-        return Finished(statistics, self.seats[rows], scores, victory)
+        return Finished(statistics, member, mine, scores, victory)
 
     def state_dict(self) -> dict:
         """Return all of it for a checkpoint, the games too."""
         return {
             "games": self.games.snapshot(),
-            "seats": self.seats,
-            "learner_power": self.learner_power,
-            "stream": self.stream,
-            "warm_up": self.warm_up,
-            "temperature": self.temperature,
+            "seats": self.seats._asdict(),
             "win_share": self.win_share,
             "statistics": self.statistics,
         }
@@ -163,10 +182,8 @@ class Seating:
     def load_state_dict(self, saved: dict) -> None:
         """Go on from a `state_dict()`."""
         self.games.restore(saved["games"])
-        self.seats, self.learner_power = saved["seats"], saved["learner_power"]
-        self.stream, self.warm_up = saved["stream"], saved["warm_up"]
-        self.temperature, self.win_share = saved["temperature"], saved["win_share"]
-        self.statistics = saved["statistics"]
+        self.seats = Seats(**saved["seats"])
+        self.win_share, self.statistics = saved["win_share"], saved["statistics"]
 
     def take_statistics(self, global_step: int) -> dict[str, float]:
         """Return `selfplay/*`, means over the games finished since the last call.

@@ -17,6 +17,7 @@ import numpy as np
 from bench_trainer import measure, read_updates, train
 
 from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine.players.asking import orders_of
 
 STEPS = {"small": 3000, "three": 2000, "standard": 1000}
 
@@ -98,9 +99,7 @@ def vector(map_name: str, threads: int, num_envs: int = 256) -> None:
         start = time.perf_counter()
         decisions = games.decisions()
         games.observe(decisions)
-        orders = games.new_orders()
-        bot.act(games, decisions, orders)
-        games.step(orders)
+        games.step(orders_of(games, bot, decisions))
         return time.perf_counter() - start
 
     def pairs(count: int) -> np.ndarray:

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from diplomacy_engine.players.asking import orders_of
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from diplomacy_engine import VectorGame, load_map
@@ -43,9 +45,7 @@ def measure(name: str, hidden: int, num_layers: int, rounds: int) -> None:
     games = VectorGame(game_map, GAMES.get(name, 64), seed=1, threads=1)
     bot = make_bot("dumbbot")
     for _ in range(PHASES):
-        orders = games.new_orders()
-        bot.act(games, games.decisions(), orders)
-        games.step(orders)
+        games.step(orders_of(games, bot))
     agent = Agent(game_map, hidden, num_layers)
     everyone = games.decisions()
     alone = everyone.take(np.unique(everyone.game, return_index=True)[1])

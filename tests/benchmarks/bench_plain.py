@@ -51,7 +51,7 @@ def learn(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
         obs = games.view_boards(asked.game, asked.power)
         chosen, logprobs, values = agent.act(obs, asked)
         slots = asked.slot_start
-        for d in range(len(asked)):
+        for d in range(asked.count):
             one = np.array([d])
             old = [torch.from_numpy(array[one]) for array in (logprobs, values, values, values)]
             seen = obs.take(one), asked.take(one), chosen[slots[d] : slots[d + 1]]

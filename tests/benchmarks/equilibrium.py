@@ -138,7 +138,7 @@ class Equilibrium:
         place = {row: i for i, row in enumerate(rows.tolist())}
         lists, options = np.full((2, len(rows), 2), None)
         asked = games.decisions(rows)
-        for d in range(len(asked)):
+        for d in range(asked.count):
             slots = range(asked.slot_start[d], asked.slot_start[d + 1])
             i, power = place[int(asked.game[d])], asked.power[d]
             lists[i, power] = [
@@ -147,8 +147,7 @@ class Equilibrium:
             options[i, power] = self.candidates(wanted[i], lists[i, power])
         count = np.array([[1 if c is None else len(c) for c in pair] for pair in options])
         tried, begin = np.repeat(rows, count.prod(1)), 0
-        for name, array in games.state._asdict().items():
-            getattr(self.tried.state, name)[: len(tried)] = array[tried]
+        self.tried.copy_from(games, tried, np.arange(len(tried)))
         self.orders[: len(tried)] = NONE
         for i, (n, m) in enumerate(count):
             pair = np.arange(n * m)
@@ -171,9 +170,11 @@ class Equilibrium:
             given = place != NONE
             orders[rows[given], place[given]] = column[given]
 
-    def act(self, games: VectorGame, decisions, orders: np.ndarray) -> None:
+    def act(self, games: VectorGame, decisions) -> np.ndarray:
         """Draw the orders of the deciding powers from their mixtures, of 2 % and more."""
         powers = dict(zip(decisions.game.tolist(), decisions.power.tolist()))
+        first = dict(zip(decisions.game.tolist(), decisions.slot_start.tolist()))
+        numbers = np.full(len(decisions.slot_province), NONE, np.int32)
         for rows in np.array_split(np.array(list(powers)), len(powers) // BATCH + 1):
             _, options, mixtures, _ = self.stage(games, rows, 300)
             for i, row in enumerate(rows):
@@ -181,7 +182,9 @@ class Equilibrium:
                 mixture = mixtures[power][i, : len(options[i, power])]
                 mixture = np.where(mixture < 0.02, 0, mixture)
                 choice = self.rng.choice(len(mixture), p=mixture / mixture.sum())
-                self.write(orders, np.array([row]), options[i, power][[choice]])
+                chosen = options[i, power][choice]
+                numbers[first[int(row)] :][: len(chosen)] = chosen
+        return numbers
 
 
 class Memory:

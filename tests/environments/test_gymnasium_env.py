@@ -18,6 +18,7 @@ from diplomacy_engine.constants import NONE
 from diplomacy_engine.environments.agent_games import seeds_of
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
 from diplomacy_engine.environments.registration import IDS
+from diplomacy_engine.players.asking import orders_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -340,10 +341,10 @@ class Watcher:
     def __init__(self):
         self.asked = []
 
-    def act(self, games, decisions, orders):
+    def act(self, games, decisions):
         """Note the decisions."""
         self.asked += zip(decisions.game.tolist(), decisions.power.tolist())
-        make_bot("hold").act(games, decisions, orders)
+        return make_bot("hold").act(games, decisions)
 
 
 def test_opponents_never_play_the_agent_and_keep_their_seats():
@@ -626,14 +627,10 @@ def test_steps_and_decisions_of_some_rows():
     one, other = (VectorGame("three", 6, seed=4, auto_reset=False) for _ in range(2))
     bot, rows = make_bot("random"), np.array([1, 4])
     for _ in range(5):
-        orders = one.new_orders()
-        bot.act(one, one.decisions(), orders)
-        whole = one.step(orders)
-        orders = other.new_orders()
+        whole = one.step(orders_of(one, bot))
         some = other.decisions(rows)
         assert set(some.game.tolist()) <= {1, 4}
-        bot.act(other, some, orders)
-        part = other.step(orders, rows)
+        part = other.step(orders_of(other, bot, some), rows)
         for all_of_it, mine in zip(whole, part):
             assert np.array_equal(all_of_it[rows], mine)
     assert (other.state.turn == [0, 5, 0, 0, 5, 0]).all()
@@ -651,8 +648,7 @@ def test_arrays_that_are_used_again_hold_what_new_ones_do(threads):
         for some in (None, rows):
             for new, old in zip(games.decisions(some), games.decisions(some, reuse=True)):
                 assert np.array_equal(new, old)
-        orders, before = games.new_orders(), games.snapshot()
-        bot.act(games, kept, orders)
+        orders, before = orders_of(games, bot, kept), games.snapshot()
         wanted = games.step(orders)
         games.restore(before)
         result = games.step(orders, out=result)
@@ -663,12 +659,13 @@ def test_arrays_that_are_used_again_hold_what_new_ones_do(threads):
 def test_orders_are_checked():
     games = VectorGame("small", 2)
     decisions = games.decisions()
+    numbers = make_bot("random").act(games, decisions)
     for orders in (
         np.zeros((2, 19), np.int64),
         np.zeros((1, 19), np.int32),
         np.zeros((4, 19), np.int32)[::2],
     ):
-        for call in (games.step, lambda orders: make_bot("random").act(games, decisions, orders)):
+        for call in (games.step, lambda orders: games.write_orders(orders, decisions, numbers)):
             with pytest.raises(ValueError, match="orders must be"):
                 call(orders)
 

@@ -25,7 +25,7 @@ def test_copies_of_a_position_go_their_own_ways():
         8,
         years=2,
         players=[make_bot("random")],
-        note=lambda games, decisions, orders: noted.append(len(decisions)),
+        note=lambda games, decisions, orders: noted.append(decisions.count),
     )
     assert result.score.shape == (5, 8, 2) and np.allclose(result.score.sum(2), 1)
     for name, array in games.state._asdict().items():

@@ -12,14 +12,10 @@ import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
 
 from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.matches.arena import play_tables
 from diplomacy_engine.matches.ratings import DEVIATION, MEAN
 from diplomacy_engine.matches.statistics import wilson_interval
-from diplomacy_engine.matches.tournament import (
-    balanced_seats,
-    cross_table,
-    play_tables,
-    play_tournament,
-)
+from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.outcomes import FIGURES
@@ -73,7 +69,7 @@ def test_tables_are_played_by_those_seated():
     """Whoever plays against `hold` alone takes centers; a batch is its games one after another."""
     players = [make_bot("hold"), make_bot("dumbbot")]
     seats = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]])
-    outcomes = play_tables(load_map("three"), players, seats, seed=3, max_years=6, threads=1)
+    outcomes, _ = play_tables(load_map("three"), players, seats, seed=3, max_years=6, threads=1)
     assert (outcomes.centers[seats == 1] > 3).all() and (outcomes.centers[3] == 1).all()
 
 

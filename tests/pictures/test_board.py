@@ -234,7 +234,7 @@ def test_random_positions(seed, name, phases):
     rng = np.random.default_rng(seed)
     for _ in range(phases):
         decisions = games.decisions()
-        if not len(decisions):
+        if not decisions.count:
             break
         first, last = decisions.order_start[:-1], decisions.order_start[1:]
         orders = games.new_orders()

@@ -32,13 +32,13 @@ class Thinker:
 
     name = "thinker"
 
-    def act(self, games, decisions, orders):
-        make_bot("hold").act(games, decisions, orders)
+    def act(self, games, decisions):
+        return make_bot("hold").act(games, decisions)
 
     def explain(self, games, decisions):
         shares = np.full(len(decisions.order), 0.01, np.float32)
         shares[decisions.order_start[1:] - 1] = 0.9
-        return Explanation(shares, np.full(len(decisions), 1.25, np.float32))
+        return Explanation(shares, np.full(decisions.count, 1.25, np.float32))
 
 
 def load(name):

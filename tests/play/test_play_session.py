@@ -17,6 +17,7 @@ from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session, 
 from diplomacy_engine.play.session import PlayError, PlaySession
 from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view
 from diplomacy_engine.players.advice import advice, has_decision, orders_by_player
+from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
 
@@ -27,15 +28,15 @@ class Thinker:
     name = "thinker"
     broken = False
 
-    def act(self, games, decisions, orders):
+    def act(self, games, decisions):
         if self.broken:
             raise RuntimeError("out of thoughts")
-        make_bot("hold").act(games, decisions, orders)
+        return make_bot("hold").act(games, decisions)
 
     def explain(self, games, decisions):
         counts = np.diff(decisions.order_start)
         shares = np.concatenate([np.arange(1, n + 1) / (n * (n + 1) / 2) for n in counts])
-        return Explanation(shares.astype(np.float32), np.full(len(decisions), 2.5, np.float32))
+        return Explanation(shares.astype(np.float32), np.full(decisions.count, 2.5, np.float32))
 
 
 class Sampler:
@@ -317,11 +318,11 @@ def test_orders_in_words_are_those_in_numbers(bot):
     games = VectorGame("standard", 1, seed=9, max_years=8, threads=1, auto_reset=False)
     winters = 0
     while not game.is_over:
-        decisions, orders = games.decisions(), games.new_orders()
-        make_bot(bot).act(games, decisions, orders)
+        decisions = games.decisions()
+        orders = orders_of(games, make_bot(bot), decisions)
         game._games.state.turn[0] = games.state.turn[0]
         given = orders_by_player(game, make_bot(bot), game.powers, int(games.state.seed[0]))
-        assert len(given) == len(decisions)
+        assert len(given) == decisions.count
         for power, texts in given.items():
             game.submit(power, texts)
         winters += game.phase.endswith("A")

@@ -233,8 +233,8 @@ def test_who_gives_hints_is_asked_for_one_before_the_game_begins(tmp_path, monke
     class Mute:
         name = "mute"
 
-        def act(self, games, decisions, orders):
-            make_bot("hold").act(games, decisions, orders)
+        def act(self, games, decisions):
+            return make_bot("hold").act(games, decisions)
 
         def explain(self, games, decisions):
             raise RuntimeError("no words")

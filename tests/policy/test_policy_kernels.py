@@ -9,6 +9,7 @@ import torch
 from diplomacy_engine import VectorGame
 from diplomacy_engine.constants import NONE, RESULT_WORDS, OrderKind
 from diplomacy_engine.games.observation import BoardViews, feature_sizes
+from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.policy.inputs import (
     FIRST_CLASS,
@@ -44,9 +45,7 @@ def played(name: str, phases: int):
     """Return games after some phases of dumbbot and random play, decisions, views and choices."""
     games = VectorGame(name, 6, seed=phases, threads=1)
     for phase in range(phases):
-        orders = games.new_orders()
-        make_bot("random" if phase % 3 == 0 else "dumbbot").act(games, games.decisions(), orders)
-        games.step(orders)
+        games.step(orders_of(games, make_bot("random" if phase % 3 == 0 else "dumbbot")))
     decisions = games.decisions()
     obs = games.view_boards(decisions.game, decisions.power)
     lengths = np.diff(decisions.order_start)
@@ -181,7 +180,7 @@ def test_a_slot_without_orders_is_an_error():
     games, decisions, obs, _ = played("small", 0)
     starts = decisions.order_start.copy()
     starts[1] = starts[0]
-    empty = type(decisions)(*decisions[:4], starts, decisions.order)
+    empty = decisions._replace(order_start=starts)
     with pytest.raises(AssertionError, match="without a legal order"):
         order_rows(order_columns(games.board, games.table), province_reach(games.board), obs, empty)
 

@@ -23,6 +23,7 @@ from diplomacy_engine.games.decisions import Decisions, join_decisions
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.players.asking import ask_players
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import ExplainingPlayer
 from diplomacy_engine.rules.map import load_map
@@ -317,11 +318,10 @@ def test_an_open_transition_is_learned_from_once_with_its_old_logprob_and_value(
 
 def play_bots(games: VectorGame, rng: np.random.Generator) -> None:
     """Play one phase: half of the powers at random, half as dumbbot, for dislodgements."""
-    decisions, orders = games.decisions(), games.new_orders()
-    clever = rng.random(len(decisions)) < 0.5
-    make_bot("random").act(games, decisions.take(~clever), orders)
-    make_bot("dumbbot").act(games, decisions.take(clever), orders)
-    games.step(orders)
+    decisions = games.decisions()
+    clever = rng.random(decisions.count) < 0.5
+    players = [make_bot("random"), make_bot("dumbbot")]
+    games.step(ask_players(games, decisions, players, clever))
 
 
 @functools.cache
@@ -398,7 +398,7 @@ def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
     agent = make_agent(name, autoregressive=autoregressive)
     probability, value = agent.explain(obs, decisions)
     assert (probability.dtype, probability.shape) == (np.float32, decisions.order.shape)
-    assert (value.dtype, value.shape) == (np.float32, (len(decisions),))
+    assert (value.dtype, value.shape) == (np.float32, (decisions.count,))
     np.testing.assert_allclose(
         np.add.reduceat(probability, decisions.order_start[:-1]), 1, rtol=1e-5
     )
@@ -444,11 +444,8 @@ def test_a_policy_player_explains_without_drawing():
     assert isinstance(player, ExplainingPlayer)
     assert not isinstance(make_bot("random"), ExplainingPlayer)
     probability, value = player.explain(games, decisions)
-    assert len(probability) == len(decisions.order) and len(value) == len(decisions)
-    orders = [games.new_orders() for _ in range(2)]
-    for who, given in zip((player, fresh), orders):
-        who.act(games, decisions, given)
-    np.testing.assert_array_equal(*orders)
+    assert len(probability) == len(decisions.order) and len(value) == decisions.count
+    np.testing.assert_array_equal(player.act(games, decisions), fresh.act(games, decisions))
     with pytest.raises(ppo.CheckpointError, match="me was trained on another map"):
         player.explain(VectorGame("small", 1), decisions)
 
@@ -459,7 +456,7 @@ def test_one_decision_does_not_change_another(name):
     decisions, obs, _ = positions(name)
     agent = make_agent(name)
     chosen, logprob, value = agent.act(obs, decisions, torch.Generator().manual_seed(2))
-    for d in np.random.default_rng(0).choice(len(decisions), 12, replace=False):
+    for d in np.random.default_rng(0).choice(decisions.count, 12, replace=False):
         a, b = decisions.slot_start[d : d + 2]
         alone = agent.get_logprob_entropy_value(
             obs.take(np.array([d])), decisions.take(np.array([d])), chosen[a:b]
@@ -1300,7 +1297,7 @@ class Script:
         self.phases: list[str] = []
 
     def act(self, obs, decisions, temperature=None):
-        assert len(decisions) == 1
+        assert decisions.count == 1
         state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
         phase = phase_name(int(state.year[0]), int(state.phase[0]))
         wanted = list(self.orders[phase])

@@ -22,8 +22,8 @@ class Policy:
     device: str
     bot: object
 
-    def act(self, games, decisions, orders):
-        self.bot.act(games, decisions, orders)
+    def act(self, games, decisions):
+        return self.bot.act(games, decisions)
 
 def checkpoint_header(path):
     saved = json.load(open(path))

@@ -9,8 +9,8 @@ class Thinker:
 
     name = "thinker"
 
-    def act(self, games, decisions, orders):
-        make_bot("hold").act(games, decisions, orders)
+    def act(self, games, decisions):
+        return make_bot("hold").act(games, decisions)
 
     def explain(self, games, decisions):
         import numpy as np
@@ -18,4 +18,4 @@ class Thinker:
         counts = np.diff(decisions.order_start)
         share = np.repeat(0.5 / np.maximum(counts - 1, 1), counts)
         share[decisions.order_start[:-1]] = 0.5
-        return Explanation(share.astype(np.float32), np.full(len(decisions), 2.25, np.float32))
+        return Explanation(share.astype(np.float32), np.full(decisions.count, 2.25, np.float32))

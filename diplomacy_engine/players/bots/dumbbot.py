@@ -12,6 +12,7 @@ from ..._jit import jit, jit_inner
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...rules.map import Map
 from ...rules.state import adjustments_owed, decision_seed, is_movement, is_open_home, is_retreat
 from .dumbbot_moves import insert, movement_orders, order_scratch, pick, remove, shuffle_units
 from .dumbbot_values import compute_values, node_graph, survey_game, value_scratch
@@ -116,18 +117,43 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, paquet
         count = remove(ranks, nodes, slots, count, at)
 
 
+@jit_inner
+def _read_orders(board, table, decisions, d, orders, numbers):
+    """Write the order numbers of the slots of decision d, from orders by province.
+
+    Reads   orders (E, V); in winter a province may be ordered once, and what is ordered nowhere is
+            waived, or left to civil disorder
+    Writes  numbers (S,)
+    """
+    e, begin, end = decisions.game[d], decisions.slot_start[d], decisions.slot_start[d + 1]
+    if decisions.slot_province[begin] != NONE:
+        for s in range(begin, end):
+            numbers[s] = orders[e, decisions.slot_province[s]]
+        return
+    for s in range(begin, end):
+        numbers[s] = NONE
+    s = begin
+    for i in range(decisions.order_start[begin], decisions.order_start[begin + 1]):
+        number = decisions.order[i]
+        if number == table.waive or s == end:
+            break  # WAIVE is the last of a list
+        if orders[e, board.location_province[table.location[number]]] == number:
+            numbers[s] = number
+            s += 1
+
+
 @jit
 def dumbbot_orders(
-    board, table, graph, state, game, power, first, last, paquette, salt, values, scratch, orders
+    board, table, graph, state, decisions, first, last, paquette, salt, values, scratch, orders, out
 ):
-    """Write the orders of decisions first..last-1, powers `power` (D,) of games `game` (D,).
+    """Write the orders of decisions first..last-1.
 
     Reads   the games' rows of state
-    Writes  orders (E, V), the entries of those powers' units and home centers
+    Writes  out (S,), order numbers; orders (E, V), scratch
     """
     surveyed = NONE
     for d in range(first, last):
-        e, p = game[d], power[d]
+        e, p = decisions.game[d], decisions.power[d]
         if e != surveyed:
             survey_game(board, state, e, paquette, values)
             surveyed = e
@@ -149,6 +175,7 @@ def dumbbot_orders(
                 _removal_orders(
                     table, graph, state, e, p, -owed, values, scratch, paquette, orders, rng
                 )
+        _read_orders(board, table, decisions, d, orders, out)
 
 
 class Dumbbot:
@@ -158,26 +185,33 @@ class Dumbbot:
     paquette = False
     salt = DUMBBOT_SALT
 
-    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
-        """Write the orders (E, V) of every decision given."""
-        games.check_orders(orders)
-        game, power = decisions.game, decisions.power
+    def __init__(self):
+        self._map: Map | None = None  # that the scratch of each thread, below, is for
+        self._scratch: dict[int, tuple] = {}
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot, (S,) int32."""
+        if self._map is not games.map:
+            self._map, self._scratch = games.map, {}
+        orders = games.new_orders()
+        numbers = np.empty(len(decisions.slot_province), np.int32)
 
         def order_slice(first: int, last: int, thread: int) -> None:
-            room = games.room.get((self.name, thread))
-            if room is None:
+            if thread not in self._scratch:
                 graph = node_graph(games.map, self.paquette)
-                room = graph, value_scratch(games.board, graph), order_scratch(games.board, graph)
-                games.room[self.name, thread] = room
-            graph, values, scratch = room
+                values, scratch = (
+                    value_scratch(games.board, graph),
+                    order_scratch(games.board, graph),
+                )
+                self._scratch[thread] = graph, values, scratch
+            graph, values, scratch = self._scratch[thread]
             games.call(
                 dumbbot_orders,
                 games.board,
                 games.table,
                 graph,
                 games.state,
-                game,
-                power,
+                decisions,
                 first,
                 last,
                 self.paquette,
@@ -185,9 +219,11 @@ class Dumbbot:
                 values,
                 scratch,
                 orders,
+                numbers,
             )
 
-        games.run(order_slice, len(decisions), numbered=True)
+        games.run(order_slice, decisions.count, numbered=True)
+        return numbers
 
 
 class PaquetteDumbbot(Dumbbot):

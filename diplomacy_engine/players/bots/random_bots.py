@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._jit import jit, jit_inner
-from ...constants import MOVE, MOVE_VIA, NONE, WAIVE
+from ...constants import MOVE, MOVE_VIA, NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import decision_seed, is_movement, is_winter, random_below
@@ -12,70 +12,69 @@ RANDOM_SALT, CHAOS_SALT = 101, 102  # uses of `state.decision_seed`
 
 
 @jit_inner
-def _clear_adjustments(board, table, orders, e, order, first, last):
-    """Take every order of one winter list order[first:last] out of row e of `orders`."""
-    for i in range(first, last):
-        if order[i] != table.waive:
-            orders[e, board.location_province[table.location[order[i]]]] = NONE
+def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rng):
+    """Draw one build or removal for a slot of a winter decision whose slots begin at `first`.
 
-
-@jit_inner
-def _draw_adjustment(board, table, orders, e, order, first, last, restless, rng):
-    """Draw one build or removal of order[first:last] among those still open, and write it.
-
-    Reads   row e of `orders`: a province that has an order in it is taken
-    Writes  row e of `orders`; nothing for WAIVE, which a restless bot never draws
+    Reads   numbers of the slots first..slot-1: a province ordered there is taken
+    Writes  numbers[slot]: WAIVE, which a restless bot never draws, or NONE if nothing is left
     """
+    start, stop = decisions.order_start[slot], decisions.order_start[slot + 1]
+    place = board.location_province
     count = 0
-    for i in range(first, last):
-        if table.kind[order[i]] == WAIVE:
-            count += not restless
-        elif orders[e, board.location_province[table.location[order[i]]]] == NONE:
-            count += 1
-    if count == 0:
-        return rng
-    rng, left = random_below(rng, count)
-    for i in range(first, last):
-        if table.kind[order[i]] == WAIVE:
-            continue  # the last of a list: whoever comes here past all others has drawn it
-        v = board.location_province[table.location[order[i]]]
-        if orders[e, v] == NONE:
-            if left == 0:
-                orders[e, v] = order[i]
+    for wanted in range(2):  # count what is open, then go to the one drawn
+        if wanted:
+            if count == 0:
+                numbers[slot] = NONE
                 return rng
-            left -= 1
+            rng, left = random_below(rng, count)
+        for i in range(start, stop):
+            number = decisions.order[i]
+            waives = number == table.waive
+            taken = waives and restless
+            for earlier in range(first, slot):
+                past = numbers[earlier]
+                if past != NONE and past != table.waive and not waives:
+                    v = place[table.location[number]]
+                    taken = taken or place[table.location[past]] == v
+            if taken:
+                continue
+            if not wanted:
+                count += 1
+            elif left == 0:
+                numbers[slot] = number
+                return rng
+            else:
+                left -= 1
     return rng
 
 
 @jit
-def random_orders(board, table, state, decisions, first, last, restless, salt, orders):
-    """Write random legal orders for decisions first..last-1.
+def random_orders(board, table, state, decisions, first, last, restless, salt, numbers):
+    """Draw random legal orders for decisions first..last-1.
 
-    Reads   decisions (the arrays of a Decisions), state.phase and the games' seeds
-    Writes  orders (E, V), the entries of those decisions' units and home centers
+    Reads   decisions, state.phase and the games' seeds
+    Writes  numbers (S,), the entries of those decisions' slots
     Rule    every slot draws uniformly from its legal orders. A restless bot draws only among moves
             (convoyed ones included), retreats or builds where there are any
     """
-    game, power, slot_start, slot_province, order_start, order = decisions
     for d in range(first, last):
-        e = game[d]
-        rng = decision_seed(state, e, power[d], salt)
+        e = decisions.game[d]
+        rng = decision_seed(state, e, decisions.power[d], salt)
         winter = is_winter(state.phase[e])
         moving = is_movement(state.phase[e])
-        if winter:
-            s = slot_start[d]
-            _clear_adjustments(board, table, orders, e, order, order_start[s], order_start[s + 1])
-        for s in range(slot_start[d], slot_start[d + 1]):
-            start, stop = order_start[s], order_start[s + 1]
+        begin = decisions.slot_start[d]
+        for s in range(begin, decisions.slot_start[d + 1]):
+            start, stop = decisions.order_start[s], decisions.order_start[s + 1]
             if winter:
-                rng = _draw_adjustment(board, table, orders, e, order, start, stop, restless, rng)
+                rng = _draw_adjustment(board, table, decisions, begin, s, restless, numbers, rng)
                 continue
             if restless and moving and start + 1 < stop:
                 # A list begins with the hold, then come all moves.
                 end = start + 1
-                while end < stop and (
-                    table.kind[order[end]] == MOVE or table.kind[order[end]] == MOVE_VIA
-                ):
+                while end < stop:
+                    kind = table.kind[decisions.order[end]]
+                    if kind != MOVE and kind != MOVE_VIA:
+                        break
                     end += 1
                 if end > start + 1:
                     start += 1
@@ -83,33 +82,26 @@ def random_orders(board, table, state, decisions, first, last, restless, salt, o
             elif restless and start + 1 < stop:
                 stop -= 1  # a list of retreats ends with the disband
             rng, i = random_below(rng, stop - start)
-            orders[e, slot_province[s]] = order[start + i]
+            numbers[s] = decisions.order[start + i]
 
 
 @jit
-def hold_orders(board, table, state, decisions, first, last, orders):
+def hold_orders(table, state, decisions, first, last, numbers):
     """Write holds, and disbands of dislodged units, for decisions first..last-1.
 
-    Writes  orders (E, V): in winter, no order at all (builds are waived, removals left to civil
-            disorder)
+    Writes  numbers (S,): in winter NONE (builds are waived, removals left to civil disorder)
     """
-    game, _, slot_start, slot_province, order_start, order = decisions
     for d in range(first, last):
-        e = game[d]
-        winter = is_winter(state.phase[e])
-        moving = is_movement(state.phase[e])
-        for s in range(slot_start[d], slot_start[d + 1]):
-            if winter:
-                _clear_adjustments(
-                    board, table, orders, e, order, order_start[s], order_start[s + 1]
-                )
-                break
-            v = slot_province[s]
-            if moving:
-                orders[e, v] = table.hold[state.unit_kind[e, v], state.unit_location[e, v]]
+        e = decisions.game[d]
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            v = decisions.slot_province[s]
+            if v == NONE:
+                numbers[s] = NONE
+            elif is_movement(state.phase[e]):
+                numbers[s] = table.hold[state.unit_kind[e, v], state.unit_location[e, v]]
             else:
                 kind, here = state.dislodged_kind[e, v], state.dislodged_location[e, v]
-                orders[e, v] = table.disband[kind, here]
+                numbers[s] = table.disband[kind, here]
 
 
 class RandomBot:
@@ -119,25 +111,25 @@ class RandomBot:
     restless = False
     salt = RANDOM_SALT
 
-    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
-        """Write the orders (E, V) of every decision given."""
-        games.check_orders(orders)
-        board, table, state, arrays = games.board, games.table, games.state, tuple(decisions)
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot, (S,) int32."""
+        numbers = np.empty(len(decisions.slot_province), np.int32)
         games.run(
             lambda first, last: games.call(
                 random_orders,
-                board,
-                table,
-                state,
-                arrays,
+                games.board,
+                games.table,
+                games.state,
+                decisions,
                 first,
                 last,
                 self.restless,
                 self.salt,
-                orders,
+                numbers,
             ),
-            len(decisions),
+            decisions.count,
         )
+        return numbers
 
 
 class ChaosBot(RandomBot):
@@ -153,13 +145,13 @@ class HoldBot:
 
     name = "hold"
 
-    def act(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> None:
-        """Write the orders (E, V) of every decision given."""
-        games.check_orders(orders)
-        board, table, state, arrays = games.board, games.table, games.state, tuple(decisions)
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot, (S,) int32."""
+        numbers = np.empty(len(decisions.slot_province), np.int32)
         games.run(
             lambda first, last: games.call(
-                hold_orders, board, table, state, arrays, first, last, orders
+                hold_orders, games.table, games.state, decisions, first, last, numbers
             ),
-            len(decisions),
+            decisions.count,
         )
+        return numbers

@@ -1,0 +1,69 @@
+"""Asking players for orders, so that none sees what another orders in the same phase."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..errors import UserError
+from ..games.decisions import Decisions
+from ..games.vector_game import VectorGame
+from .protocols import Player, StatefulPlayer
+
+
+def ask_player(games: VectorGame, decisions: Decisions, player: Player) -> np.ndarray:
+    """Return the order numbers (S,) int32 that one player gives.
+
+    Raises:
+        UserError: it returns something else.
+    """
+    numbers = player.act(games, decisions)
+    slots = len(decisions.slot_province)
+    if (
+        not isinstance(numbers, np.ndarray)
+        or numbers.dtype.kind != "i"
+        or numbers.shape != (slots,)
+    ):
+        shown = type(numbers).__name__
+        if isinstance(numbers, np.ndarray):
+            shown = f"{numbers.dtype} of shape {numbers.shape}"
+        name = str(getattr(player, "name", type(player).__name__))
+        raise UserError(
+            f"player {name:.60} must return an order number for each of {slots} slots, int32 of "
+            f"shape ({slots},), not {shown}"
+        )
+    return numbers
+
+
+def ask_players(
+    games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
+) -> np.ndarray:
+    """Return the orders of all, (E, V) int32.
+
+    Args:
+        decisions: D of them, of any rows of `games`.
+        players: each is asked once for all its decisions; in this order.
+        who: (D,) integers, which of `players` decides.
+    """
+    orders = games.new_orders()
+    for number, player in enumerate(players):
+        rows = np.flatnonzero(who == number)
+        if len(rows):
+            asked = decisions if len(rows) == decisions.count else decisions.take(rows)
+            games.write_orders(orders, asked, ask_player(games, asked, player))
+    return orders
+
+
+def orders_of(games: VectorGame, player: Player, decisions: Decisions | None = None) -> np.ndarray:
+    """Return the orders (E, V) int32 that one player gives, for all pending decisions or these."""
+    decisions = games.decisions() if decisions is None else decisions
+    orders = games.new_orders()
+    if decisions.count:
+        games.write_orders(orders, decisions, ask_player(games, decisions, player))
+    return orders
+
+
+def begin_games(games: VectorGame, players: Iterable[Player], rows: np.ndarray) -> None:
+    """Tell players that remember that other games begin in `rows` (integers)."""
+    for player in players:
+        if isinstance(player, StatefulPlayer):
+            player.begin(games, rows)
