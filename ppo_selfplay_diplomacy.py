@@ -27,12 +27,12 @@ import io
 import signal
 import struct
 import sys
-import zipfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
 import numpy as np
 import torch
@@ -41,22 +41,36 @@ from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
-from diplomacy_engine._files import RunFolderError, file_sha256
+from diplomacy_engine import Map, MapError, UserError, evaluate_player, make_bot, vocabulary
+from diplomacy_engine._files import file_sha256
 from diplomacy_engine._jit import kernels_are_cached
-from diplomacy_engine.constants import RUNNING, YEAR_LIMIT
-from diplomacy_engine.games.decisions import Decisions, order_numbers
-from diplomacy_engine.games.observation import OBSERVATION_VERSION, BoardViews
-from diplomacy_engine.games.vector_game import StepResult, VectorGame
-from diplomacy_engine.matches.arena import evaluate_player
-from diplomacy_engine.players.asking import ask_player, orders_of
-from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.protocols import Explanation
-from diplomacy_engine.policy.inputs import (
+from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
+from diplomacy_engine.games import (
+    OBSERVATION_VERSION,
+    BoardViews,
+    Decisions,
+    StepResult,
+    VectorGame,
+    order_numbers,
+)
+from diplomacy_engine.players import (
+    CHECKPOINT_FORMAT,
+    CheckpointError,
+    Explanation,
+    ask_player,
+    header,
+    orders_of,
+    read_checkpoint,
+)
+from diplomacy_engine.policy import (
     FIRST_CLASS,
     FIRST_RELATION,
     NUM_BOARD,
     NUM_KINDS,
     RELATION,
+    RowSums,
+    SlotScores,
+    draw_orders,
     feature_offsets,
     feature_rows,
     global_features,
@@ -66,41 +80,39 @@ from diplomacy_engine.policy.inputs import (
     province_borders,
     province_reach,
 )
-from diplomacy_engine.policy.order_logits import (
-    RowSums,
-    SlotScores,
-    draw_orders,
+from diplomacy_engine.scoring import make_reward_mix, pay_teams, reward_input
+from diplomacy_engine.selfplay import (
+    LEARNER,
+    Batch,
+    Experience,
+    League,
+    Member,
+    OpponentPool,
+    RolloutBuffer,
+    Seating,
 )
-from diplomacy_engine.rules.map import Map, MapError, load_map
-from diplomacy_engine.rules.vocabulary import vocabulary
-from diplomacy_engine.scoring.rewards import make_reward_mix, reward_input
-from diplomacy_engine.selfplay.league import League
-from diplomacy_engine.selfplay.opponent_pool import LEARNER, OpponentPool
-from diplomacy_engine.selfplay.rollout_buffer import Batch, Experience, RolloutBuffer
-from diplomacy_engine.selfplay.seating import WARM_UP, Seating
-from diplomacy_engine.training.checks import (
+from diplomacy_engine.training import (
     NETWORK,
-    check_args,
-    check_ranks,
-    check_resumed,
-    check_start,
-    exploit_args,
-    policy_path,
-)
-from diplomacy_engine.training.clock import Clock
-from diplomacy_engine.training.nested import each
-from diplomacy_engine.training.parallel import RankError, Ranks, Workers
-from diplomacy_engine.training.progress import Progress
-from diplomacy_engine.training.records import NoRecords, Records, RecordsError, start_wandb
-from diplomacy_engine.training.run_folder import RunFolder
-from diplomacy_engine.training.sample_games import thoughts
-from diplomacy_engine.training.settings import (
+    RUN_FORMAT,
+    Clock,
+    LogTools,
+    NoLog,
+    RankError,
+    Ranks,
+    RunLog,
     Settings,
-    SettingsError,
-    args_from_dictionary,
-    parse_args,
+    StopSignals,
+    Workers,
+    continue_log,
+    new_run,
+    open_log,
+    policy_path,
+    read_settings,
+    resumed_run,
+    thoughts,
+    with_arrays,
+    with_tensors,
 )
-from diplomacy_engine.training.signals import StopSignals
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -647,7 +659,7 @@ def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
 
 
 class SelfPlay:
-    """The running games: asks everybody for orders, and gives the learner's buffer what it learns.
+    """The running games: asks everybody for orders, and gives learners' buffers what they learn.
 
     Who sits where, and until when a power gives random orders, is `seating`'s business.
     """
@@ -662,82 +674,79 @@ class SelfPlay:
             threads=args.threads,
             auto_reset=False,
         )
-        self.reward = make_reward_mix(args.reward_mix or args.reward)
         self.random_bot = make_bot("random")
         self.seating = Seating(args, self.games, pool, rng)
 
-    def step(
-        self, agent: Agent, buffer: RolloutBuffer, progress: float, clock: Clock
-    ) -> dict[str, int]:
-        """Play one phase of every game; return by how much each counter rises.
-
-        `progress` (0..1) is the share of the training done, by which the reward mix may anneal.
-        """
-        games = self.games
+    def step(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
+        """Play one phase of every game; return its result and by how much each counter rises."""
+        games, seats = self.games, self.seating.seats
         with clock("games"):
             decisions = games.decisions()
-            player = self.seating.players()[decisions.game, decisions.power]
-            orders = orders_of(games, self.random_bot, decisions.take(player == WARM_UP))
+            at = decisions.game, decisions.power
+            warm = seats.warm_up[at] > 0
+            who = np.where(warm, NONE, seats.member[at])
+            orders = orders_of(games, self.random_bot, decisions.take(warm))
         counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
-        for number in np.unique(player[player != WARM_UP]):
-            policy = agent if number == LEARNER else self.pool.all[number].player
+        for number in np.unique(who[~warm]):
+            member = self.pool.all[number]
             with clock("games"):
-                asked = decisions.take(player == number)
-                if not isinstance(policy, Agent):
-                    games.write_orders(orders, asked, ask_player(games, asked, policy))
+                asked = decisions.take(who == number)
+                if not isinstance(member.player, Agent):
+                    games.write_orders(orders, asked, ask_player(games, asked, member.player))
                     continue
                 obs = games.view_boards(asked.game, asked.power)
             with clock("inference"):
-                temperature = self.seating.temperature[asked.game, asked.power]
-                chosen, logprobs, values = policy.act(obs, asked, temperature=temperature)
-            if number == LEARNER:
+                temperature = seats.temperature[asked.game, asked.power]
+                chosen, logprobs, values = member.player.act(obs, asked, temperature=temperature)
+            if member.buffer is not None:
                 with clock("batching"):
-                    streams = self.seating.stream[asked.game, asked.power]
-                    buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
-                counts |= {"global_step": asked.count, "order_steps": len(asked.slot_province)}
+                    streams = seats.stream[asked.game, asked.power]
+                    member.buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
+                counts["global_step"] += asked.count
+                counts["order_steps"] += len(asked.slot_province)
             with clock("games"):
                 games.write_orders(orders, asked, order_numbers(asked, chosen))
         with clock("games"):
-            result = games.step(orders)
-        with clock("batching"):
-            self._credit(agent, buffer, result, progress)
-        with clock("games"):
-            return counts | {"games": self.seating.end_phase(result)}
+            return games.step(orders), counts
 
-    def _credit(
-        self, agent: Agent, buffer: RolloutBuffer, result: StepResult, progress: float
-    ) -> None:
-        """Give the learner's streams their rewards and close those whose power's game is over."""
+    def credit(self, result: StepResult, progress: float) -> None:
+        """Pay the learners' streams, and close those whose power's game is over.
+
+        `progress` (0..1) is the share of the training done, by which the reward mix may anneal.
+        """
         truncates = self.args.year_limit == "truncate"
-        victory = self.games.board.victory_centers
-        try:
-            rewards = self.reward(reward_input(result, victory, not truncates), progress)
-        except ValueError as error:  # a reward of the user's own
-            raise TrainingError(str(error)) from error
-        learners = self.seating.learner_power
-        buffer.reward(np.take_along_axis(rewards, learners, 1).ravel())
-        eliminated = np.take_along_axis(result.eliminated, learners, 1)
-        buffer.finish(np.flatnonzero(eliminated))
-        over = (result.ended != RUNNING)[:, None] & ~eliminated
-        if truncates:
-            cut = over & (result.ended == YEAR_LIMIT)[:, None]
-            buffer.finish(np.flatnonzero(cut), self._values(agent, *np.nonzero(cut)))
-            over &= ~cut
-        buffer.finish(np.flatnonzero(over))
+        found = reward_input(result, self.games.board.victory_centers, not truncates)
+        for learner in self.pool.learners:
+            row, power = self.seating.seats.of_learner(learner.number)  # of each stream
+            try:
+                rewards = pay_teams(learner.reward, found, self.seating.seats.team, progress)
+            except ValueError as error:  # a reward of the user's own
+                raise TrainingError(str(error)) from error
+            learner.buffer.reward(rewards[row, power])
+            eliminated = result.eliminated[row, power]
+            learner.buffer.finish(np.flatnonzero(eliminated))
+            over = (result.ended != RUNNING)[row] & ~eliminated
+            if truncates:
+                cut = over & (result.ended == YEAR_LIMIT)[row]
+                values = self._values(learner.player, row[cut], power[cut])
+                learner.buffer.finish(np.flatnonzero(cut), values)
+                over &= ~cut
+            learner.buffer.finish(np.flatnonzero(over))
 
-    def _values(self, agent: Agent, rows: np.ndarray, seats: np.ndarray) -> np.ndarray:
-        """Return the value (n,) of the current positions for the learner's seats given."""
+    def close_all(self) -> None:
+        """Close what is open at the end of the run with the value of the current positions."""
+        for learner in self.pool.learners:
+            streams = np.flatnonzero(learner.buffer.open)
+            row, power = self.seating.seats.of_learner(learner.number)
+            values = self._values(learner.player, row[streams], power[streams])
+            learner.buffer.finish(streams, values)
+
+    def _values(self, agent: Agent, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
+        """Return the value (n,) of the current positions of games `rows` for `powers`."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        obs = self.games.view_boards(rows, self.seating.learner_power[rows, seats])
         with torch.no_grad():
-            return agent.get_value(obs).float().cpu().numpy()
-
-    def close_all(self, agent: Agent, buffer: RolloutBuffer) -> None:
-        """Close what is open at the end of the run with the value of the current positions."""
-        streams = np.flatnonzero(buffer.open)
-        values = self._values(agent, *np.divmod(streams, self.args.learner_seats))
-        buffer.finish(streams, values)
+            return agent.get_value(self.games.view_boards(rows, powers)).float().cpu().numpy()
 
 
 class PolicyPlayer:
@@ -806,19 +815,8 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     return results, samples
 
 
-CHECKPOINT_FORMAT = 1
-
-
-class CheckpointError(ValueError):
-    """A checkpoint cannot be read or does not fit; the message is one sentence."""
-
-
-class TrainingError(RuntimeError):
+class TrainingError(UserError):
     """Training cannot go on; the message is one sentence."""
-
-
-KNOWN_ERRORS = MapError, SettingsError, RunFolderError, RecordsError, RankError
-KNOWN_ERRORS += CheckpointError, TrainingError
 
 
 def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
@@ -839,32 +837,12 @@ def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> di
 
 def checkpoint_header(path: str | Path) -> dict:
     """Return what a checkpoint says of itself, without its weights."""
-    saved = load_checkpoint(path)
-    names = ("script_name", "script_sha256", "map_name", "vocabulary_hash", "global_step", "args")
-    return {name: saved[name] for name in names}
+    return header(load_checkpoint(path))
 
 
 def load_checkpoint(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary; CheckpointError if the file is not a sound checkpoint.
-
-    Only tensors and plain values are read: a checkpoint cannot run code.
-    """
-    try:
-        with zipfile.ZipFile(path) as parts:  # torch.load does not look at the checksums
-            if parts.testzip() is not None:
-                raise ValueError("a part does not have its checksum")
-        saved = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: there is no such checkpoint") from None
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except Exception:  # torch.load raises nearly anything on a damaged or hostile file
-        raise CheckpointError(f"{path}: damaged, or not a checkpoint of this project") from None
-    if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
-        raise CheckpointError(
-            f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})"
-        )
-    return saved
+    """Return a checkpoint's dictionary; CheckpointError if the file is not a sound checkpoint."""
+    return read_checkpoint(path, partial(torch.load, map_location="cpu", weights_only=True))
 
 
 def load_policy(flag: str, name: str) -> dict:
@@ -903,18 +881,6 @@ def make_agent(settings: dict, game_map: Map) -> Agent:
     return Agent(game_map, *(settings[name] for name in NETWORK))
 
 
-def plain(value: Any) -> Any:
-    """Return `value` with arrays as tensors and numpy numbers as Python ones, for torch.save."""
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(value.copy())
-    return value.item() if isinstance(value, np.generic) else each(plain, value)
-
-
-def arrays(value: Any) -> Any:
-    """Undo `plain`: tensors become arrays."""
-    return value.numpy() if isinstance(value, torch.Tensor) else each(arrays, value)
-
-
 class EventWriter(SummaryWriter):
     """TensorBoard's writer, which also takes pictures that are PNGs already."""
 
@@ -926,20 +892,14 @@ class EventWriter(SummaryWriter):
         self._get_file_writer().add_summary(summary, global_step)
 
 
-def make_records(args: Args, folder: RunFolder, start: int, wandb_id: str | None) -> Records:
-    """Open the records of a run that goes on from `start` decisions."""
-    tracked = html = None
-    if args.track:
-        import wandb  # only here: its import takes seconds
+def import_wandb() -> ModuleType:
+    """Return W&B's module, whose import takes seconds."""
+    import wandb
 
-        tracked = start_wandb(wandb, args, folder, wandb_id)
-        html = partial(wandb.Html, inject=False)
-    progress = Progress(args.total_timesteps, start)
-    writer = EventWriter(str(folder.path))
-    records = Records(folder, writer, progress, tracked, wandb_id, html)
-    if not start:
-        records.lay_out()
-    return records
+    return wandb
+
+
+LOG_TOOLS = LogTools(EventWriter, import_wandb)
 
 
 class Run:
@@ -973,13 +933,15 @@ class Run:
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
-        self.pool = OpponentPool(args, frozen_copy(opponent), self.ranks.gather)
+        self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats)
+        reward = make_reward_mix(args.reward_mix or args.reward)
+        learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
+        self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         self.self_play = SelfPlay(own, game_map, self.pool, self.rng)
         years = args.max_years or None  # as in `evaluate`
         self.league = League(
             game_map, args.eval_bots, args.league_games, args.seed, years, args.threads
         )
-        self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats)
         self.counters = dict.fromkeys(
             ("global_step", "order_steps", "env_steps", "games", "updates"), 0
         )
@@ -1001,8 +963,8 @@ class Run:
         return self.average or self.agent
 
     @property
-    def done(self) -> float:
-        """The share of the training done, 0..1."""
+    def progress(self) -> float:
+        """The share of the training that is behind, 0..1."""
         return min(1.0, self.global_step / self.args.total_timesteps)
 
     def state_dict(self) -> dict:
@@ -1014,8 +976,9 @@ class Run:
             "numpy_generator": self.rng.bit_generator.state,
             "torch_generator": torch.get_rng_state(),
         }
-        first, *others = map(plain, self.ranks.gather(own))
+        first, *others = (with_tensors(part, torch.from_numpy) for part in self.ranks.gather(own))
         return policy | {
+            "run_format": RUN_FORMAT,
             "optimizer": self.optimizer.state_dict(),
             "learner": self.average and self.agent.state_dict(),
             "pool": self.pool.state_dict(),
@@ -1031,117 +994,130 @@ class Run:
 
     def load_state_dict(self, saved: dict) -> None:
         """Continue exactly from a `state_dict()` of as many ranks."""
-        own = (saved, *saved.get("other_ranks", ()))[self.ranks.rank]
+        own = (saved, *saved["other_ranks"])[self.ranks.rank]
         frozen = self.pool.members[0].player
         self.policy.load_state_dict(saved["model"])
         if self.average:
             self.agent.load_state_dict(saved["learner"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(frozen, model))
-        self.self_play.seating.load_state_dict(arrays(own["self_play"]))
-        self.buffer.load_state_dict(arrays(own["buffer"]))
+        self.self_play.seating.load_state_dict(with_arrays(own["self_play"], torch.Tensor))
+        self.buffer.load_state_dict(with_arrays(own["buffer"], torch.Tensor))
         self.rng.bit_generator.state = own["numpy_generator"]
         torch.set_rng_state(own["torch_generator"])
         self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
         self.next_eval, self.next_save = saved["next"]
         self.evaluations = saved["evaluations"]
-        if "league" in saved:  # runs begun before there was one go on with a new one
-            self.league.load_state_dict(saved["league"])
+        self.league.load_state_dict(saved["league"])
 
 
-def learn(run: Run, records: Records, clock: Clock) -> None:
-    """Update the agent on everything collected, and log it."""
-    args = run.args
-    with clock("batching"):
-        held = run.buffer
-        trajectory = held.rewards, held.values, held.next_values, held.ends, held.closed
-        batch = held.take_batch(compute_gae(*trajectory, args.gamma, args.gae_lambda))
-    size = sum(run.ranks.gather(len(batch.values)))
-    if not size:
-        return
-    begun = run.global_step - size  # so that the run's last batch is learned from, too
-    left = max(0.0, 1.0 - begun / args.total_timesteps)
-    if args.anneal_lr:
-        run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
-    ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
-    if args.kl_coef:
-        with clock("learning"):
-            batch = batch._replace(pull=average_pull(args, run.average, batch))
-    shared = run.workers, run.ranks
-    losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, clock, *shared)
-    if run.average:
-        take_into_average(run.average, run.agent, run.counters["updates"], args.average)
-    run.counters["updates"] += 1
+def train(run: Run, log: RunLog, clock: Clock) -> bool:
+    """Play, learn, evaluate and save until all decisions are made; False if asked to stop."""
+    args, agent, buffer, self_play = run.args, run.agent, run.buffer, run.self_play
+    if run.global_step >= args.total_timesteps and not buffer.open.any():
+        return True  # a finished run was resumed
+    with StopSignals() as stop:
+        while True:
+            finished, asked_to_stop, full = run.global_step >= args.total_timesteps, False, False
+            if finished:  # what is still open counts as its position is valued
+                self_play.close_all()
+            else:
+                # Collect: one phase of every game, by learner and opponents alike.
+                result, counts = self_play.step(clock)
+                with clock("batching"):
+                    self_play.credit(result, run.progress)
+                # Assign seats: games that are over for the learner start anew.
+                with clock("games"):
+                    counts["games"] = self_play.seating.end_phase(result)
+                states = {"full": buffer.is_full, "stop": stop.received}
+                total = run.ranks.total(counts | states)
+                full, asked_to_stop = total["full"] > 0, total["stop"] > 0
+                for name in counts:
+                    run.counters[name] += total[name]
+                if run.pool.is_due(run.global_step):
+                    run.pool.freeze(frozen_copy(run.policy), run.global_step)
+                    self_play.seating.forget_unused()
+
+            if full or finished:
+                # Estimate advantages of every finished transition of all streams.
+                with clock("batching"):
+                    trajectory = buffer.rewards, buffer.values, buffer.next_values
+                    ends = buffer.ends, buffer.closed
+                    advantages = compute_gae(*trajectory, *ends, args.gamma, args.gae_lambda)
+                    batch = buffer.take_batch(advantages)
+                size = sum(run.ranks.gather(len(batch.values)))
+            if (full or finished) and size:
+                # Update the agent in epochs of minibatches.
+                begun = run.global_step - size  # so that the last batch is learned from, too
+                left = max(0.0, 1.0 - begun / args.total_timesteps)
+                if args.anneal_lr:
+                    run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
+                ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
+                if args.kl_coef:
+                    with clock("learning"):
+                        batch = batch._replace(pull=average_pull(args, run.average, batch))
+                shared = run.workers, run.ranks
+                losses = update(
+                    args, agent, run.optimizer, batch, ent_coef, run.rng, clock, *shared
+                )
+                if run.average:
+                    take_into_average(run.average, agent, run.counters["updates"], args.average)
+                run.counters["updates"] += 1
+                log_update(run, log, clock, losses, size)
+
+            # Evaluate against the bots.
+            if finished or run.next_eval <= run.global_step < args.total_timesteps:
+                run.next_eval += 0 if finished else args.eval_interval
+                with clock("evaluation"):
+                    run.evaluations, samples = evaluate(run)
+                    rated = run.policy, run.pool.members, PolicyPlayer
+                    ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
+                games = [game for sampled in samples.values() for game in sampled]
+                log.evaluations(run.evaluations, games, run.global_step, ratings)
+                with clock("capture"):
+                    shown = {bot: sampled[: args.capture_games] for bot, sampled in samples.items()}
+                    log.captures(shown, run.global_step, run.game_map)
+
+            if finished or run.global_step >= run.next_save or asked_to_stop:
+                while run.next_save <= run.global_step and not finished:
+                    run.next_save += args.save_interval
+                save(run, log, clock)
+            if finished or asked_to_stop:
+                return finished
+
+
+def log_update(run: Run, log: RunLog, clock: Clock, losses: dict[str, float], size: int) -> None:
+    """Log an update on a batch of `size` decisions."""
     played = run.self_play.seating.take_statistics(run.global_step)
-    seconds = run.seconds + clock.since_lap
     charts = run.counters | {
-        "SPS": run.global_step / seconds,
+        "SPS": run.global_step / (run.seconds + clock.since_lap),
         "learning_rate": run.optimizer.param_groups[0]["lr"],
         "batch_size": size,
     }
+    pool_size = len(run.pool.members)
     groups = {"losses": losses, "selfplay": played, "charts": charts}
-    groups |= {"league": {"pool_size": len(run.pool.members)}, "timing": clock.figures()}
-    records.update(run.global_step, groups, run.evaluations)
+    groups |= {"league": {"pool_size": pool_size}, "timing": clock.figures()}
+    log.update(
+        run.global_step,
+        groups,
+        run.evaluations,
+        win_pool=played.get("win"),
+        draw_share=played.get("draw"),
+        entropy=losses["entropy"],
+        pool=pool_size,
+    )
 
 
-def evaluate_and_record(run: Run, records: Records, clock: Clock) -> None:
-    """Evaluate the policy, and log the figures and a few sample games."""
-    with clock("evaluation"):
-        run.evaluations, samples = evaluate(run)
-        rated = run.policy, run.pool.members, PolicyPlayer
-        ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
-    games = [game for games in samples.values() for game in games]
-    records.evaluations(run.evaluations, games, run.global_step, ratings)
-    with clock("capture"):
-        count = run.args.capture_games
-        captured = {bot: games[:count] for bot, games in samples.items()}
-        records.captures(captured, run.global_step, run.game_map)
-
-
-def save(run: Run, records: Records, clock: Clock) -> None:
+def save(run: Run, log: RunLog, clock: Clock) -> None:
     """Write a checkpoint from which the run can go on exactly."""
     with clock("saving"):
         run.seconds += clock.lap()
-        files = records.flush()
-        saved = run.state_dict() | {"wandb_id": records.wandb_id, "files": files}
-        if run.ranks.rank > 0:
-            return
-        content = io.BytesIO()
-        torch.save(saved, content)
-        records.folder.save_checkpoint(run.global_step, content.getvalue())
-
-
-def train(run: Run, records: Records, clock: Clock) -> bool:
-    """Play, update, evaluate and save until all decisions are made; False if asked to stop."""
-    args = run.args
-    if run.global_step >= args.total_timesteps and not run.buffer.open.any():
-        return True  # a finished run was resumed
-    with StopSignals() as stop:
-        while run.global_step < args.total_timesteps:
-            played = run.self_play.step(run.agent, run.buffer, run.done, clock)
-            asked = {"full": run.buffer.is_full, "stopped": stop.received}
-            total = run.ranks.total(played | asked)
-            for name in played:
-                run.counters[name] += total[name]
-            if run.pool.is_due(run.global_step):
-                run.pool.freeze(frozen_copy(run.policy), run.global_step)
-                run.self_play.seating.forget_unused()
-            if total["full"]:
-                learn(run, records, clock)
-            if run.next_eval <= run.global_step < args.total_timesteps:
-                run.next_eval += args.eval_interval
-                evaluate_and_record(run, records, clock)
-            if run.global_step >= run.next_save or total["stopped"]:
-                while run.next_save <= run.global_step:
-                    run.next_save += args.save_interval
-                save(run, records, clock)
-            if total["stopped"]:
-                return False
-        run.self_play.close_all(run.agent, run.buffer)
-        learn(run, records, clock)
-        evaluate_and_record(run, records, clock)
-        save(run, records, clock)
-    return True
+        files = log.flush()
+        saved = run.state_dict() | {"wandb_id": log.wandb_id, "files": files}
+        if run.ranks.rank == 0:
+            content = io.BytesIO()
+            torch.save(saved, content)
+            log.folder.save_checkpoint(run.global_step, content.getvalue())
 
 
 def choose_device(args: Args, ranks: Ranks) -> torch.device:
@@ -1156,103 +1132,59 @@ def choose_device(args: Args, ranks: Ranks) -> torch.device:
     return torch.device("cpu")
 
 
-def new_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
+def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Start a run in a new folder."""
-    args, exploited, weights = settings.args, None, None
-    if "reward" in settings.given and "reward_mix" not in settings.given:
-        args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
-    game_map = load_map(args.map)
-    if args.exploit:
-        exploited = load_policy("exploit", args.exploit)
-        args = exploit_args(args, settings.given, exploited, game_map)
-    if args.start_from:
-        start = load_policy("start-from", args.start_from)
-        check_start(args, start, game_map)
-        weights = start["model"]
-    check_args(args, settings.given, game_map, ranks.count)
+    args, game_map, exploited, weights = new_run(settings, load_policy, ranks.count)
     device = choose_device(args, ranks)
-    if ranks.rank > 0:
-        return Run(args, game_map, device, ranks, exploited, weights), NoRecords()
-    folder = RunFolder.create(
-        args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), __file__
-    )
-    try:
-        records = make_records(args, folder, 0, None)
-    except RecordsError:  # W&B refused; nothing has been trained
-        folder.remove()
-        raise
-    return Run(args, game_map, device, ranks, exploited, weights), records
+    log = open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
+    return Run(args, game_map, device, ranks, exploited, weights), log
 
 
-def resumed_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
-    """Go on with the run in the folder --resume; only the first rank changes files."""
-    check_resumed(settings.args, settings.given)
-    folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
-    saved = load_checkpoint(folder.checkpoint)
+def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
+    """Go on with the run in the folder --resume."""
+    resumed = resumed_run(Args, settings, load_checkpoint, ranks.rank, ranks.count)
+    args, game_map, folder, saved = resumed
     load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
-    # From args.json, not the checkpoint: --reward module:function names code to run.
-    kept = args_from_dictionary(Args, folder.load_args(), str(folder.path / "args.json"))
-    args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
-    if saved["args"]["map"] != args.map:
-        raise CheckpointError(
-            f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
-            f"but args.json beside it is for {args.map!r}"
-        )
-    check_ranks(folder.path, saved, ranks.count)
-    game_map = Map(saved["map_facts"], saved["map_name"])
     run = Run(args, game_map, choose_device(args, ranks), ranks, saved.get("exploited"))
     try:
         run.load_state_dict(saved)
-        if ranks.rank > 0:
-            return run, NoRecords()
-        folder.cut_back(saved["files"])
+        log = NoLog() if ranks.rank > 0 else continue_log(resumed, __file__, LOG_TOOLS)
+    except UserError:
+        raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(
             f"{folder.checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
         ) from None
-    if args.total_timesteps != kept.total_timesteps:  # the next resume is to know it too
-        folder.save_args(asdict(replace(kept, total_timesteps=args.total_timesteps)))
-    if saved["script_sha256"] != file_sha256(__file__):
-        print(f"note: {Path(__file__).name} has changed since the last checkpoint of this run")
-        folder.save_script(__file__)
-    return run, make_records(args, folder, run.global_step, saved["wandb_id"])
-
-
-def read_settings(argv: list[str]) -> Settings:
-    """Return the settings of a command line; the map of --exploit is the policy's own."""
-    settings = parse_args(Args, argv, CONFIGS)
-    if not settings.args.exploit or settings.args.resume or "map" in settings.given:
-        return settings
-    exploited = load_policy("exploit", settings.args.exploit)
-    return parse_args(Args, ["--map", exploited["args"]["map"], *argv], CONFIGS)
+    return run, log
 
 
 def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; return the exit status."""
     ranks = Ranks.start(distributed, torch.cuda.device_count())
     try:
-        settings = ranks.agree(read_settings, sys.argv[1:] if argv is None else argv)
+        words = sys.argv[1:] if argv is None else argv
+        settings = ranks.agree(read_settings, Args, words, CONFIGS, load_policy)
         if ranks.rank == 0 and not kernels_are_cached():
             print(
                 "compiling the game's kernels for this machine; this happens once ...", flush=True
             )
         clock = Clock(network=("inference", "learning"))
-        start = resumed_run if settings.args.resume else new_run
-        run, records = ranks.agree(start, settings, ranks)
+        start = resume_run if settings.args.resume else start_run
+        run, log = ranks.agree(start, settings, ranks)
         try:
-            finished = train(run, records, clock)
+            finished = train(run, log, clock)
         except RankError:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
             raise
         finally:
-            records.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
+            log.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
         if not finished and ranks.rank == 0:
-            print(f"stopped; go on with --resume {records.folder.path}")
+            print(f"stopped; go on with --resume {log.folder.path}")
         return 0
     except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
         print("error: interrupted", file=sys.stderr)
         return 130
-    except KNOWN_ERRORS as error:
+    except UserError as error:
         if ranks.rank == 0:
             print(f"error: {error}", file=sys.stderr)
         elif isinstance(error, (TrainingError, RankError)):  # the others are met by all alike

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from .errors import UserError
 
-class RunFolderError(ValueError):
+
+class RunFolderError(UserError):
     """A file of a run cannot be read or written; one sentence that says which and why."""
 
 

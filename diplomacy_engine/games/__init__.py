@@ -1,1 +1,17 @@
 """Games that run: many at once in arrays, or one in texts."""
+
+from .decisions import Decisions, order_numbers
+from .game import Game
+from .observation import OBSERVATION_VERSION, BoardViews, Observation
+from .vector_game import StepResult, VectorGame
+
+__all__ = [
+    "OBSERVATION_VERSION",
+    "BoardViews",
+    "Decisions",
+    "Game",
+    "Observation",
+    "StepResult",
+    "VectorGame",
+    "order_numbers",
+]

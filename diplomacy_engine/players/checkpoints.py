@@ -1,9 +1,27 @@
-"""Where the policy of a run folder lies."""
+"""Files that hold a policy: where they lie in a folder, and what they say of themselves.
 
+A checkpoint is what `torch.save` writes of a dictionary. It is read without PyTorch's help as far
+as the name of the script that plays it goes, and otherwise with a function that is handed in, so
+that the engine needs no PyTorch.
+"""
+
+import pickletools
+import re
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
 
 CHECKPOINT = "checkpoint.pt"
 POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
+CHECKPOINT_FORMAT = 1
+MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
+
+
+class CheckpointError(UserError):
+    """A checkpoint cannot be read or does not fit; the message is one sentence."""
 
 
 def policy_file(path: str | Path) -> Path:
@@ -16,3 +34,54 @@ def policy_file(path: str | Path) -> Path:
         return path
     checkpoint, policy = path / CHECKPOINT, path / POLICY
     return checkpoint if checkpoint.is_file() or not policy.is_file() else policy
+
+
+def script_name(path: str | Path) -> str | None:
+    """Return the name of the script that trained a checkpoint; None if the file does not say.
+
+    Nothing of the file is run or built: its pickle is only looked through for the two texts.
+    """
+    try:
+        with zipfile.ZipFile(path) as parts:
+            (name,) = (part for part in parts.namelist() if re.fullmatch(r"[^/]+/data\.pkl", part))
+            if parts.getinfo(name).file_size > MOST_NAMED:
+                return None
+            pickled = parts.read(name)
+        texts = (text for _, text, _ in pickletools.genops(pickled) if isinstance(text, str))
+        return next((next(texts, None) for text in texts if text == "script_name"), None)
+    except Exception:  # a damaged or hostile file, which is refused when it is loaded
+        return None
+
+
+def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
+    """Return a checkpoint's dictionary.
+
+    Args:
+        load: reads the file, tensors and plain values only, so that a checkpoint cannot run code.
+
+    Raises:
+        CheckpointError: the file is not a sound checkpoint.
+    """
+    path = Path(path)
+    try:
+        with zipfile.ZipFile(path) as parts:  # torch.load does not look at the checksums
+            if parts.testzip() is not None:
+                raise ValueError("a part does not have its checksum")
+        saved = load(path)
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: there is no such checkpoint") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except Exception:  # torch.load raises nearly anything on a damaged or hostile file
+        raise CheckpointError(f"{path}: damaged, or not a checkpoint of this project") from None
+    if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
+        raise CheckpointError(
+            f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})"
+        )
+    return saved
+
+
+def header(saved: dict) -> dict:
+    """Return what a checkpoint says of itself, without its weights."""
+    names = ("script_name", "script_sha256", "map_name", "vocabulary_hash", "global_step", "args")
+    return {name: saved[name] for name in names}

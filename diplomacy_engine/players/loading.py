@@ -22,7 +22,7 @@ from .._suggest import did_you_mean
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
-from .checkpoints import CHECKPOINT, POLICY, policy_file
+from .checkpoints import CHECKPOINT, POLICY, policy_file, script_name
 from .protocols import Player
 
 SCRIPT = Path(__file__).parents[2] / "ppo_selfplay_diplomacy.py"
@@ -46,7 +46,7 @@ def load_player(
     Args:
         name: of a bot, else the path of a checkpoint or of a folder that has one (`policy_file`).
         game_map: the map to be played; a checkpoint of another one is refused at once.
-        script: the trainer's script that plays a checkpoint; None for the repository's own.
+        script: the trainer's script that plays a checkpoint; None: see `find_script`.
         device: where the policy computes, as torch names it.
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; the bots' come from the games' seeds.
@@ -64,7 +64,7 @@ def load_player(
             f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
             f"nor a file{did_you_mean(str(name), BOTS)}"
         )
-    source = Path(SCRIPT if script is None else script)
+    source = find_script(path) if script is None else Path(script)
     module = load_script(source)
     header = _header(module, path)
     if game_map is not None:
@@ -77,6 +77,17 @@ def load_player(
         if not advice and not isinstance(error, ValueError):
             raise
         raise PlayerError(f"{_sentence(error, path)}{advice}") from error
+
+
+def find_script(checkpoint: Path) -> Path:
+    """Return the script that plays a checkpoint, as far as the repository has it.
+
+    That is the one beside SCRIPT whose name the checkpoint gives, else SCRIPT. No other folder is
+    looked in, so that a checkpoint cannot choose code that came along with it.
+    """
+    name = script_name(checkpoint) or ""
+    sibling = SCRIPT.parent / name
+    return sibling if re.fullmatch(r"\w+\.py", name) and sibling.is_file() else SCRIPT
 
 
 def load_script(path: str | Path) -> ModuleType:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._suggest import did_you_mean, quoted
 from ..constants import ARMY, COASTS, FLEET, NONE, SEA, UNIT_LETTERS, Terrain, parse_phase
+from ..errors import UserError
 
 MAPS_FOLDER = Path(__file__).parents[1] / "maps"
 MAP_NAMES = ("small", "three", "standard")
@@ -45,7 +46,7 @@ _PROVINCE_KEYS = {
 }
 
 
-class MapError(ValueError):
+class MapError(UserError):
     """A map file is wrong. `problems` lists everything found, a sentence each."""
 
     def __init__(self, source: str, problems: list[str]):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UserError
 from .settings import SettingsError
 
 
@@ -34,7 +35,7 @@ class Workers:
         return list((self._pool.map if self.count > 1 else map)(function, items))
 
 
-class RankError(RuntimeError):
+class RankError(UserError):
     """Another process has died; the message is one sentence."""
 
 

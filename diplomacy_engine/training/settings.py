@@ -21,12 +21,13 @@ from typing import Any, NamedTuple, NoReturn
 import tyro
 
 from .._suggest import did_you_mean
+from ..errors import UserError
 
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
 _BOOLS = {"true": True, "false": False}
 
 
-class SettingsError(ValueError):
+class SettingsError(UserError):
     """A settings file or the command line is wrong; the message is one sentence."""
 
 

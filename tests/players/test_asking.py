@@ -94,7 +94,7 @@ def test_a_player_cannot_order_for_others():
 
 
 @pytest.mark.parametrize(
-    "bad", [None, 3, [1, 2], np.zeros(3, np.int32), np.zeros((1, 3)), np.ones(3)]
+    "bad", [None, 3, [1, 2], np.zeros(3, np.int32), np.zeros((1, 2), np.int32), np.ones(2)]
 )
 def test_what_a_player_returns_is_checked(bad):
     class Odd:

@@ -21,7 +21,7 @@ from diplomacy_engine.replays.replay import (
     order_lines,
     page,
 )
-from diplomacy_engine.training.records import dashboard
+from diplomacy_engine.training.run_log import dashboard
 from diplomacy_engine.training.sample_games import capture, thoughts
 
 
@@ -267,11 +267,11 @@ def test_the_dashboard_groups_the_figures():
 
 def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_game):
     """The real writer writes; TensorBoard's own reader finds the images and the layout."""
+    from diplomacy_engine.training.run_log import RunLog
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     import ppo_selfplay_diplomacy as script
     from diplomacy_engine.training.progress import Progress
-    from diplomacy_engine.training.records import Records
     from diplomacy_engine.training.run_folder import RunFolder
 
     class Wandb:
@@ -285,8 +285,8 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
     folder = RunFolder(tmp_path)
     (tmp_path / "games").mkdir()
     writer = script.EventWriter(str(tmp_path))
-    records = Records(folder, writer, Progress(100, 0), Wandb(), None, lambda text: f"html {text}")
-    records.lay_out()
+    records = RunLog(folder, writer, Progress(100, 0), Wandb(), None, lambda text: f"html {text}")
+    records.write_layout()
     records.captures({"dumbbot": [small_game], "random": []}, 7)
     records.captures({"dumbbot": []}, 8)
     records.flush()

@@ -6,13 +6,14 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from .._files import RunFolderError
+from ..errors import UserError
 from ..rules.map import Map
 from .progress import Progress
 from .run_folder import RunFolder
 from .sample_games import capture
 
 
-class RecordsError(RuntimeError):
+class RecordsError(UserError):
     """Records cannot begin; the message is one sentence."""
 
 
@@ -26,7 +27,7 @@ class Writer(Protocol):
     def close(self) -> None: ...
 
 
-class Records:
+class RunLog:
     """Logs a run's figures, keeps its sample games, draws its status line.
 
     Args:
@@ -102,7 +103,7 @@ class Records:
         self.scalars(figures, global_step)
         self.folder.save_games(f"{global_step:012d}", samples)
 
-    def lay_out(self) -> None:
+    def write_layout(self) -> None:
         """Say how TensorBoard's custom scalars show the figures; once in a run is enough."""
         with self._writing_events():
             self.writer.add_custom_scalars(dashboard())
@@ -132,29 +133,28 @@ class Records:
         return self.folder.sizes()
 
     def update(
-        self, global_step: int, groups: Mapping[str, Mapping], evaluations: Mapping[str, dict]
+        self,
+        global_step: int,
+        groups: Mapping[str, Mapping[str, float]],
+        evaluations: Mapping[str, dict],
+        **shown: float | None,
     ) -> None:
-        """Log the figures of an update, and bring the status line up to date with some of them.
+        """Log the figures of an update, and bring the status line up to date.
 
         Args:
-            groups: figures by name, by the group that stands before their names: at least `losses`,
-                `selfplay` (empty before a game has ended) and `league`.
-            evaluations: the last evaluation against each bot.
+            groups: figures by name, by the group that stands before their names.
+            evaluations: the last evaluation against each bot; its wins are in the status line.
+            shown: what the status line shows besides, by name; None is left out.
         """
         figures = {
             f"{group}/{name}": value for group in groups for name, value in groups[group].items()
         }
         self.scalars(figures, global_step)
-        shown = {
+        wins = {
             f"win_{bot}": result["overall"]["win"]["value"] for bot, result in evaluations.items()
         }
-        if groups["selfplay"]:
-            shown |= {
-                "win_pool": groups["selfplay"]["win"],
-                "draw_share": groups["selfplay"]["draw"],
-            }
-        entropy, pool = groups["losses"]["entropy"], groups["league"]["pool_size"]
-        self.progress.update(global_step, **shown, entropy=entropy, pool=pool)
+        known = {name: value for name, value in shown.items() if value is not None}
+        self.progress.update(global_step, **wins, **known)
 
     def close(
         self, counters: Mapping[str, int], seconds: float, evaluations: Mapping[str, dict]
@@ -187,8 +187,8 @@ class Records:
             self.wandb.finish()
 
 
-class NoRecords(Records):
-    """In place of Records on a rank that leaves them to the first."""
+class NoLog(RunLog):
+    """In place of a RunLog, on a rank that leaves logging to the first."""
 
     wandb_id = None
 
@@ -205,7 +205,7 @@ class NoRecords(Records):
         """Write nothing."""
         return {}
 
-    def update(self, *_: Any) -> None:
+    def update(self, *_: Any, **__: Any) -> None:
         """Log nothing."""
 
     def close(self, *_: Any) -> None:

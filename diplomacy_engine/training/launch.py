@@ -1,0 +1,153 @@
+"""Starting a run: its settings and policies, its folder, its logs; or all that of a run to resume.
+
+A training script hands in its settings' class, its own file and what reads its checkpoints.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .._files import file_sha256
+from ..players.checkpoints import CheckpointError
+from ..rules.map import Map, load_map
+from .checks import check_args, check_ranks, check_resumed, check_start, exploit_args
+from .progress import Progress
+from .run_folder import RunFolder
+from .run_log import RecordsError, RunLog, Writer, start_wandb
+from .settings import Settings, args_from_dictionary, parse_args
+
+RUN_FORMAT = 2  # of what a checkpoint holds besides the policy; 1 is version 0.1's
+
+LoadPolicy = Callable[[str, str], dict]  # (flag, path or folder) -> the policy that a flag names
+
+
+class NewRun(NamedTuple):
+    """What a run begins with."""
+
+    args: Any  # the settings, checked
+    game_map: Map
+    exploited: dict | None  # the policy of --exploit
+    weights: dict | None  # those of --start-from
+
+
+class ResumedRun(NamedTuple):
+    """What a run goes on with."""
+
+    args: Any
+    game_map: Map
+    folder: RunFolder
+    saved: dict  # its checkpoint
+
+
+def read_settings(
+    args_class: type, argv: list[str], configs: Path, load_policy: LoadPolicy
+) -> Settings:
+    """Return the settings of a command line; the map of --exploit is the policy's own."""
+    settings = parse_args(args_class, argv, configs)
+    if not settings.args.exploit or settings.args.resume or "map" in settings.given:
+        return settings
+    exploited = load_policy("exploit", settings.args.exploit)
+    return parse_args(args_class, ["--map", exploited["args"]["map"], *argv], configs)
+
+
+def new_run(settings: Settings, load_policy: LoadPolicy, ranks: int) -> NewRun:
+    """Return what a new run of so many ranks begins with.
+
+    Raises:
+        UserError: settings out of range or against each other, no such map, another map's policy.
+    """
+    args, exploited, weights = settings.args, None, None
+    if "reward" in settings.given and "reward_mix" not in settings.given:
+        args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
+    game_map = load_map(args.map)
+    if args.exploit:
+        exploited = load_policy("exploit", args.exploit)
+        args = exploit_args(args, settings.given, exploited, game_map)
+    if args.start_from:
+        start = load_policy("start-from", args.start_from)
+        check_start(args, start, game_map)
+        weights = start["model"]
+    check_args(args, settings.given, game_map, ranks)
+    return NewRun(args, game_map, exploited, weights)
+
+
+class LogTools(NamedTuple):
+    """What logs are written with, so that the engine needs neither TensorBoard nor W&B."""
+
+    make_writer: Callable[[str], Writer]  # of TensorBoard's events, in a folder
+    import_wandb: Callable[[], Any]  # returns the module wandb
+
+
+def open_log(args: Any, game_map: Map, script: str, tools: LogTools) -> RunLog:
+    """Make the folder of a new run, with a copy of its script, and open its logs."""
+    folder = RunFolder.create(
+        args.runs_folder, game_map.name, args.exp_name, args.seed, asdict(args), script
+    )
+    try:
+        log = _make_log(args, folder, tools, 0, None)
+    except RecordsError:  # W&B refused; nothing has been trained
+        folder.remove()
+        raise
+    log.write_layout()
+    return log
+
+
+def resumed_run(
+    args_class: type,
+    settings: Settings,
+    load_checkpoint: Callable[[Path], dict],
+    rank: int,
+    ranks: int,
+) -> ResumedRun:
+    """Return what the run in the folder --resume goes on with; only the first rank changes files.
+
+    Raises:
+        UserError: no such run, one of another version, map or number of ranks, or flags that
+            cannot change.
+    """
+    check_resumed(settings.args, settings.given)
+    folder = (RunFolder if rank > 0 else RunFolder.open)(settings.args.resume)
+    saved = load_checkpoint(folder.checkpoint)
+    if saved.get("run_format") != RUN_FORMAT:
+        raise CheckpointError(
+            f"{folder.path} can only go on with the version of this project that began the run: its "
+            f"format is {saved.get('run_format', 1)!r:.20} (1 is version 0.1), here it is "
+            f"{RUN_FORMAT}; its policy can be played, and --start-from begins with it"
+        )
+    # From args.json, not the checkpoint: --reward module:function names code to run.
+    kept = args_from_dictionary(args_class, folder.load_args(), str(folder.path / "args.json"))
+    args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
+    if saved["args"]["map"] != args.map:
+        raise CheckpointError(
+            f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
+            f"but args.json beside it is for {args.map!r}"
+        )
+    check_ranks(folder.path, saved, ranks)
+    return ResumedRun(args, Map(saved["map_facts"], saved["map_name"]), folder, saved)
+
+
+def continue_log(resumed: ResumedRun, script: str, tools: LogTools) -> RunLog:
+    """Cut back what a resumed run wrote after its checkpoint, and open its logs again."""
+    args, _, folder, saved = resumed
+    folder.cut_back(saved["files"])
+    kept = folder.load_args()
+    if args.total_timesteps != kept["total_timesteps"]:  # the next resume is to know it too
+        folder.save_args(kept | {"total_timesteps": args.total_timesteps})
+    if saved["script_sha256"] != file_sha256(script):
+        print(f"note: {Path(script).name} has changed since the last checkpoint of this run")
+        folder.save_script(script)
+    return _make_log(args, folder, tools, saved["counters"]["global_step"], saved["wandb_id"])
+
+
+def _make_log(
+    args: Any, folder: RunFolder, tools: LogTools, start: int, wandb_id: str | None
+) -> RunLog:
+    tracked = html = None
+    if args.track:
+        wandb = tools.import_wandb()
+        tracked = start_wandb(wandb, args, folder, wandb_id)
+        html = partial(wandb.Html, inject=False)
+    progress = Progress(args.total_timesteps, start)
+    return RunLog(folder, tools.make_writer(str(folder.path)), progress, tracked, wandb_id, html)
