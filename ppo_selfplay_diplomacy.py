@@ -1142,9 +1142,8 @@ def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
 
 def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume."""
-    resumed = resumed_run(Args, settings, load_checkpoint, ranks.rank, ranks.count)
+    resumed = resumed_run(Args, settings, load_checkpoint, load_agent, ranks.rank, ranks.count)
     args, game_map, folder, saved = resumed
-    load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
     run = Run(args, game_map, choose_device(args, ranks), ranks, saved.get("exploited"))
     try:
         run.load_state_dict(saved)

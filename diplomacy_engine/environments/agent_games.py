@@ -190,7 +190,7 @@ class AgentGames:
         """
         games = self.games
         if seeds is not None:
-            games.row_seed[rows] = seeds
+            games.seed_games(rows, seeds)
         self._set_up(rows)
         self._ask_and_play(rows)
 

@@ -97,7 +97,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         """Start a new game; see pettingzoo.ParallelEnv.reset. There are no options."""
         if seed is not None or self._random is None:
             self._random, number = seeding.np_random(seed)
-            self._games.row_seed[:] = seeds_of([number])
+            self._games.seed_games(np.zeros(1, int), seeds_of([number]))
         warm_up(self._games, self._most_phases, int(self._random.integers(2**31)))
         alive = self._games.outcomes().alive[0]
         self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]

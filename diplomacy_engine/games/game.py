@@ -25,6 +25,7 @@ from ..constants import (
     WAIVE,
     WINTER_ADJUSTMENTS,
 )
+from ..errors import UserError
 from ..pictures.board import board_svg
 from ..rules.map import Map, load_map
 from ..rules.notation import (
@@ -49,7 +50,7 @@ from .position import (
     winners,
 )
 from .refusals import why_illegal
-from .saved_game import check_saved_game, saved_game_dictionary
+from .saved_game import EVERYONE, REFEREE, check_saved_game, saved_game_dictionary
 from .vector_game import VectorGame
 
 
@@ -64,6 +65,7 @@ class Game:
         map: the Map.
         id: a text that names the game in saved games.
         history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
+        messages: what was said in this phase so far, as in a saved game.
     """
 
     def __init__(self, game_map: str | Path | Map = "standard", max_years: int | None = None):
@@ -73,6 +75,7 @@ class Game:
         self.max_years = max_years
         self.id = "game"
         self.history: list[dict] = []
+        self.messages: list[dict] = []
         self._games = VectorGame(self.map, 1, max_years=max_years or 0, threads=1, auto_reset=False)
         self._begin_phase()
 
@@ -192,6 +195,39 @@ class Game:
             given.append((self._order_text(text, numbers), numbers))
         self._submitted[name] = given
 
+    def send(self, sender: str, recipient: str, message: str) -> dict:
+        """Say something in this phase; return the message as a saved game keeps it.
+
+        The rules here know nothing of what is said: it is kept, in its order.
+
+        Args:
+            sender: a power, or `SYSTEM`.
+            recipient: another power, or `GLOBAL` for all.
+            message: the text.
+
+        Raises:
+            UserError: one of them is nobody, or the game is over.
+        """
+        if self.is_over:
+            raise UserError("nothing can be said after the end of the game")
+        for name, role, others in ((sender, "sender", REFEREE), (recipient, "recipient", EVERYONE)):
+            if name not in (*self.map.powers, others):
+                raise UserError(
+                    f"the {role} of a message is {others} or a power of map {self.map.name!r}, "
+                    f"not {quoted(name)}"
+                )
+        if sender == recipient or not isinstance(message, str):
+            raise UserError(f"{sender} cannot send {quoted(message)} to {recipient}")
+        sent = sum(len(phase["messages"]) for phase in self.history) + len(self.messages)
+        names = {"sender": sender, "recipient": recipient, "time_sent": sent}  # no clock: repeats
+        self.messages.append(names | {"phase": self.phase, "message": message})
+        return self.messages[-1]
+
+    @property
+    def vector_game(self) -> VectorGame:
+        """The VectorGame whose row 0 is this game, for players; stepping it is up to the Game."""
+        return self._games
+
     def _order_text(self, text: str, numbers: list[int]) -> str:
         if not numbers:
             return text
@@ -269,19 +305,20 @@ class Game:
             raise ValueError("the game is over")
         orders = {power: self.orders.get(power, []) for power in self.map.powers}
         record = {"name": self.phase, "state": self.to_state(), "orders": orders}
-        chosen = self._chosen()
+        chosen = self.order_numbers()
         if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
         elif self._games.state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
             results = self._adjudicate_retreats(chosen)
         else:
             results = self._adjudicate_movement(chosen)
-        self.history.append(record | {"results": results, "messages": []})
+        self.history.append(record | {"results": results, "messages": self.messages})
+        self.messages = []
         self._begin_phase()
         return {unit: list(words) for unit, words in results.items()}
 
-    def _chosen(self) -> dict[int, int]:
-        """Return province -> the one legal order submitted for it.
+    def order_numbers(self) -> dict[int, int]:
+        """Return province -> number of the one legal order submitted for it; waives are left out.
 
         Rule    a support that names no coast goes to the coast the fleet moves to (DATC 4.B.4)
         """
@@ -441,7 +478,7 @@ class Game:
             power: self.orders.get(power) for power in self.map.powers
         }  # None: nothing submitted yet
         now = {"name": self.phase, "state": self.to_state(), "orders": pending}
-        phases = [*self.history, now | {"results": {}, "messages": []}]
+        phases = [*self.history, now | {"results": {}, "messages": self.messages}]
         return saved_game_dictionary(self.id, self.map, phases)
 
     @classmethod
@@ -464,6 +501,7 @@ class Game:
         game_id, found_map, phases = check_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
+        game.messages = phases[-1]["messages"]
         for power, orders in phases[-1]["orders"].items():
             if orders and not game.is_over:
                 game.submit(power, orders, strict=False)
@@ -480,7 +518,7 @@ class Game:
     def copy(self) -> "Game":
         """Return a game that goes on from here on its own."""
         game = Game.from_row(self._games, 0)
-        game.id, game.history = self.id, list(self.history)
+        game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
         game._submitted = {power: list(given) for power, given in self._submitted.items()}
         return game
 

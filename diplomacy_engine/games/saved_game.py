@@ -6,7 +6,9 @@ from pathlib import Path
 
 from ..rules.map import Map, load_map
 
-RULES = ["NO_PRESS", "POWER_CHOICE"]
+RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
+EVERYONE, REFEREE = "GLOBAL", "SYSTEM"  # recipient and sender that are no powers
+_MESSAGE_KEYS = {"sender": str, "recipient": str, "time_sent": int, "phase": str, "message": str}
 _PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapping}
 
 
@@ -15,10 +17,11 @@ def saved_game_dictionary(game_id: str, game_map: Map, phases: list[dict]) -> di
 
     A game of a map file stores the file's path under `map`, as the package does.
     """
+    silent = not any(phase["messages"] for phase in phases)
     return {
         "id": game_id,
         "map": map_reference(game_map),
-        "rules": list(RULES),
+        "rules": ["NO_PRESS", *RULES] if silent else list(RULES),
         "phases": _with_influence(game_map.powers, phases),
     }
 
@@ -87,15 +90,30 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
             texts = [] if orders is None else orders
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise ValueError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
-        phases.append({"messages": []} | dict(phase))
+        phases.append(dict(phase) | {"messages": _messages(phase, i)})
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise ValueError("the 'id' of the saved game is not a text")
     return str(game_id), load_map(game_map or saved["map"]), phases
 
 
+def _messages(phase: Mapping, i: int) -> list[dict]:
+    messages = phase.get("messages", [])
+    if not isinstance(messages, list):
+        raise ValueError(f"the messages of phase {i} of the saved game are not a list")
+    for number, message in enumerate(messages):
+        for key, kind in _MESSAGE_KEYS.items():
+            if not isinstance(message, Mapping) or type(message.get(key)) is not kind:
+                raise ValueError(
+                    f"message {number} of phase {i} of the saved game has no {key!r} as "
+                    f"{_name(kind)}"
+                )
+    return [dict(message) for message in messages]
+
+
 def _name(kind: type) -> str:
-    return {str: "a text", list: "a list", Mapping: "a dictionary"}[kind]
+    names = {str: "a text", int: "a whole number", list: "a list", Mapping: "a dictionary"}
+    return names[kind]
 
 
 def append_saved_game(path: str | Path, saved: Mapping) -> None:

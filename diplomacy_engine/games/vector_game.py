@@ -237,6 +237,14 @@ class VectorGame:
         """Start new games in the given rows (integers or a mask; None: all)."""
         self.call(_reset_rows, self.board, self.state, self.row_seed, self._rows(rows))
 
+    def seed_games(self, rows: np.ndarray, seeds: np.ndarray) -> None:
+        """Let the games of `rows` (integers) draw from `seeds` (uint64) from this phase on.
+
+        What comes after a reset is decided by them, too.
+        """
+        rows = self._rows(rows)
+        self.state.seed[rows] = self.row_seed[rows] = seeds
+
     def copy_games(self, source: np.ndarray, destination: np.ndarray) -> None:
         """Copy the positions of rows `source` to rows `destination`, each with a fresh seed.
 

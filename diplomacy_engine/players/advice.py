@@ -32,7 +32,7 @@ def orders_by_player(
         seed: 0 .. 2^64 - 1, of the player's draws.
     """
     games, decisions = _decisions(game, powers)
-    games.state.seed[0] = seed
+    games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     if isinstance(player, SamplingPlayer):
         player.generator.manual_seed(seed)
     orders = orders_of(games, player, decisions)
@@ -46,7 +46,7 @@ def orders_by_player(
 
 
 def _decisions(game: Game, powers: Collection[str]) -> tuple[VectorGame, Decisions]:
-    games = game._games  # the one row that a Game is
+    games = game.vector_game
     decisions = games.decisions()
     wanted = [game.map.power_index[power] for power in powers]
     return games, decisions.take(np.isin(decisions.power, wanted))

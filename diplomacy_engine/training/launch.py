@@ -98,6 +98,7 @@ def resumed_run(
     args_class: type,
     settings: Settings,
     load_checkpoint: Callable[[Path], dict],
+    load_agent: Callable[[dict, Path], Any],
     rank: int,
     ranks: int,
 ) -> ResumedRun:
@@ -112,10 +113,11 @@ def resumed_run(
     saved = load_checkpoint(folder.checkpoint)
     if saved.get("run_format") != RUN_FORMAT:
         raise CheckpointError(
-            f"{folder.path} can only go on with the version of this project that began the run: its "
-            f"format is {saved.get('run_format', 1)!r:.20} (1 is version 0.1), here it is "
+            f"{folder.path} can only go on with the version of this project that began the run: "
+            f"its format is {saved.get('run_format', 1)!r:.20} (1 is version 0.1), here it is "
             f"{RUN_FORMAT}; its policy can be played, and --start-from begins with it"
         )
+    load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
     # From args.json, not the checkpoint: --reward module:function names code to run.
     kept = args_from_dictionary(args_class, folder.load_args(), str(folder.path / "args.json"))
     args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})

@@ -22,6 +22,7 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Game, VectorGame
 from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.training.settings import parse_args
 
 
 def collect(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
@@ -80,7 +81,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="how often each is measured")
     arguments, flags = parser.parse_known_args()
     words = ["--map", arguments.map, "--threads", "1", *flags]
-    args = ppo.read_settings(words).args
+    args = parse_args(ppo.Args, words, ppo.CONFIGS).args
     for _ in range(arguments.rounds):
         with tempfile.TemporaryDirectory() as folder:
             run = train(arguments.map, 15_000 + arguments.decisions, words[2:], folder)

@@ -21,6 +21,8 @@ from diplomacy_engine.replays.replay import (
     order_lines,
     page,
 )
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.training.checks import check_args
 from diplomacy_engine.training.run_log import dashboard
 from diplomacy_engine.training.sample_games import capture, thoughts
 
@@ -267,12 +269,12 @@ def test_the_dashboard_groups_the_figures():
 
 def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_game):
     """The real writer writes; TensorBoard's own reader finds the images and the layout."""
-    from diplomacy_engine.training.run_log import RunLog
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     import ppo_selfplay_diplomacy as script
     from diplomacy_engine.training.progress import Progress
     from diplomacy_engine.training.run_folder import RunFolder
+    from diplomacy_engine.training.run_log import RunLog
 
     class Wandb:
         id, logged = "x", []
@@ -314,7 +316,7 @@ def test_capture_flags_that_have_no_effect_are_refused():
         settings = parse_args(script.Args, ["--map", "small", *words.split()], script.CONFIGS)
         given = frozenset(word[2:].replace("-", "_") for word in words.split() if "--" in word)
         with pytest.raises(SettingsError, match=needed):
-            script.check_args(settings.args, given, script.load_map("small"))
+            check_args(settings.args, given, load_map("small"))
 
 
 def test_a_training_without_the_png_library_is_refused(monkeypatch):
@@ -327,4 +329,4 @@ def test_a_training_without_the_png_library_is_refused(monkeypatch):
     monkeypatch.setattr("diplomacy_engine.training.checks.renderer", none)
     arguments = parse_args(script.Args, ["--map", "small"], script.CONFIGS)
     with pytest.raises(SettingsError, match="no resvg; or train with --capture-games 0"):
-        script.check_args(arguments.args, frozenset(), script.load_map("small"))
+        check_args(arguments.args, frozenset(), load_map("small"))

@@ -28,13 +28,13 @@ from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import ExplainingPlayer
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.rewards import make_reward_mix, reward_input
+from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
 from diplomacy_engine.selfplay.rollout_buffer import Batch, Experience, RolloutBuffer
+from diplomacy_engine.selfplay.seating import Seating
 from diplomacy_engine.training.clock import Clock
 from ppo_selfplay_diplomacy import (
-    LEARNER,
     Agent,
     Args,
-    OpponentPool,
     Run,
     TrainingError,
     Workers,
@@ -889,7 +889,8 @@ def test_a_loss_that_is_not_finite_is_refused():
 def make_pool(copies: int = 1, **changes) -> tuple[OpponentPool, Agent]:
     """Return a pool with copies frozen at 0, 100, 200, ... learner decisions."""
     agent = make_agent(hidden=8, num_layers=1)
-    pool = OpponentPool(make_args(**changes), frozen_copy(agent))
+    learners = [Member(LEARNER, agent)]
+    pool = OpponentPool(make_args(**changes), frozen_copy(agent), learners)
     for number in range(1, copies):
         pool.freeze(frozen_copy(agent), 100 * number)
     return pool, agent
@@ -935,11 +936,11 @@ def test_share_of_the_newest_copy(latest):
     pool, _ = make_pool(5, latest_prob=latest)
     np.testing.assert_allclose(pool.weights(), [(1 - latest) / 4] * 4 + [latest])
     found = shares(pool)
-    for number, expected in zip(range(5), pool.weights()):
+    for number, expected in zip(range(1, 6), pool.weights()):
         deviation = 4 * (expected * (1 - expected) / 20_000) ** 0.5
         assert abs(found.get(number, 0.0) - expected) <= deviation
     pool, _ = make_pool(1, latest_prob=latest)
-    assert shares(pool) == {0: 1.0}
+    assert shares(pool) == {1: 1.0}
 
 
 def test_other_ways_to_draw():
@@ -949,17 +950,17 @@ def test_other_ways_to_draw():
     pool, _ = make_pool(3, pool_sampling="pfsp")
     np.testing.assert_allclose(pool.weights(), [1 / 3] * 3)
     # Ten wins against the first, ten losses against the second, ten draws against the third
-    for number, score in ((0, 1.0), (1, 0.0), (2, 0.5)):
+    for number, score in ((1, 1.0), (2, 0.0), (3, 0.5)):
         pool.record(np.tile([LEARNER, number], (10, 1)), np.full(10, score))
     easy, hard, even = pool.weights()
     assert hard > even > easy > 0
     assert hard / even == pytest.approx((11 / 12) ** 2 / 0.25, rel=0.02)
-    assert abs(shares(pool)[1] - hard) < 0.02
+    assert abs(shares(pool)[2] - hard) < 0.02
 
 
 def test_a_game_counts_once_for_each_member_in_it():
     pool, _ = make_pool(3)
-    pool.record(np.array([[0, LEARNER, 0], [LEARNER, 0, 2]]), np.array([1.0, 0.5]))
+    pool.record(np.array([[1, LEARNER, 1], [LEARNER, 1, 3]]), np.array([1.0, 0.5]))
     assert [(m.games, m.score) for m in pool.members] == [(2.0, 1.5), (0.0, 0.0), (1.0, 0.5)]
 
 
@@ -969,7 +970,7 @@ def test_bots_in_the_pool():
     assert len(found) == 4
     bots = [number for number in found if not isinstance(pool.all[number].player, Agent)]
     assert sorted(pool.all[number].player.name for number in bots) == ["chaos", "hold"]
-    assert all(number not in (LEARNER, 0, 1) and found[number] > 0.13 for number in bots)
+    assert sorted(bots) == [1, 2] and all(found[number] > 0.13 for number in bots)
     assert abs(sum(found[number] for number in bots) - 0.3) < 0.015
     assert LEARNER not in found
     for probability, count in ((0.0, 2), (1.0, 2)):
@@ -1017,16 +1018,17 @@ def test_pool_state_round_trip():
         agent.score.weight.add_(1.0)
     pool.freeze(frozen_copy(agent), 400)
     bot = pool.bots[0].number
-    pool.forget_unused(np.array([[LEARNER, 1], [bot, 3]]))
-    pool.record(np.array([[LEARNER, 1], [LEARNER, bot], [4, LEARNER]]), np.array([1.0, 0.5, 0.0]))
+    assert bot == 1  # after the learner; the copies follow
+    pool.forget_unused(np.array([[LEARNER, 3], [bot, 5]]))
+    pool.record(np.array([[LEARNER, 3], [LEARNER, bot], [6, LEARNER]]), np.array([1.0, 0.5, 0.0]))
     saved = copy.deepcopy(pool.state_dict())
     with torch.no_grad():
         agent.score.weight.add_(1.0)  # what was saved is not what is live
     other, _ = make_pool(1, **changes)
     other.load_state_dict(saved, functools.partial(frozen_copy, agent))
-    assert [m.number for m in other.members] == [m.number for m in pool.members] == [3, 4]
-    assert set(other.all) == set(pool.all) == {1, 3, 4, bot}
-    assert other.next_number == pool.next_number == 5
+    assert [m.number for m in other.members] == [m.number for m in pool.members] == [5, 6]
+    assert set(other.all) == set(pool.all) == {LEARNER, bot, 3, 5, 6}
+    assert other.next_number == pool.next_number == 7
     for number, member in pool.all.items():
         found = other.all[number]
         assert (found.games, found.score, found.frozen_at) == (
@@ -1034,7 +1036,7 @@ def test_pool_state_round_trip():
             member.score,
             member.frozen_at,
         )
-        if number != bot:
+        if number not in (LEARNER, bot):
             weights = member.player.state_dict()
             assert all((found.player.state_dict()[n] == w).all() for n, w in weights.items())
     np.testing.assert_array_equal(
@@ -1043,6 +1045,18 @@ def test_pool_state_round_trip():
 
 
 # --- Self-play ------------------------------------------------------------------------------------
+
+
+def play_phase(run: Run, progress: float = 0.0) -> dict[str, int]:
+    """Play one phase as the loop does; return by how much each counter rises."""
+    result, counts = run.self_play.step(Clock())
+    run.self_play.credit(result, progress)
+    return counts | {"games": run.self_play.seating.end_phase(result)}
+
+
+def learner_powers(seating: Seating) -> np.ndarray:
+    """Return the learner's powers in each game, by stream: (E, learner seats)."""
+    return seating.seats.of_learner(LEARNER)[1].reshape(seating.games.num_games, -1)
 
 
 class Spy:
@@ -1078,15 +1092,15 @@ class Spy:
         self_play = self.run.self_play
         self.asked.clear()
         self.added = None
-        self.seats = self_play.seating.seats.copy()
-        self.learner_power = self_play.seating.learner_power.copy()
+        self.seats = self_play.seating.seats.member.copy()
+        self.learner_power = learner_powers(self_play.seating)
         self.members = dict(self_play.pool.all)
         self.decisions = self_play.games.decisions()
         self.players = self.seats[self.decisions.game, self.decisions.power]
         self.mine = self.decisions.take(self.players == LEARNER)
         self.obs = self_play.games.view_boards(self.mine.game, self.mine.power)
         self.phase = self_play.games.state.phase.copy()
-        return self_play.step(self.run.agent, self.run.buffer, progress, Clock())
+        return play_phase(self.run, progress)
 
 
 def same_decisions(one: Decisions, two: Decisions) -> bool:
@@ -1114,7 +1128,7 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
     for step in range(60):
         counts = spy.step()
         finished += counts["games"]
-        assert counts["global_step"] == len(spy.mine) and counts["env_steps"] == 12
+        assert counts["global_step"] == spy.mine.count and counts["env_steps"] == 12
         assert counts["order_steps"] == len(spy.mine.slot_province)
         number_of = {id(member.player): number for number, member in spy.members.items()}
         number_of[id(run.agent)] = LEARNER
@@ -1134,7 +1148,7 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
         members = {member.number for member in pool.members}
         departed += len(set(asked) - members - {LEARNER})
         # The learner's decisions, all of them and no others, with what it saw and chose
-        if not len(spy.mine):
+        if not spy.mine.count:
             assert spy.added is None
             continue
         streams, experience, _, _ = spy.added
@@ -1147,17 +1161,16 @@ def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
         # Nobody changes seats within a game, and exactly those over begin anew
         new = self_play.games.state.turn == 0
         assert new.sum() == counts["games"]
-        np.testing.assert_array_equal(self_play.seating.seats[~new], spy.seats[~new])
-        np.testing.assert_array_equal(
-            self_play.seating.learner_power[~new], spy.learner_power[~new]
-        )
-        in_games = set(np.unique(self_play.seating.seats).tolist()) - {LEARNER}
+        np.testing.assert_array_equal(self_play.seating.seats.member[~new], spy.seats[~new])
+        powers = learner_powers(self_play.seating)
+        np.testing.assert_array_equal(powers[~new], spy.learner_power[~new])
+        in_games = set(np.unique(self_play.seating.seats.member).tolist()) - {LEARNER}
         assert in_games <= set(pool.all) and len(pool.members) <= 2
         if step % 3 == 2:
             pool.freeze(frozen_copy(run.agent), 10 * step)
     assert departed > 10 and finished > 12
     self_play.seating.forget_unused()
-    assert set(pool.all) - {bot} <= in_games | {member.number for member in pool.members}
+    assert set(pool.all) - {LEARNER, bot} <= in_games | {member.number for member in pool.members}
 
 
 @pytest.mark.parametrize(
@@ -1243,24 +1256,25 @@ def test_seats_are_uniform():
         run = make_run(map=name, num_envs=3000, num_steps=2, learner_seats=learner_seats)
         seating = run.self_play.seating
         for _ in range(2):
-            mine = seating.seats == LEARNER
+            mine = seating.seats.learns
+            assert (mine == (seating.seats.member == LEARNER)).all()
             assert (mine.sum(1) == learner_seats).all()
-            rows = np.arange(3000)[:, None]
-            assert mine[rows, seating.learner_power].all()
+            rows, powers = np.arange(3000)[:, None], learner_powers(seating)
+            assert mine[rows, powers].all()
             share = learner_seats / mine.shape[1]
             deviation = (share * (1 - share) / 3000) ** 0.5
             assert np.abs(mine.mean(0) - share).max() < 4 * deviation + 1e-9
             expected = rows * learner_seats + np.arange(learner_seats)
-            assert (seating.stream[rows, seating.learner_power] == expected).all()
-            assert (seating.stream[~mine] == NONE).all()
-            before = seating.seats.copy()
+            assert (seating.seats.stream[rows, powers] == expected).all()
+            assert (seating.seats.stream[~mine] == NONE).all()
+            before = seating.seats.member.copy()
             seating.assign_seats(np.arange(0, 3000, 2))
-            assert (seating.seats[1::2] == before[1::2]).all()
+            assert (seating.seats.member[1::2] == before[1::2]).all()
             if learner_seats < mine.shape[1]:
-                assert (seating.seats[::2] != before[::2]).any()
+                assert (seating.seats.member[::2] != before[::2]).any()
     # Which of two learner seats sits where is even too
     run = make_run(map="three", num_envs=3000, num_steps=2, learner_seats=2)
-    first = run.self_play.seating.learner_power[:, 0]
+    first = learner_powers(run.self_play.seating)[:, 0]
     assert np.bincount(first).min() > 900
 
 
@@ -1269,7 +1283,7 @@ def test_the_seed_decides_weights_games_and_seats():
     for find in (
         lambda run: run.agent.critic[0].weight.detach().numpy(),
         lambda run: run.self_play.games.row_seed,
-        lambda run: run.self_play.seating.seats,
+        lambda run: run.self_play.seating.seats.member,
     ):
         assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
 
@@ -1279,7 +1293,8 @@ def test_each_seat_draws_its_own_opponent():
     run.pool.freeze(frozen_copy(run.agent), 10)
     run.pool.freeze(frozen_copy(run.agent), 20)
     run.self_play.seating.assign_seats(np.arange(3000))
-    others = run.self_play.seating.seats[run.self_play.seating.seats != LEARNER].reshape(3000, 2)
+    seats = run.self_play.seating.seats
+    others = seats.member[~seats.learns].reshape(3000, 2)
     newest = run.pool.members[-1].number
     share = run.args.latest_prob
     assert abs((others == newest).mean() - share) < 0.03
@@ -1321,7 +1336,7 @@ def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[R
         changes = {"num_envs": 1, "pool_bots": ("hold",), "pool_bot_prob": 1.0} | changes
         run = make_run(seed=seed, **changes)
         powers = run.self_play.games.map.powers
-        if powers[run.self_play.seating.learner_power[0, 0]] == power:
+        if powers[learner_powers(run.self_play.seating)[0, 0]] == power:
             break
     script = Script(run.self_play.games, orders)
     run.agent.act, run.agent.get_value = script.act, script.get_value
@@ -1330,9 +1345,7 @@ def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[R
 
 def play(run: Run, steps: int, progress: float = 0.0) -> int:
     """Play so many phases; return how many games were over."""
-    clock = Clock()
-    played = (run.self_play.step(run.agent, run.buffer, progress, clock) for _ in range(steps))
-    return sum(counts["games"] for counts in played)
+    return sum(play_phase(run, progress)["games"] for _ in range(steps))
 
 
 SOLO_SCRIPT = {
@@ -1468,9 +1481,9 @@ def test_elimination(finish_games, year_limit):
         assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
         return
     assert over == 0 and games.state.year[0] == 1902
-    seats = run.self_play.seating.seats.copy()
+    seats = run.self_play.seating.seats.member.copy()
     assert play(run, 3) == 0, "England has nothing left to decide"
-    np.testing.assert_array_equal(run.self_play.seating.seats, seats)
+    np.testing.assert_array_equal(run.self_play.seating.seats.member, seats)
     assert buffer.count.tolist() == [2] and not buffer.open.any()
     assert play(run, 1) == 1 and games.state.turn[0] == 0
     assert buffer.rewards[:, 0].sum() == -1, "the end of the game pays the eliminated nothing"
@@ -1483,7 +1496,7 @@ def test_a_game_goes_on_while_a_learner_seat_is_alive():
     run = make_run(map="three", num_envs=1, learner_seats=2, pool_bots=("hold",), pool_bot_prob=1.0)
     games, self_play = run.self_play.games, run.self_play
     powers = games.map.powers
-    lost, kept = (powers[p] for p in self_play.seating.learner_power[0])
+    lost, kept = (powers[p] for p in learner_powers(self_play.seating)[0])
     (third,) = set(powers) - {lost, kept}
     home = {"ENGLAND": "LON", "ITALY": "ROM", "RUSSIA": "MOS"}
     load_state(
@@ -1503,7 +1516,7 @@ def test_a_game_goes_on_while_a_learner_seat_is_alive():
 def test_what_is_left_at_the_end_is_closed_with_its_value():
     run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward_mix="center_delta=5", max_years=5)
     play(run, 5)
-    run.self_play.close_all(run.agent, run.buffer)
+    run.self_play.close_all()
     assert run.buffer.closed[:5, 0].all() and not run.buffer.open.any()
     assert run.buffer.next_values[:5, 0].tolist() == [20, 30, 40, 50, 77]
     assert run.buffer.rewards[:5, 0].tolist() == [0, 1, 0, 0, 2]
@@ -1530,16 +1543,17 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
     run = make_run(map="three", num_envs=3, learner_seats=2)
     seating = run.self_play.seating
     centers = np.zeros((3, 3), np.int8)
-    mine = seating.seats == LEARNER
+    mine = seating.seats.learns
     centers[0, mine[0]] = 5  # both lead: nobody does
     centers[1, mine[1]], centers[2, ~mine[2]] = (6, 5), 7
     result = types.SimpleNamespace(
         centers=centers,
         ended=np.full(3, YEAR_LIMIT, np.int8),
         winner=np.full(3, NONE, np.int8),
+        alive=np.ones((3, 3), bool),
         year=np.full(3, 1905),
     )
-    finished = seating._count(result, np.arange(3), np.ones((3, 2), bool))
+    finished = seating._count(result, np.arange(3))
     assert finished.scores.tolist() == [0.5, 1.0, 0.5]
     assert finished.statistics["win"] == finished.victory[mine].sum() == 1
     assert finished.statistics["centers"] == 5 + 6 + 0
@@ -1548,7 +1562,7 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
 def test_no_age_of_opponents_that_are_no_copies():
     run = make_run(num_envs=8, max_years=1, pool_bots=("hold",), pool_bot_prob=1.0)
     while not run.self_play.seating.statistics:
-        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+        play_phase(run)
     assert "opponent_age" not in run.self_play.seating.take_statistics(100)
 
 
@@ -1557,7 +1571,7 @@ def test_no_age_of_opponents_that_are_no_copies():
 
 def test_each_power_warms_up_for_its_own_random_number_of_phases():
     run = make_run(num_envs=2000, warm_up_share=0.5, warm_up_phases=4, hidden=8)
-    warm_up = run.self_play.seating.warm_up
+    warm_up = run.self_play.seating.seats.warm_up
     share = (warm_up > 0).mean(0)
     np.testing.assert_allclose(share, 0.5, atol=0.05)
     both = (warm_up > 0).all(1).mean()
@@ -1565,12 +1579,12 @@ def test_each_power_warms_up_for_its_own_random_number_of_phases():
     counts = np.bincount(warm_up[warm_up > 0], minlength=5)[1:]
     assert len(counts) == 4
     np.testing.assert_allclose(counts / counts.sum(), 0.25, atol=0.04)
-    assert not make_run(num_envs=50, hidden=8).self_play.seating.warm_up.any()
+    assert not make_run(num_envs=50, hidden=8).self_play.seating.seats.warm_up.any()
 
 
 def test_no_policy_decides_while_a_power_warms_up():
     run = make_run(num_envs=60, warm_up_share=0.5, warm_up_phases=6, hidden=8, num_steps=40)
-    self_play, clock = run.self_play, Clock()
+    self_play = run.self_play
     asked: list[tuple[int, int]] = []
 
     def watch(act):
@@ -1587,8 +1601,8 @@ def test_no_policy_decides_while_a_power_warms_up():
         asked.clear()
         decisions = self_play.games.decisions()
         pending = set(zip(decisions.game.tolist(), decisions.power.tolist()))
-        warm = self_play.seating.warm_up.copy()
-        self_play.step(run.agent, run.buffer, 0.0, clock)
+        warm = self_play.seating.seats.warm_up.copy()
+        play_phase(run)
         assert sorted(asked) == sorted((e, p) for e, p in pending if not warm[e, p])
         silenced += len(pending) - len(asked)
     assert silenced > 50
@@ -1596,9 +1610,9 @@ def test_no_policy_decides_while_a_power_warms_up():
 
 def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     run = make_run(num_envs=30, warm_up_share=1.0, warm_up_phases=40, max_years=1, hidden=8)
-    run.self_play.seating.warm_up[:] = 40
-    run.self_play.seating.warm_up[:10] = 0
-    counts = [run.self_play.step(run.agent, run.buffer, 0.0, Clock()) for _ in range(3)]
+    run.self_play.seating.seats.warm_up[:] = 40
+    run.self_play.seating.seats.warm_up[:10] = 0
+    counts = [play_phase(run) for _ in range(3)]
     # The year ends with the second phase, or the third where something was dislodged.
     assert sum(count["games"] for count in counts) == 10
     assert run.self_play.seating.take_statistics(0)["games"] == 10
@@ -1613,9 +1627,9 @@ def test_the_learner_sits_more_often_where_it_wins_less():
         seating = make_run(num_envs=4000, weak_seats=weak_seats, hidden=8).self_play.seating
         seating.win_share[:] = 0.0, 1.0
         seating.assign_seats(np.arange(4000))
-        found = (seating.seats[:, 0] == LEARNER).mean()
+        found = seating.seats.learns[:, 0].mean()
         assert found == pytest.approx(expected, abs=0.03)
-        assert ((seating.seats == LEARNER).sum(1) == 1).all()
+        assert (seating.seats.learns.sum(1) == 1).all()
 
 
 def test_win_shares_are_running_means_of_each_power():
@@ -1627,7 +1641,7 @@ def test_win_shares_are_running_means_of_each_power():
         nonlocal finished
         for row in np.flatnonzero(result.ended != RUNNING):
             centers = result.centers[row]
-            for power in seating.learner_power[row]:
+            for power in learner_powers(seating)[row]:
                 others = np.delete(centers, power).max()
                 limit = result.ended[row] == YEAR_LIMIT
                 won[power].append(
@@ -1644,7 +1658,7 @@ def test_win_shares_are_running_means_of_each_power():
     won = [[], [], []]
     seating.end_phase = watching
     for _ in range(120):
-        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+        play_phase(run)
     assert finished > 60 and (seating.win_share > 0).all()
     np.testing.assert_allclose(seating.win_share, expected, rtol=1e-6)
     figures = seating.take_statistics(0)
@@ -1653,17 +1667,17 @@ def test_win_shares_are_running_means_of_each_power():
 
 
 def test_opponents_have_temperatures_and_the_learner_has_none():
-    seating = make_run(num_envs=3000, opponent_temperature=4.0, hidden=8).self_play.seating
-    learner = seating.seats == LEARNER
-    assert (seating.temperature[learner] == 1).all()
-    hot = np.log(seating.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
+    seats = make_run(num_envs=3000, opponent_temperature=4.0, hidden=8).self_play.seating.seats
+    learner = seats.learns
+    assert (seats.temperature[learner] == 1).all()
+    hot = np.log(seats.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
     assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
     assert hot.mean() == pytest.approx(0.5, abs=0.03)
-    cold = make_run(num_envs=3000, opponent_temperature=0.25, hidden=8).self_play.seating
-    assert (cold.temperature[cold.seats == LEARNER] == 1).all()
-    drawn = cold.temperature[cold.seats != LEARNER]
+    cold = make_run(num_envs=3000, opponent_temperature=0.25, hidden=8).self_play.seating.seats
+    assert (cold.temperature[cold.learns] == 1).all()
+    drawn = cold.temperature[~cold.learns]
     assert 0.25 <= drawn.min() < 0.26 and 0.98 < drawn.max() <= 1
-    plain = make_run(num_envs=50, hidden=8).self_play.seating
+    plain = make_run(num_envs=50, hidden=8).self_play.seating.seats
     assert (plain.temperature == 1).all()
 
 

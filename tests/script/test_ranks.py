@@ -60,9 +60,9 @@ def spying_train(run, *rest):
 
 
 def spying_step(self, *rest):
-    counts = step(self, *rest)
+    result, counts = step(self, *rest)
     found["own_decisions"] += counts["global_step"]
-    return counts
+    return result, counts
 
 
 def main(*words):
@@ -104,7 +104,9 @@ def learned(take, group):
     game_map = load_map("small")
     run = ppo.Run(args, game_map, torch.device("cpu"), ppo.Ranks())
     for _ in range(12):
-        run.self_play.step(run.agent, run.buffer, 0.0, Clock())
+        result, _ = run.self_play.step(Clock())
+        run.self_play.credit(result, 0.0)
+        run.self_play.seating.end_phase(result)
     held = run.buffer
     trajectory = held.rewards, held.values, held.next_values, held.ends, held.closed
     batch = held.take_batch(ppo.compute_gae(*trajectory, 0.99, 0.95))
@@ -223,7 +225,7 @@ CRASH = """
 import os, signal, sys, time
 import ppo_selfplay_diplomacy as ppo
 
-steps, step, close = 0, ppo.SelfPlay.step, ppo.Records.close
+steps, step, close = 0, ppo.SelfPlay.step, ppo.RunLog.close
 def dying(self, *rest):
     global steps
     steps += 1
@@ -233,7 +235,7 @@ def dying(self, *rest):
 def slow(*rest):
     time.sleep(3)  # meanwhile torchrun tells the others to end
     close(*rest)
-ppo.SelfPlay.step, ppo.Records.close = dying, slow
+ppo.SelfPlay.step, ppo.RunLog.close = dying, slow
 sys.exit(ppo.main(sys.argv[1:]))
 """
 

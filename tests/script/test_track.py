@@ -35,7 +35,7 @@ def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
         ids.append(wandb_id)
         return FakeRun(wandb_id, logged)
 
-    monkeypatch.setattr(ppo, "start_wandb", start)
+    monkeypatch.setattr("diplomacy_engine.training.launch.start_wandb", start)
     assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 0
     (folder,) = tmp_path.iterdir()
     assert ppo.main(["--resume", str(folder), "--total-timesteps", "200"]) == 0

@@ -43,6 +43,7 @@ from support.training import (
 )
 
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError
 from diplomacy_engine.commands import cli
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
@@ -258,6 +259,7 @@ KILLED = """
 import os, signal, sys
 from diplomacy_engine import _files
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError
 
 class Dying:
     def __init__(self, file):
@@ -370,12 +372,12 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ppo, "new_run", interrupted)
+    monkeypatch.setattr(ppo, "start_run", interrupted)
     assert ppo.main(["--runs-folder", str(tmp_path)]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
-@pytest.mark.parametrize("kind", ppo.KNOWN_ERRORS)
+@pytest.mark.parametrize("kind", UserError.__subclasses__())
 def test_ranks_can_tell_each_other_of_errors(kind):
     error = kind("somewhere", ["a reason"]) if kind is ppo.MapError else kind("a reason")
     copy = pickle.loads(pickle.dumps(error))
@@ -682,7 +684,7 @@ def test_a_checkpoint_plays_as_it_was_trained(copied):
 
     def orders(**options):
         player = ppo.load_policy_player(copied / "checkpoint.pt", **options)
-        return player.act(games, decisions)
+        return player.act(games, decisions).reshape(30, -1)
 
     assert (orders(seed=3) == orders(seed=3)).all() and (orders(seed=3) != orders(seed=4)).any()
     greedy = orders(greedy=True, seed=3)

@@ -9,8 +9,9 @@ import yaml  # comes with wandb
 
 from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
+from diplomacy_engine.training.checks import check_args
 from diplomacy_engine.training.settings import load_config, parse_args
-from ppo_selfplay_diplomacy import CONFIGS, Args, check_args
+from ppo_selfplay_diplomacy import CONFIGS, Args
 
 SWEEPS = sorted(CONFIGS.glob("*.yaml"))
 SETTINGS = sorted(CONFIGS.glob("*.toml"))

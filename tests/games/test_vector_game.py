@@ -1,0 +1,84 @@
+"""VectorGame: copies between games, seeds of rows, how games stand."""
+
+import numpy as np
+import pytest
+
+from diplomacy_engine import Game, VectorGame, make_bot
+from diplomacy_engine.constants import NONE, RUNNING, SOLO
+from diplomacy_engine.players.asking import orders_of
+
+
+def played(name="three", count=6, seed=1, phases=7, **options) -> VectorGame:
+    games = VectorGame(name, count, seed=seed, auto_reset=False, **options)
+    for _ in range(phases):
+        games.step(orders_of(games, make_bot("random")))
+    return games
+
+
+def same_position(one: VectorGame, row: int, other: VectorGame, other_row: int) -> bool:
+    fields = [name for name in one.state._fields if name != "seed"]
+    return all(
+        np.array_equal(getattr(one.state, n)[row], getattr(other.state, n)[other_row])
+        for n in fields
+    )
+
+
+@pytest.mark.parametrize("keep_seeds", [False, True])
+def test_positions_are_copied_from_other_games(keep_seeds):
+    source, games = played(), VectorGame("three", 4, seed=9, auto_reset=False)
+    before, untouched = source.snapshot(), Game.from_row(games, 3).to_position()
+    games.copy_from(source, np.array([5, 0, 5]), np.array([0, 1, 2]), keep_seeds=keep_seeds)
+    for row, origin in enumerate((5, 0, 5)):
+        assert same_position(games, row, source, origin)
+        same = games.state.seed[row] == source.state.seed[origin]
+        assert same == keep_seeds
+    assert Game.from_row(games, 3).to_position() == untouched
+    assert all(np.array_equal(array, before[name]) for name, array in source.snapshot().items())
+    bot = make_bot("random")
+    mine, theirs = orders_of(games, bot), orders_of(source, bot)
+    assert np.array_equal(mine[1], theirs[0]) == keep_seeds
+    assert np.array_equal(mine[0], mine[2]) == keep_seeds
+
+
+def test_what_cannot_be_copied():
+    games = VectorGame("small", 3, auto_reset=False)
+    with pytest.raises(ValueError, match=r"games of map 'three' cannot be copied into .* 'small'"):
+        games.copy_from(played("three", 2, phases=1), np.array([0]), np.array([0]))
+    with pytest.raises(ValueError, match="not 2 and 1"):
+        games.copy_from(games, np.array([0, 1]), np.array([2]))
+    with pytest.raises(ValueError, match=r"rows must be 0\.\.1"):
+        games.copy_from(played("small", 2, phases=1), np.array([2]), np.array([0]))
+
+
+def test_rows_can_be_seeded():
+    one, other = (VectorGame("three", 5, seed=seed, auto_reset=False) for seed in (1, 2))
+    rows, seeds = np.array([1, 4]), np.array([7, 8], np.uint64)
+    for games in (one, other):
+        games.seed_games(rows, seeds)
+    for _ in range(2):
+        drawn = [orders_of(games, make_bot("random")) for games in (one, other)]
+        assert np.array_equal(drawn[0][rows], drawn[1][rows])
+        assert not np.array_equal(drawn[0][0], drawn[1][0])
+        for games in (one, other):
+            games.reset(rows)
+
+
+def test_how_games_stand():
+    games = played("small", 30, phases=60, max_years=6)
+    outcomes = games.outcomes()
+    assert (outcomes.ended != RUNNING).all() and (outcomes.ended == SOLO).any()
+    for row in range(games.num_games):
+        game = Game.from_row(games, row)
+        for power, name in enumerate(game.powers):
+            assert outcomes.centers[row, power] == len(game.centers[name])
+            assert outcomes.alive[row, power] == bool(game.units[name] or game.centers[name])
+        if outcomes.winner[row] != NONE:
+            assert game.winners == [game.powers[outcomes.winner[row]]]
+            assert outcomes.solo()[row].sum() == 1 and outcomes.win()[row, outcomes.winner[row]]
+            assert outcomes.loss()[row].sum() == 1 and not outcomes.draw()[row]
+        else:
+            most = np.flatnonzero(outcomes.centers[row] == outcomes.centers[row].max())
+            assert outcomes.draw()[row] and not outcomes.loss()[row].any()
+            assert outcomes.win()[row].sum() == (len(most) == 1)
+    some = games.outcomes(np.array([3, 1]))
+    assert all(np.array_equal(a, b[[3, 1]]) for a, b in zip(some, outcomes))
