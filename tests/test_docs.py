@@ -1,6 +1,8 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
+import importlib.util
 import inspect
+import json
 import re
 import shlex
 import tomllib
@@ -8,6 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.pages import (
+    PAGES,
+    ROOT,
+    anchors,
+    blocks,
+    code_spans,
+    commands,
+    links,
+    page_text,
+    quoted_lines,
+    shown,
+)
 
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
@@ -24,34 +38,119 @@ from diplomacy_engine.rules.map import (
     load_map,
 )
 from diplomacy_engine.rules.vocabulary import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS, vocabulary
+from diplomacy_engine.scoring.rewards import REWARDS
 from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import CONFIGS, Args
 
-ROOT = Path(__file__).parent.parent
-NAMES = (
-    "rules",
-    "own_map",
-    "environments",
-    "viewing",
-    "playing",
-    "network",
-    "learning",
-    "tournament",
+RULES, OWN_MAP, ENVIRONMENTS, VIEWING, RESULTS, TRAINING = (
+    page_text(f"docs/{name}.md")
+    for name in ("rules", "own_map", "environments", "viewing", "results", "training")
 )
-PAGES = RULES, OWN_MAP, ENVIRONMENTS, VIEWING, PLAYING, *_ = tuple(
-    (ROOT / "docs" / f"{name}.md").read_text() for name in NAMES
+TRAINER, TOOLS = "ppo_selfplay_diplomacy.py ", "python -m diplomacy_engine "
+every_page = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: str(page.relative_to(ROOT)).removesuffix(".md")
 )
 
 
-def blocks(page: str, language: str = "") -> list[str]:
-    """Return the fenced blocks of a language."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    return [text for name, text in found if name == language]
+@every_page
+def test_links(page):
+    """Every link leads to a file that is there, and to a heading that it has."""
+    for link in links(page.read_text()):
+        target, _, anchor = link.partition("#")
+        if not target.startswith("https://"):
+            path = page.parent / target if target else page
+            assert path.exists(), link
+            assert not anchor or anchor in anchors(path.read_text()), link
 
 
-def quoted_lines(page: str) -> list[str]:
-    """Return the lines that stand indented, as output or part of a file."""
-    return re.findall(r"^    (\S.*)$", re.sub(r"^```.*?^```$", "", page, flags=re.S | re.M), re.M)
+@every_page
+def test_named_files_are_there(page):
+    """So is everything between backticks that reads like a path of the repository."""
+    tops = {path.name for path in ROOT.iterdir()} - {"runs", ".venv"}
+    for span in code_spans(page.read_text()):
+        for word in span.split():
+            is_path = re.fullmatch(r"[\w.*{}/-]+", word) and "/" in word
+            if is_path and (word.split("/")[0] in tops or word.startswith("runs/reference/")):
+                assert any(ROOT.glob(re.sub(r"{\w+}", "*", word.rstrip("/")))), word
+
+
+@every_page
+def test_commands(page, monkeypatch):
+    """Every command line that a page shows is understood."""
+    monkeypatch.chdir(ROOT)
+    text = page.read_text()
+    for words in map(shlex.split, commands(text, TRAINER)):
+        if words and words[0].startswith("--") and words != ["--help"]:
+            parse_args(Args, words, CONFIGS)
+    for words in map(shlex.split, commands(text, TOOLS)):
+        if len(words) > 1 and words[0] != "...":
+            _parser().parse_args(words)
+
+
+def known_flags() -> set[str]:
+    """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
+    flags = {f"--{name.replace('_', '-')}" for name in inspect.signature(Args).parameters}
+    flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
+    (tools,) = (action for action in _parser()._actions if isinstance(action.choices, dict))
+    for tool in tools.choices.values():
+        flags |= tool._option_string_actions.keys()
+    for path in (ROOT / "tests" / "benchmarks").glob("*.py"):
+        flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
+    return flags | {"--nproc_per_node", "--logdir", "--index-url"}
+
+
+@every_page
+def test_flags(page):
+    """Every flag that a page names exists."""
+    text = page.read_text()
+    code = "\n".join([*code_spans(text), *blocks(text, "sh"), *quoted_lines(text)])
+    unknown = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", code)) - known_flags()
+    assert not unknown
+
+
+def test_where_modules_went():
+    """The table of CHANGELOG.md leads to modules that are there."""
+    table = re.findall(r"^\| (`.+) \| (.+) \|$", page_text("CHANGELOG.md"), re.MULTILINE)
+    modules = []
+    for old, new in table[1:]:
+        names = code_spans(new)
+        if new.startswith("the same names in "):
+            modules += [f"{names[0]}.{name}" for name in code_spans(old)]
+        else:
+            modules += [name for name in names if "." in name]
+    assert len(modules) > 30
+    assert [m for m in modules if not importlib.util.find_spec(f"diplomacy_engine.{m}")] == []
+
+
+FIGURES = {
+    "small": ("win",),
+    "three": ("solo", "win"),
+    "standard": ("solo", "win", "sum_of_squares"),
+}
+EVALUATIONS = (
+    "*/against_dumbbot.json",
+    "standard__*/against_dumbbot-paquette.json",
+    "other/*__dumbbot__1/against_dumbbot.json",
+)
+
+
+@pytest.mark.parametrize("pattern", EVALUATIONS)
+def test_results_are_those_of_the_files(pattern):
+    """Each evaluation of a kept policy has a row in docs/results.md with its figures."""
+    paths = list((ROOT / "runs" / "reference").glob(pattern))
+    assert len(paths) > 1
+    for path in paths:
+        result = json.loads(path.read_text())
+        cells = []
+        for name in FIGURES[result["map"]]:
+            value, low, high = (100 * result["overall"][name][k] for k in ("value", "low", "high"))
+            cells.append(f"| {value:.1f} % ({low:.1f} - {high:.1f}) |")
+        rows = RESULTS.replace("|", "| |").splitlines()  # so that each cell has its own bars
+        assert any(all(cell in row for cell in cells) for row in rows), (path, cells)
+
+
+def test_every_reward_is_named():
+    assert set(REWARDS) <= set(code_spans(TRAINING))
 
 
 @pytest.fixture
@@ -62,12 +161,6 @@ def strait(tmp_path, monkeypatch) -> Path:
     path = Path("strait.toml")
     path.write_text(text)
     return path
-
-
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_links(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page):
-        assert target.startswith("https://") or (ROOT / "docs" / target).exists(), target
 
 
 def test_the_example_has_four_provinces_and_is_sound(strait, capsys):
@@ -83,15 +176,14 @@ def test_the_mistakes_of_the_example_are_named(strait, capsys):
     text = text.removesuffix('"ROC"') + '"ROK"\n'
     strait.write_text(text.replace("victory_supply_centers = 3", "victory_supply_centers = 9"))
     assert main(["check-map", "strait.toml"]) == 2
-    shown = [line for line in quoted_lines(OWN_MAP) if line.startswith("error: ")]
-    assert capsys.readouterr().err.splitlines() == shown and len(shown) == 2
+    errors = [line for line in quoted_lines(OWN_MAP) if line.startswith("error: ")]
+    assert capsys.readouterr().err.splitlines() == errors and len(errors) == 2
 
 
 def test_the_example_is_played(strait, capsys):
     (code,) = blocks(OWN_MAP, "python")
     exec(compile(code, "own_map.md", "exec"), {})
-    shown = re.findall(r"^print\(.*\)  # (.+)$", code, re.MULTILINE)
-    assert capsys.readouterr().out.splitlines() == shown != []
+    assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
 def test_the_example_survives_random_play(strait):
@@ -130,8 +222,7 @@ def test_the_commands_and_example_of_viewing(capsys):
         assert _parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
     (code,) = blocks(VIEWING, "python")
     exec(compile(code, "viewing.md", "exec"), {})
-    shown = re.findall(r"^print\(.*\)  # (.+)$", code, re.MULTILINE)
-    assert capsys.readouterr().out.splitlines() == shown != []
+    assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
 def test_what_may_be_left_out_of_a_map(strait):
@@ -144,8 +235,8 @@ def test_what_may_be_left_out_of_a_map(strait):
 
 def test_lines_of_the_standard_map():
     text = (MAPS_FOLDER / "standard.toml").read_text().splitlines()
-    shown = [line for line in quoted_lines(OWN_MAP) if re.match(r'"?[A-Z]{3}', line)]
-    assert len(shown) == 5 and all(line in text for line in shown)
+    lines = [line for line in quoted_lines(OWN_MAP) if re.match(r'"?[A-Z]{3}', line)]
+    assert len(lines) == 5 and all(line in text for line in lines)
     table = vocabulary(load_map("standard")).table
     for number in (MAX_NEIGHBORS, MAX_CONVOY_SEAS, MAX_CONVOY_ROUTES, MAX_FILE_BYTES, 500):
         assert f"{number:,} " in OWN_MAP.replace("\n", " ")
@@ -209,11 +300,7 @@ def test_the_examples_of_environments_run(number, capsys):
     assert len(blocks(ENVIRONMENTS, "python")) == 7
     code = blocks(ENVIRONMENTS, "python")[number]
     exec(compile(code, f"environments.md, example {number}", "exec"), {"__name__": "__main__"})
-    assert (
-        capsys.readouterr().out.splitlines()
-        == re.findall(r"^(?:print\(.*\)|parallel_api_test\(.*\))  # (.+)$", code, re.MULTILINE)
-        != []
-    )
+    assert capsys.readouterr().out.splitlines() == shown(code) != []
     assert max(map(len, code.splitlines())) <= 100
 
 

@@ -1,54 +1,35 @@
-"""What README.md shows is true: its examples run, its commands parse, its files are there."""
+"""What README.md shows is true: its examples run, its tree is the folders', its names exist."""
 
 import re
-import shlex
 import tomllib
-from pathlib import Path
 
 import pytest
+from support.pages import ROOT, blocks, code_spans, page_text, shown
 
-from diplomacy_engine.commands.cli import _parser
+import ppo_selfplay_diplomacy
 from diplomacy_engine.rules.map import MAP_NAMES
-from diplomacy_engine.training.settings import parse_args
-from ppo_selfplay_diplomacy import CONFIGS, Args
 
-ROOT = Path(__file__).parent.parent
-README = re.sub(r"<!--.*?-->", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-SHOWN = re.compile(r"^print\(.*\)  # (.+)$", re.MULTILINE)
+README = page_text("README.md")
+MOST_LINES = 220
 
 
-def blocks(language: str) -> list[str]:
-    """Return the fenced blocks of a language."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    return [text for name, text in found if name == language]
+def section(heading: str) -> str:
+    """Return what stands below a heading."""
+    return README.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
-def command_lines(program: str) -> list[list[str]]:
-    """Return the words after `program` in each shell line that runs it."""
-    lines = [line for block in blocks("sh") for line in block.splitlines() if program in line]
-    assert lines
-    return [shlex.split(line.partition(program)[2]) for line in lines]
+def test_it_is_short():
+    """What takes more room has a page in docs/."""
+    assert README.count("\n") <= MOST_LINES
+    assert all(f"`{name}`" in README for name in MAP_NAMES)
 
 
 @pytest.mark.parametrize("number", range(3))
 def test_python_examples(number, capsys):
-    assert len(blocks("python")) == 3
-    code = blocks("python")[number]
+    assert len(blocks(README, "python")) == 3
+    code = blocks(README, "python")[number]
     exec(compile(code, f"README.md, example {number}", "exec"), {})
-    assert capsys.readouterr().out.splitlines() == SHOWN.findall(code) != []
-
-
-def test_training_commands():
-    maps = set()
-    for words in command_lines("python ppo_selfplay_diplomacy.py "):
-        words = [str(ROOT / word) if word.startswith("configs/") else word for word in words]
-        maps.add(parse_args(Args, words, CONFIGS).args.map)
-    assert maps == {"small", "my_map.toml"}
-
-
-def test_engine_commands():
-    found = [_parser().parse_args(w) for w in command_lines("python -m diplomacy_engine ")]
-    assert len(found) >= 2
+    assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
 def test_two_commands_set_everything_up():
@@ -56,6 +37,7 @@ def test_two_commands_set_everything_up():
     lines = [line.split() for line in README.splitlines() if line.startswith("python3 -m venv ")]
     assert sum(words[-1] == "small" for words in lines) == 1
     assert sum(words[-1] == ".venv/bin/pytest" for words in lines) == 1
+    assert len(lines) == 2
 
 
 def test_requirements_are_pinned():
@@ -66,17 +48,28 @@ def test_requirements_are_pinned():
         assert re.fullmatch(r"[a-z0-9-]+==[\d.]+", pin), pin
 
 
-def test_links_and_files():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
-    for heading in re.findall(r"\]\(#([^)]+)\)", README):
-        assert f"\n## {heading.replace('-', ' ')}\n" in README.lower()
-    (tree,) = blocks("")
-    folder = ROOT
-    for line in tree.splitlines():
-        name = line.split()[0]
-        path = (folder if line.startswith("  ") else ROOT) / name
-        assert path.exists() or name == "runs/", name
-        if not line.startswith("  "):
-            folder = path
-    assert all(name in README for name in MAP_NAMES)
+def test_every_page_can_be_found_from_here():
+    """The README leads to each page of docs/."""
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f"](docs/{page.name}" in README, page.name
+
+
+def test_the_tree_has_every_folder():
+    """Those of diplomacy_engine/, and no other; above it only folders that are there."""
+    (tree,) = blocks(README)
+    names = [line.split()[0] for line in tree.splitlines()]
+    assert all(name.endswith("/") for name in names)
+    inside = [line.split()[0] for line in tree.splitlines() if line.startswith(" ")]
+    engine = ROOT / "diplomacy_engine"
+    folders = {path for path in engine.iterdir() if path.is_dir() and any(path.glob("*.*"))}
+    assert sorted(inside) == sorted({f"{path.name}/" for path in folders} - {"__pycache__/"})
+    outside = [name for name in names if name not in inside]
+    assert all((ROOT / name).is_dir() for name in outside), outside
+
+
+def test_the_names_of_the_script_exist():
+    text = section("Reading the script")
+    names = [name for name in code_spans(text) if name.isidentifier()]
+    assert len(names) > 5
+    missing = [name for name in names if not hasattr(ppo_selfplay_diplomacy, name)]
+    assert not missing

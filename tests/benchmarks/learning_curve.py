@@ -1,4 +1,4 @@
-"""Draw the learning curve of one or more runs, for README.md.
+"""Draw the learning curve of one or more runs, for docs/results.md.
 
     python tests/benchmarks/learning_curve.py runs/small__* --out docs/learning_curve_small.png
 
