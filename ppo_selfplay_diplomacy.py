@@ -41,9 +41,10 @@ from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
-from diplomacy_engine._files import RunFolderError, file_sha256
+from diplomacy_engine._files import file_sha256
 from diplomacy_engine._jit import kernels_are_cached
 from diplomacy_engine.constants import RUNNING, YEAR_LIMIT
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.decisions import Decisions, order_numbers
 from diplomacy_engine.games.observation import OBSERVATION_VERSION, BoardViews
 from diplomacy_engine.games.vector_game import StepResult, VectorGame
@@ -88,14 +89,13 @@ from diplomacy_engine.training.checks import (
 )
 from diplomacy_engine.training.clock import Clock
 from diplomacy_engine.training.nested import each
-from diplomacy_engine.training.parallel import RankError, Ranks, Workers
+from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers
 from diplomacy_engine.training.progress import Progress
-from diplomacy_engine.training.records import NoRecords, Records, RecordsError, start_wandb
+from diplomacy_engine.training.records import NoRecords, Records, start_wandb
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.sample_games import thoughts
 from diplomacy_engine.training.settings import (
     Settings,
-    SettingsError,
     args_from_dictionary,
     parse_args,
 )
@@ -712,7 +712,7 @@ class SelfPlay:
         victory = self.games.board.victory_centers
         try:
             rewards = self.reward(reward_input(result, victory, not truncates), progress)
-        except ValueError as error:  # a reward of the user's own
+        except UserError as error:  # of a reward of the user's own
             raise TrainingError(str(error)) from error
         learners = self.seating.learner_power
         buffer.reward(np.take_along_axis(rewards, learners, 1).ravel())
@@ -759,7 +759,7 @@ class PolicyPlayer:
 
     def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
-            raise CheckpointError(
+            raise UserError(
                 f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
             )
         return games.view_boards(decisions.game, decisions.power)
@@ -768,7 +768,7 @@ class PolicyPlayer:
 def load_policy_player(
     path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
 ) -> PolicyPlayer:
-    """Return the policy of a checkpoint as a player; CheckpointError if it cannot be played."""
+    """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
     saved = load_checkpoint(path)
     agent = load_agent(saved, path).to(device).eval()
     return PolicyPlayer(agent, str(path), seed, greedy)
@@ -809,18 +809,6 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
 CHECKPOINT_FORMAT = 1
 
 
-class CheckpointError(ValueError):
-    """A checkpoint cannot be read or does not fit; the message is one sentence."""
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on; the message is one sentence."""
-
-
-KNOWN_ERRORS = MapError, SettingsError, RunFolderError, RecordsError, RankError
-KNOWN_ERRORS += CheckpointError, TrainingError
-
-
 def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
     """Return what is needed to play the policy."""
     return {
@@ -845,7 +833,7 @@ def checkpoint_header(path: str | Path) -> dict:
 
 
 def load_checkpoint(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary; CheckpointError if the file is not a sound checkpoint.
+    """Return a checkpoint's dictionary; UserError if the file is not a sound checkpoint.
 
     Only tensors and plain values are read: a checkpoint cannot run code.
     """
@@ -855,15 +843,13 @@ def load_checkpoint(path: str | Path) -> dict:
                 raise ValueError("a part does not have its checksum")
         saved = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
-        raise CheckpointError(f"{path}: there is no such checkpoint") from None
+        raise UserError(f"{path}: there is no such checkpoint") from None
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except Exception:  # torch.load raises nearly anything on a damaged or hostile file
-        raise CheckpointError(f"{path}: damaged, or not a checkpoint of this project") from None
+        raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
     if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
-        raise CheckpointError(
-            f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})"
-        )
+        raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")
     return saved
 
 
@@ -878,21 +864,21 @@ def load_policy(flag: str, name: str) -> dict:
 
 
 def load_agent(saved: dict, path: str | Path) -> Agent:
-    """Return the agent of a checkpoint; CheckpointError if it does not fit this script."""
+    """Return the agent of a checkpoint; UserError if it does not fit this script."""
     try:
         if saved["observation_version"] != OBSERVATION_VERSION:
-            raise CheckpointError(
+            raise UserError(
                 f"{path}: made for observations of version {saved['observation_version']}, "
                 f"this is version {OBSERVATION_VERSION}"
             )
         game_map = Map(saved["map_facts"], saved["map_name"])
         agent = make_agent(asdict(Args()) | saved["args"], game_map)  # it may be older or newer
         if agent.vocabulary_hash != saved["vocabulary_hash"]:
-            raise CheckpointError(f"{path}: made for another order vocabulary of {game_map.name}")
+            raise UserError(f"{path}: made for another order vocabulary of {game_map.name}")
         agent.load_state_dict(saved["model"])
     except (MapError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
-        raise CheckpointError(
+        raise UserError(
             f"{path}: does not fit {Path(__file__).name} ({type(error).__name__}: {reason:.80})"
         ) from None
     return agent
@@ -1178,7 +1164,7 @@ def new_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
     )
     try:
         records = make_records(args, folder, 0, None)
-    except RecordsError:  # W&B refused; nothing has been trained
+    except UserError:  # such as W&B's refusal; nothing has been trained
         folder.remove()
         raise
     return Run(args, game_map, device, ranks, exploited, weights), records
@@ -1194,7 +1180,7 @@ def resumed_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
     kept = args_from_dictionary(Args, folder.load_args(), str(folder.path / "args.json"))
     args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
     if saved["args"]["map"] != args.map:
-        raise CheckpointError(
+        raise UserError(
             f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
             f"but args.json beside it is for {args.map!r}"
         )
@@ -1206,8 +1192,10 @@ def resumed_run(settings: Settings, ranks: Ranks) -> tuple[Run, Records]:
         if ranks.rank > 0:
             return run, NoRecords()
         folder.cut_back(saved["files"])
+    except UserError:
+        raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(
+        raise UserError(
             f"{folder.checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
         ) from None
     if args.total_timesteps != kept.total_timesteps:  # the next resume is to know it too
@@ -1241,7 +1229,7 @@ def main(argv: list[str] | None = None) -> int:
         run, records = ranks.agree(start, settings, ranks)
         try:
             finished = train(run, records, clock)
-        except RankError:
+        except TrainingError:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
             raise
         finally:
@@ -1252,10 +1240,10 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
         print("error: interrupted", file=sys.stderr)
         return 130
-    except KNOWN_ERRORS as error:
+    except UserError as error:
         if ranks.rank == 0:
             print(f"error: {error}", file=sys.stderr)
-        elif isinstance(error, (TrainingError, RankError)):  # the others are met by all alike
+        elif isinstance(error, TrainingError):  # the others are met by all alike
             print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
         return 2
     finally:

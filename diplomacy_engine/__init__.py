@@ -1,6 +1,7 @@
 """A fast engine for no-press Diplomacy: rules, maps, bots, matches. The names below are public."""
 
 from .environments.registration import register_environments
+from .errors import UserError
 from .games.decisions import Decisions
 from .games.game import Game
 from .games.observation import Observation
@@ -33,6 +34,7 @@ __all__ = [
     "PlayerError",
     "RewardInput",
     "StepResult",
+    "UserError",
     "VectorGame",
     "evaluate_player",
     "load_map",

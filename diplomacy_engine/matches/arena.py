@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..constants import BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, phase_name
+from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.protocols import Player
@@ -170,14 +171,14 @@ def evaluate_player(
         The result as `evaluate --json` writes it, and the saved games.
 
     Raises:
-        ValueError: a number is out of range.
+        UserError: a number is out of range.
     """
     game_map = load_map(game_map)
     max_years = game_map.max_years if max_years is None else max_years
     if num_games < 1 or max_years < 1:
-        raise ValueError("an evaluation needs at least one game, and at least one year")
+        raise UserError("an evaluation needs at least one game, and at least one year")
     if year_limit not in YEAR_LIMITS:
-        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
+        raise UserError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
     powers = len(game_map.powers)
     num_games = -(-num_games // powers) * powers
     batch = max(powers, batch // powers * powers)

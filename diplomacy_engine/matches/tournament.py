@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
@@ -16,10 +17,6 @@ from ..scoring.outcomes import FIGURES, YEAR_LIMITS, Outcomes, figure_values
 from .arena import BATCH, play_games
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
 from .statistics import Z, summarize, wilson_interval
-
-
-class TournamentError(ValueError):
-    """A tournament cannot be played; the message is one sentence."""
 
 
 def balanced_seats(
@@ -136,17 +133,16 @@ def play_tournament(
         never meet.
 
     Raises:
-        TournamentError: too few players or games, or two players of one name.
-        ValueError: a number is out of range.
+        UserError: too few players, games or years, or two players of one name.
     """
     game_map = load_map(game_map)
     max_years = game_map.max_years if max_years is None else max_years
     names, powers = [player.name for player in players], game_map.powers
     check_tournament(names, game_map, num_games)
     if max_years < 1:
-        raise ValueError("a tournament needs at least one year")
+        raise UserError("a tournament needs at least one year")
     if year_limit not in YEAR_LIMITS:
-        raise ValueError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
+        raise UserError(f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {year_limit!r}")
     count, rng = len(players), np.random.default_rng(seed)
     seats = balanced_seats(count, len(powers), num_games, rng)
     outcomes = play_tables(game_map, players, seats, seed, max_years, threads, report)
@@ -197,16 +193,16 @@ def play_tournament(
 
 
 def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> None:
-    """Raise TournamentError unless these players can have a tournament of so many games."""
+    """Raise UserError unless these players can have a tournament of so many games."""
     if len(names) < 2:
-        raise TournamentError("a tournament needs at least two players")
+        raise UserError("a tournament needs at least two players")
     for name in names:
         if names.count(name) > 1:
-            raise TournamentError(f"player {name!r} is named twice in one tournament")
+            raise UserError(f"player {name!r} is named twice in one tournament")
     if len(game_map.powers) < 2:
-        raise TournamentError(f"map {game_map.name!r} has one power, and so no tournaments")
+        raise UserError(f"map {game_map.name!r} has one power, and so no tournaments")
     if num_games < len(names):
-        raise TournamentError(
+        raise UserError(
             f"a tournament of {len(names)} players needs at least {len(names)} games, "
             "so that each plays every power"
         )

@@ -21,13 +21,10 @@ from typing import Any, NamedTuple, NoReturn
 import tyro
 
 from .._suggest import did_you_mean
+from ..errors import UserError
 
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
 _BOOLS = {"true": True, "false": False}
-
-
-class SettingsError(ValueError):
-    """A settings file or the command line is wrong; the message is one sentence."""
 
 
 class Settings(NamedTuple):
@@ -49,7 +46,7 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
         configs_folder: where `{map}.toml` is looked for.
 
     Raises:
-        SettingsError: an unknown flag or key, a wrong type, an unreadable file.
+        UserError: an unknown flag or key, a wrong type, an unreadable file.
     """
     kinds = _field_kinds(args_class)
     wants_help = "--help" in argv or "-h" in argv
@@ -57,7 +54,7 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
     given = {name: _from_words(kinds[name], f"--{_dashes(name)}", words[name]) for name in words}
     for field in dataclasses.fields(args_class):  # as when a shell's variable was not set
         if field.default is None and given.get(field.name) == "":
-            raise SettingsError(f"--{_dashes(field.name)} is empty")
+            raise UserError(f"--{_dashes(field.name)} is empty")
     config, values = _settings_file(args_class, given, configs_folder)
     defaults = args_class(**values)
     if wants_help:
@@ -69,7 +66,7 @@ def args_from_dictionary(args_class: type, values: dict, source: str) -> Any:
     """Return the dataclass with the values of a dictionary, such as that of args.json.
 
     Raises:
-        SettingsError: unknown key or wrong type; the message names `source` and the key.
+        UserError: unknown key or wrong type; the message names `source` and the key.
     """
     return args_class(**check_values(args_class, values, source))
 
@@ -78,43 +75,43 @@ def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
     """Return the values that a TOML file sets, checked and converted to the fields' types.
 
     Raises:
-        SettingsError: the file cannot be read, or has an unknown key or a value of a wrong type.
+        UserError: the file cannot be read, or has an unknown key or a value of a wrong type.
     """
     try:
         values = tomllib.loads(Path(path).read_bytes().decode())
     except OSError as error:
-        raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from None
+        raise UserError(f"settings file {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SettingsError(f"settings file {path} is not TOML: {error}") from None
+        raise UserError(f"settings file {path} is not TOML: {error}") from None
     return check_values(args_class, values, f"settings file {path}")
 
 
 def check_values(args_class: type, values: dict, source: str) -> dict[str, Any]:
-    """Return the values converted to the fields' types; SettingsError names what does not fit."""
+    """Return the values converted to the fields' types; UserError names what does not fit."""
     kinds = _field_kinds(args_class)
     checked = {}
     for key, value in values.items():
         name = key.replace("-", "_") if isinstance(key, str) else key
         if name not in kinds:
-            raise SettingsError(f"{source}: unknown key {key!r}{did_you_mean(str(name), kinds)}")
+            raise UserError(f"{source}: unknown key {key!r}{did_you_mean(str(name), kinds)}")
         if name in checked:
-            raise SettingsError(f"{source}: {key!r} is set twice")
+            raise UserError(f"{source}: {key!r} is set twice")
         try:
             checked[name] = _convert(kinds[name], value)
         except ValueError:
-            raise SettingsError(
+            raise UserError(
                 f"{source}: {key!r} must be {_kind_text(kinds[name])}, not {value!r:.60}"
             ) from None
     return checked
 
 
 def check_ranges(args: Any, names: str, low: float, high: float = math.inf) -> None:
-    """Raise SettingsError unless the named fields (spaces between) are in low..high or None."""
+    """Raise UserError unless the named fields (spaces between) are in low..high or None."""
     for name in names.split():
         value = getattr(args, name)
         if value is not None and not low <= value <= high:
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
-            raise SettingsError(f"--{_dashes(name)} must be {limits}, not {value}")
+            raise UserError(f"--{_dashes(name)} must be {limits}, not {value}")
 
 
 def fail(message: object) -> NoReturn:
@@ -137,14 +134,14 @@ def _settings_file(
             if not path.is_file():
                 return None, {}
         except OSError as error:
-            raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from None
+            raise UserError(f"settings file {path} cannot be read: {error.strerror}") from None
     else:
         return None, {}
     values = load_config(args_class, path)
     if "config" in values:
-        raise SettingsError(f"settings file {path}: 'config' can only be given as a flag")
+        raise UserError(f"settings file {path}: 'config' can only be given as a flag")
     if not given.get("config") and values.get("map", game_map) != game_map:
-        raise SettingsError(
+        raise UserError(
             f"settings file {path} is for map {game_map!r} but sets map = {values['map']!r}"
         )
     return path, values
@@ -170,17 +167,17 @@ def _read_flags(kinds: dict[str, Any], argv: list[str]) -> dict[str, list[str]]:
     while rest:
         word = rest.pop(0)
         if not word.startswith("--") or word == "--":
-            raise SettingsError(f"{word!r} is not a flag such as --seed{_stray_hint(words, word)}")
+            raise UserError(f"{word!r} is not a flag such as --seed{_stray_hint(words, word)}")
         flag, equals, value = word[2:].partition("=")
         name = flag.replace("-", "_")
         if name not in kinds and name.startswith("no_") and kinds.get(name[3:]) is bool:
             if equals:
-                raise SettingsError(f"--{flag} takes no value; --{flag[3:]}={value} does")
+                raise UserError(f"--{flag} takes no value; --{flag[3:]}={value} does")
             words[name[3:]] = ["false"]
             continue
         if name not in kinds:
             near = did_you_mean(f"--{_dashes(name)}", [f"--{_dashes(known)}" for known in kinds])
-            raise SettingsError(f"unknown flag --{flag}{near}")
+            raise UserError(f"unknown flag --{flag}{near}")
         if equals:
             words[name] = [value]
         elif kinds[name] is bool:
@@ -192,7 +189,7 @@ def _read_flags(kinds: dict[str, Any], argv: list[str]) -> dict[str, list[str]]:
             while rest and not _FLAG.match(rest[0]) and (many or not words[name]):
                 words[name].append(rest.pop(0))
             if not words[name] and not many:
-                raise SettingsError(f"--{flag} needs a value: {_kind_text(kinds[name])}")
+                raise UserError(f"--{flag} needs a value: {_kind_text(kinds[name])}")
     return words
 
 
@@ -215,7 +212,7 @@ def _from_words(kind: Any, flag: str, words: list[str]) -> Any:
         return _from_text(inner, words[0])
     except ValueError:
         shown = " ".join(words)
-        raise SettingsError(f"{flag} must be {_kind_text(kind)}, not {shown!r:.60}") from None
+        raise UserError(f"{flag} must be {_kind_text(kind)}, not {shown!r:.60}") from None
 
 
 def _from_text(kind: Any, text: str) -> Any:

@@ -19,6 +19,7 @@ from diplomacy_engine.constants import (
     Phase,
     phase_name,
 )
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.decisions import Decisions, join_decisions
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.games.position import load_state
@@ -29,13 +30,13 @@ from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.rewards import make_reward_mix, reward_input
 from diplomacy_engine.selfplay.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.training.clock import Clock
+from diplomacy_engine.training.parallel import TrainingError
 from ppo_selfplay_diplomacy import (
     LEARNER,
     Agent,
     Args,
     OpponentPool,
     Run,
-    TrainingError,
     Workers,
     compute_gae,
     frozen_copy,
@@ -449,7 +450,7 @@ def test_a_policy_player_explains_without_drawing():
     for who, given in zip((player, fresh), orders):
         who.act(games, decisions, given)
     np.testing.assert_array_equal(*orders)
-    with pytest.raises(ppo.CheckpointError, match="me was trained on another map"):
+    with pytest.raises(UserError, match="me was trained on another map"):
         player.explain(VectorGame("small", 1), decisions)
 
 

@@ -44,12 +44,15 @@ from support.training import (
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.commands import cli
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.arena import evaluate_player
 from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.players.loading import PlayerError
+from diplomacy_engine.rules.map import MapError, load_map
+from diplomacy_engine.training.parallel import TrainingError
 
 
 @pytest.fixture(autouse=True)
@@ -375,9 +378,9 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
-@pytest.mark.parametrize("kind", ppo.KNOWN_ERRORS)
+@pytest.mark.parametrize("kind", [UserError, MapError, PlayerError, TrainingError])
 def test_ranks_can_tell_each_other_of_errors(kind):
-    error = kind("somewhere", ["a reason"]) if kind is ppo.MapError else kind("a reason")
+    error = kind("somewhere", ["a reason"]) if kind is MapError else kind("a reason")
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is kind and str(copy) == str(error)
 
@@ -649,7 +652,7 @@ def test_a_damaged_checkpoint_does_not_play(damage, copied, tmp_path, capsys):
     marker = tmp_path / "marker"
     damage(copied, marker)
     capsys.readouterr()
-    with pytest.raises(ppo.CheckpointError, match=DAMAGES[damage]):
+    with pytest.raises(UserError, match=DAMAGES[damage]):
         ppo.load_policy_player(copied / "checkpoint.pt")
     argv = ["evaluate", "--map", "small", "--player", str(copied), "--against", "hold"]
     assert cli.main([*argv, "--games", "2"]) == 2
@@ -668,7 +671,7 @@ def test_a_checkpoint_plays_its_own_map_only(copied, capsys):
     assert err.count("\n") == 1 and "small" in err and "three" in err
     player = ppo.load_policy_player(copied / "checkpoint.pt")
     games = VectorGame("three", 1, threads=1)
-    with pytest.raises(ppo.CheckpointError, match="another map"):
+    with pytest.raises(UserError, match="another map"):
         player.act(games, games.decisions(), games.new_orders())
 
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 import pytest
 
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.training.settings import (
-    SettingsError,
     args_from_dictionary,
     check_values,
     fail,
@@ -132,7 +132,7 @@ def test_command_line(words, expected):
     ],
 )
 def test_bad_command_line(words, message):
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(UserError) as caught:
         parse_args(Args, words)
     assert str(caught.value) == message
 
@@ -159,26 +159,26 @@ def test_bad_command_line(words, message):
 def test_bad_settings_file(tmp_path, text, message):
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(UserError) as caught:
         parse_args(Args, ["--config", str(path)])
     assert message in str(caught.value) and str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_unreadable_settings_file(tmp_path):
-    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
         load_config(Args, tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match="is not TOML"):
+    with pytest.raises(UserError, match="is not TOML"):
         load_config(Args, tmp_path / "bytes.toml")
 
 
 def test_settings_file_contradicts_itself(configs):
     (configs / "small.toml").write_text("map = 'three'")
-    with pytest.raises(SettingsError, match="is for map 'small' but sets map = 'three'"):
+    with pytest.raises(UserError, match="is for map 'small' but sets map = 'three'"):
         parse_args(Args, [], configs)
     (configs / "small.toml").write_text("config = 'other.toml'")
-    with pytest.raises(SettingsError, match="'config' can only be given as a flag"):
+    with pytest.raises(UserError, match="'config' can only be given as a flag"):
         parse_args(Args, [], configs)
 
 
@@ -187,9 +187,9 @@ def test_values_of_a_dictionary():
     values = {name: getattr(args, name) for name in args.__dataclass_fields__}
     assert args_from_dictionary(Args, values, "args.json") == args
     assert check_values(Args, {"pool_bots": ["hold"]}, "args.json") == {"pool_bots": ("hold",)}
-    with pytest.raises(SettingsError, match=r"args\.json: unknown key 'seeds'"):
+    with pytest.raises(UserError, match=r"args\.json: unknown key 'seeds'"):
         args_from_dictionary(Args, {"seeds": 1}, "args.json")
-    with pytest.raises(SettingsError, match=r"args\.json: 'cuda' must be true or false"):
+    with pytest.raises(UserError, match=r"args\.json: 'cuda' must be true or false"):
         args_from_dictionary(Args, {"cuda": None}, "args.json")
 
 
