@@ -32,7 +32,7 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -55,7 +55,6 @@ from diplomacy_engine.games import (
 )
 from diplomacy_engine.players import (
     CHECKPOINT_FORMAT,
-    CheckpointError,
     Explanation,
     ask_player,
     header,
@@ -94,14 +93,19 @@ from diplomacy_engine.selfplay import (
 from diplomacy_engine.training import (
     NETWORK,
     RUN_FORMAT,
+    Between,
     Clock,
     LogTools,
     NoLog,
-    RankError,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
     Ranks,
     RunLog,
     Settings,
+    Share,
     StopSignals,
+    TrainingError,
     Workers,
     continue_log,
     new_run,
@@ -119,10 +123,7 @@ CONFIGS = Path(__file__).parent / "configs"
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. What differs per map is in configs/; flags win over it.
-
-    diplomacy_engine/training/checks.py says which values are allowed.
-    """
+    """Settings. What differs per map is in configs/; flags win over it."""
 
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
@@ -130,7 +131,7 @@ class Args:
     """settings file (TOML); default: configs/{map}.toml if there is one"""
     exp_name: str = "ppo_selfplay_diplomacy"
     """name of this experiment, part of the run folder's name"""
-    seed: int = 1
+    seed: Annotated[int, Between(0, 2**62)] = 1
     """seed of everything random"""
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
@@ -140,7 +141,7 @@ class Args:
     """folder in which the run folder is made"""
     cuda: bool = False
     """use a GPU if there is one"""
-    threads: int = 2
+    threads: Annotated[int, Between(1, 1024)] = 2
     """threads of each process's network and games; results are repeatable for a fixed number"""
     track: bool = False
     """log to Weights & Biases as well"""
@@ -152,9 +153,9 @@ class Args:
     """offline needs no account; upload later with `wandb sync`"""
 
     # The games
-    num_envs: int = 256
+    num_envs: Annotated[int, Between(1, 10**6)] = 256
     """games played at once, by all ranks of torchrun together"""
-    max_years: int | None = None
+    max_years: NonNegativeInt | None = None
     """game years after which a game ends (default: the map's; 0: never)"""
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: the limit is a rule and end rewards are paid; truncate: the value is bootstrapped"""
@@ -162,61 +163,61 @@ class Args:
     """reward by name, or module:function"""
     reward_mix: str = ""
     """several rewards with weights that may change over the run, instead of --reward"""
-    learner_seats: int = 1
+    learner_seats: PositiveInt = 1
     """seats of each game that the learner plays and learns from"""
-    weak_seats: float = 0.0
-    """how much more often the learner plays powers with which it wins less, 0 (not at all) to 1"""
-    opponent_temperature: float = 1.0
+    weak_seats: Share = 0.0
+    """how much more often the learner plays powers with which it wins less; 0: not at all"""
+    opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
     """temperature of opponents' draws of orders: each seat's is drawn between 1 and it"""
-    warm_up_share: float = 0.0
+    warm_up_share: Share = 0.0
     """probability that a power begins a game with some phases of random orders"""
-    warm_up_phases: int = 8
+    warm_up_phases: PositiveInt = 8
     """most phases of those random orders; their number is drawn for each power"""
     finish_games: bool = False
     """play a game out after the learner's last power has been eliminated"""
 
     # PPO
-    total_timesteps: int = 1_000_000
+    total_timesteps: PositiveInt = 1_000_000
     """learner decisions in all"""
-    learning_rate: float = 1e-3
+    learning_rate: NonNegativeFloat = 1e-3
     """step size of Adam"""
     anneal_lr: bool = True
     """let the learning rate fall linearly to 0"""
-    num_steps: int = 32
+    num_steps: Annotated[int, Between(2, 10**6)] = 32  # one alone is followed by no other
     """decisions of one stream that set off an update"""
-    gamma: float = 0.99
+    gamma: Share = 0.99
     """discount per decision"""
-    gae_lambda: float = 0.95
+    gae_lambda: Share = 0.95
     """lambda of generalised advantage estimation"""
-    num_minibatches: int = 4
+    num_minibatches: PositiveInt = 4
     """minibatches of one epoch"""
-    update_epochs: int = 2
+    update_epochs: PositiveInt = 2
     """epochs of one update"""
     norm_adv: bool = True
     """normalise advantages in each minibatch"""
-    clip_coef: float = 0.2
+    clip_coef: NonNegativeFloat = 0.2
     """clipping range of the policy ratio (and of the value)"""
     clip_vloss: bool = False
     """clip the value loss"""
-    ent_coef: float = 0.02
+    ent_coef: NonNegativeFloat = 0.02
     """weight of the entropy, measured as a share (0..1) of the greatest possible one"""
     anneal_ent: bool = False
     """let the weight of the entropy fall linearly to 0"""
-    vf_coef: float = 0.5
+    vf_coef: NonNegativeFloat = 0.5
     """weight of the value loss"""
-    max_grad_norm: float = 0.5
+    max_grad_norm: NonNegativeFloat = 0.5
     """clipping norm of the gradient"""
-    target_kl: float | None = None
+    target_kl: NonNegativeFloat | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
-    average: float = 0.0
+    average: NonNegativeFloat = 0.0
     """average of weights that is evaluated, frozen and kept: update n counts n to this; 0: none"""
-    kl_coef: float = 0.0
+    kl_coef: NonNegativeFloat = 0.0
     """pull to that average's policy, in deviations of the advantage per nat"""
 
     # The network
-    hidden: int = 64
+    hidden: Annotated[int, Between(1, 10**6)] = 64
     """hidden units"""
-    num_layers: int = 2
+    num_layers: Annotated[int, Between(0, 1024)] = 2
     """rounds of exchange between neighboring provinces"""
     autoregressive: bool = True
     """a unit's orders see those already given to earlier units of the decision"""
@@ -224,45 +225,45 @@ class Args:
     """values are the powers' shares of one whole, scaled, instead of each power's own number"""
 
     # The opponents
-    pool_size: int = 10
+    pool_size: PositiveInt = 10
     """frozen copies kept"""
-    pool_interval: int = 50_000
+    pool_interval: PositiveInt = 50_000
     """learner decisions between two copies"""
     pool_sampling: Literal["latest", "uniform", "recency", "pfsp"] = "latest"
     """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
-    latest_prob: float = 0.5
+    latest_prob: Share = 0.5
     """probability of the newest copy; the older ones share the rest"""
-    recency_decay: float = 0.8
+    recency_decay: Share = 0.8
     """weight of a copy relative to the next newer one, for --pool-sampling recency"""
     pool_bots: tuple[str, ...] = ()
     """scripted players added to the opponents"""
-    pool_bot_prob: float = 0.2
+    pool_bot_prob: Share = 0.2
     """probability that an opponent's seat gets a scripted player, if there are any"""
     pool_schedule: Literal["rolling", "staged"] = "rolling"
     """rolling: see above; staged: one frozen copy, replaced by the two settings below"""
-    staged_interval: int = 200_000
+    staged_interval: PositiveInt = 200_000
     """learner decisions after which a stage's opponent is replaced at the latest"""
-    staged_threshold: float = 0.7
+    staged_threshold: Share = 0.7
     """score (win 1, draw 0.5) over the last --staged-games that replaces it sooner"""
-    staged_games: int = 400
+    staged_games: PositiveInt = 400
     """games over which that score is taken"""
     exploit: str | None = None
     """best-response check: checkpoint or run folder of a policy to play against, and no other"""
 
     # Evaluation and records
-    eval_interval: int = 100_000
+    eval_interval: PositiveInt = 100_000
     """learner decisions between evaluations against the bots"""
-    eval_games: int = 200
+    eval_games: Annotated[int, Between(1, 10**6)] = 200
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
     """bots to evaluate against; never used for training"""
-    league_games: int = 28
+    league_games: NonNegativeInt = 28
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
-    save_interval: int = 250_000
+    save_interval: PositiveInt = 250_000
     """learner decisions between checkpoints"""
-    save_games: int = 2
+    save_games: NonNegativeInt = 2
     """sample games of each evaluation against one bot, kept in the run folder"""
-    capture_games: int = 1
+    capture_games: NonNegativeInt = 1
     """of these, so many can also be looked at: a replay page, and TensorBoard images"""
     capture_thoughts: bool = False
     """whether sample games keep the policy's order probabilities and values, for the page"""
@@ -720,7 +721,7 @@ class SelfPlay:
             row, power = self.seating.seats.of_learner(learner.number)  # of each stream
             try:
                 rewards = pay_teams(learner.reward, found, self.seating.seats.team, progress)
-            except ValueError as error:  # a reward of the user's own
+            except UserError as error:  # of a reward of the user's own
                 raise TrainingError(str(error)) from error
             learner.buffer.reward(rewards[row, power])
             eliminated = result.eliminated[row, power]
@@ -768,7 +769,7 @@ class PolicyPlayer:
 
     def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
-            raise CheckpointError(
+            raise UserError(
                 f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
             )
         return games.view_boards(decisions.game, decisions.power)
@@ -777,7 +778,7 @@ class PolicyPlayer:
 def load_policy_player(
     path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
 ) -> PolicyPlayer:
-    """Return the policy of a checkpoint as a player; CheckpointError if it cannot be played."""
+    """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
     saved = load_checkpoint(path)
     agent = load_agent(saved, path).to(device).eval()
     return PolicyPlayer(agent, str(path), seed, greedy)
@@ -815,10 +816,6 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     return results, samples
 
 
-class TrainingError(UserError):
-    """Training cannot go on; the message is one sentence."""
-
-
 def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
     """Return what is needed to play the policy."""
     return {
@@ -841,7 +838,7 @@ def checkpoint_header(path: str | Path) -> dict:
 
 
 def load_checkpoint(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary; CheckpointError if the file is not a sound checkpoint."""
+    """Return a checkpoint's dictionary; UserError if the file is not a sound checkpoint."""
     return read_checkpoint(path, partial(torch.load, map_location="cpu", weights_only=True))
 
 
@@ -856,21 +853,21 @@ def load_policy(flag: str, name: str) -> dict:
 
 
 def load_agent(saved: dict, path: str | Path) -> Agent:
-    """Return the agent of a checkpoint; CheckpointError if it does not fit this script."""
+    """Return the agent of a checkpoint; UserError if it does not fit this script."""
     try:
         if saved["observation_version"] != OBSERVATION_VERSION:
-            raise CheckpointError(
+            raise UserError(
                 f"{path}: made for observations of version {saved['observation_version']}, "
                 f"this is version {OBSERVATION_VERSION}"
             )
         game_map = Map(saved["map_facts"], saved["map_name"])
         agent = make_agent(asdict(Args()) | saved["args"], game_map)  # it may be older or newer
         if agent.vocabulary_hash != saved["vocabulary_hash"]:
-            raise CheckpointError(f"{path}: made for another order vocabulary of {game_map.name}")
+            raise UserError(f"{path}: made for another order vocabulary of {game_map.name}")
         agent.load_state_dict(saved["model"])
     except (MapError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
-        raise CheckpointError(
+        raise UserError(
             f"{path}: does not fit {Path(__file__).name} ({type(error).__name__}: {reason:.80})"
         ) from None
     return agent
@@ -1151,7 +1148,7 @@ def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     except UserError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(
+        raise UserError(
             f"{folder.checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
         ) from None
     return run, log
@@ -1172,7 +1169,7 @@ def main(argv: list[str] | None = None) -> int:
         run, log = ranks.agree(start, settings, ranks)
         try:
             finished = train(run, log, clock)
-        except RankError:
+        except TrainingError:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
             raise
         finally:
@@ -1186,7 +1183,7 @@ def main(argv: list[str] | None = None) -> int:
     except UserError as error:
         if ranks.rank == 0:
             print(f"error: {error}", file=sys.stderr)
-        elif isinstance(error, (TrainingError, RankError)):  # the others are met by all alike
+        elif isinstance(error, TrainingError):  # the others are met by all alike
             print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
         return 2
     finally:

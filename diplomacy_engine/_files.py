@@ -10,10 +10,6 @@ from typing import BinaryIO
 from .errors import UserError
 
 
-class RunFolderError(UserError):
-    """A file of a run cannot be read or written; one sentence that says which and why."""
-
-
 def atomic_write(
     path: str | Path, content: bytes | Callable[[BinaryIO], None], mode: int = 0o666
 ) -> None:
@@ -25,7 +21,7 @@ def atomic_write(
         mode: permissions of the new file, before the umask takes some away.
 
     Raises:
-        RunFolderError: it cannot be written. As with any other exception of `content`, the file
+        UserError: it cannot be written. As with any other exception of `content`, the file
             is then as it was before and nothing else is left behind.
     """
     device = os.path.exists(path) and not os.path.isfile(path)  # or a pipe: none can be replaced
@@ -44,7 +40,7 @@ def atomic_write(
         os.replace(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {_reason(error)}") from error
+        raise UserError(f"{path} cannot be written: {_reason(error)}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -65,25 +61,25 @@ def _reason(error: OSError) -> str:
 
 
 def check_writable(folder: str | Path) -> None:
-    """Raise RunFolderError unless files can be made in a folder."""
+    """Raise UserError unless files can be made in a folder."""
     probe = Path(folder) / f".probe.{os.getpid()}.tmp"
     try:
         probe.write_bytes(b"x")  # a byte, since an empty file fits on a full disk
     except OSError as error:
-        raise RunFolderError(f"nothing can be written in {folder}: {_reason(error)}") from error
+        raise UserError(f"nothing can be written in {folder}: {_reason(error)}") from error
     finally:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
 
 
 def check_target(file: Path) -> None:
-    """Raise ValueError before the work begins if a result could not be written afterwards."""
+    """Raise UserError before the work begins if a result could not be written afterwards."""
     if file.is_dir():
-        raise ValueError(f"{file} is a folder, not a file to write to")
+        raise UserError(f"{file} is a folder, not a file to write to")
     if file.exists() and not file.is_file():
         return  # a device or pipe
     if not file.parent.is_dir():
-        raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+        raise UserError(f"{file} cannot be written: there is no folder {file.parent}")
     check_writable(file.parent)
 
 
@@ -93,4 +89,4 @@ def file_sha256(path: str | Path) -> str:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {_reason(error)}") from error
+        raise UserError(f"{path} cannot be read: {_reason(error)}") from error

@@ -21,6 +21,7 @@ Counters:
 from enum import IntEnum
 
 from ._suggest import quoted
+from .errors import UserError
 
 NONE = -1  # "no power", "no unit", "no order"; never used as an index
 
@@ -109,11 +110,11 @@ def phase_name(year: int, phase: int) -> str:
 
 
 def parse_phase(name: str) -> tuple[int, int]:
-    """Return `(year, phase)` of a name such as `S1901M`; ValueError if it is none."""
+    """Return `(year, phase)` of a name such as `S1901M`; UserError if it is none."""
     if isinstance(name, str) and 2 < len(name) <= _YEAR_DIGITS + 2:
         year = name[1:-1]
         for phase in range(5):
             letters = SEASON_LETTERS[phase], PHASE_LETTERS[phase]
             if letters == (name[0], name[-1]) and year.isascii() and year.isdigit():
                 return int(year), phase
-    raise ValueError(f"{quoted(name)} is not a phase such as S1901M, F1901R or W1901A")
+    raise UserError(f"{quoted(name)} is not a phase such as S1901M, F1901R or W1901A")

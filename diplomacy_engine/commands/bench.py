@@ -41,6 +41,7 @@ from ..constants import (
     SPRING_RETREATS,
     WINTER_ADJUSTMENTS,
 )
+from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.asking import orders_of
@@ -168,7 +169,7 @@ def measure(
         seed: of the games.
 
     Raises:
-        ValueError: the year is before the map's first or more than 1,000 years after it.
+        UserError: the year is before the map's first or more than 1,000 years after it.
     """
     found_map = load_map(game_map)
     until_year = last_year(found_map, until_year)
@@ -202,12 +203,12 @@ def measure(
 
 
 def last_year(game_map: Map, until_year: int | None) -> int:
-    """Return the last year of a game, the tenth unless given; ValueError if it cannot be that."""
+    """Return the last year of a game, the tenth unless given; UserError if it cannot be that."""
     first_year = game_map.board.first_year
     if until_year is None:
         return first_year + YEARS - 1
     if not first_year <= until_year < first_year + 1000:
-        raise ValueError(
+        raise UserError(
             f"the last year must be {first_year} to {first_year + 999} on map {game_map.name}, "
             f"not {until_year}"
         )

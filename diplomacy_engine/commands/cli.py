@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from ..errors import UserError
 from ..players.bots import BOTS
 from ..rules.map import MAP_NAMES
 from .bench import add_bench
@@ -44,7 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"error: {where}{error.strerror or error}", file=sys.stderr)
-    except ValueError as error:
+    except UnicodeEncodeError as error:  # of a file's text or name, on the way to the screen
+        letters = error.object[error.start : error.end]
+        print(f"error: {letters!a} cannot be shown or written here", file=sys.stderr)
+    except UserError as error:
         print(f"error: {error}", file=sys.stderr)
     return 2
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from .._files import check_target
+from ..errors import UserError
 from ..games.game import Game
 from ..games.position import power_number
 from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
@@ -106,9 +107,9 @@ def add_play(commands) -> None:
 def run_play(arguments: argparse.Namespace) -> int:
     """Play until interrupted; return 0."""
     if arguments.watch and (arguments.power or arguments.guest):
-        raise ValueError("--watch seats nobody, so it goes without --power and --guest")
+        raise UserError("--watch seats nobody, so it goes without --power and --guest")
     if arguments.text and arguments.guest:
-        raise ValueError("--guest needs the page: in the terminal one person plays")
+        raise UserError("--guest needs the page: in the terminal one person plays")
     session_maker = _resumed if arguments.resume else _new
     announce_compilation()
     if arguments.text:
@@ -152,15 +153,15 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     game, play = read_session(arguments.resume, arguments.map, arguments.max_years)
     try:
         make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at
-    except ValueError as error:
-        raise ValueError(f"{arguments.resume} cannot be gone on with: {error}") from None
+    except UserError as error:
+        raise UserError(f"{arguments.resume} cannot be gone on with: {error}") from None
     if play is None:
         opponents = arguments.against or ["dumbbot"]
         seats = _seats(arguments, game.map, opponents)
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
         return _session(arguments, game, opponents, seats, seed)
     if arguments.max_years not in (None, play["max_years"]):
-        raise ValueError(f"the game in {arguments.resume} ends after {play['max_years']} years")
+        raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
     opponents, seats = arguments.against or play["opponents"], play["seats"]
     if arguments.against or arguments.power or arguments.guest or arguments.watch:
@@ -203,11 +204,11 @@ def _rehearse(game: Game, name: str, player: Player) -> None:
         given = orders_by_player(trial, player, trial.powers, 0)
         if given and isinstance(player, ExplainingPlayer):
             advice(trial, player, next(iter(given)))
-    except ValueError:
+    except UserError:
         raise
     except Exception as error:  # a checkpoint's script is the user's own
         reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{name} cannot give orders or hints: {reason}") from error
+        raise UserError(f"{name} cannot give orders or hints: {reason}") from error
     if not trial.is_over:
         trial.adjudicate()
 
@@ -225,7 +226,7 @@ def _seats(
     if arguments.power:
         power = game_map.powers[power_number(game_map, arguments.power)]
         if power in seats and seats[power].kind == GUEST:
-            raise ValueError(f"{power} is both yours and a guest's")
+            raise UserError(f"{power} is both yours and a guest's")
         seats[power] = Seat(HOST)
     if not seats and not arguments.watch and not people:
         return None
@@ -241,7 +242,7 @@ def _file(arguments: argparse.Namespace, game_map: Map, play: dict | None) -> Pa
         own = play is not None and arguments.resume and file == Path(arguments.resume)
         check_target(file)
         if file.exists() and not own:
-            raise ValueError(f"{file} exists; to go on with the game in it, say --resume {file}")
+            raise UserError(f"{file} exists; to go on with the game in it, say --resume {file}")
         return file
     FOLDER.mkdir(parents=True, exist_ok=True)
     stem = f"{re.sub(r'[^A-Za-z0-9_-]', '_', game_map.name)}-{time.strftime('%Y%m%d-%H%M%S')}"

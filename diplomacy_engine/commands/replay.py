@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from .._files import atomic_write, check_target
+from ..errors import UserError
 from ..pictures.png import png
-from ..replays.replay import Frame, Replay, ReplayError, frame_svg, load_replays, order_lines, page
+from ..replays.replay import Frame, Replay, frame_svg, load_replays, order_lines, page
 from ._arguments import whole_number
 
 _SUFFIXES = (".html", ".svg", ".png")
@@ -47,15 +48,15 @@ def add_replay(commands) -> None:
 def run_replay(arguments: argparse.Namespace) -> int:
     """Write the page or picture, or show the game as text."""
     if bool(arguments.output) == arguments.text:
-        raise ReplayError("say either --output FILE, for a page or picture, or --text")
+        raise UserError("say either --output FILE, for a page or picture, or --text")
     target = Path(arguments.output) if arguments.output else None
     if target is not None:
         if target.suffix.lower() not in _SUFFIXES:
-            raise ReplayError(f"{target} must end in {', '.join(_SUFFIXES)}")
+            raise UserError(f"{target} must end in {', '.join(_SUFFIXES)}")
         check_target(target)
     replays = load_replays(arguments.file, arguments.map)
     if not 1 <= arguments.game <= len(replays):
-        raise ReplayError(
+        raise UserError(
             f"{arguments.file} has {len(replays)} game{'s' * (len(replays) > 1)}, "
             f"no game {arguments.game}"
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._suggest import did_you_mean, quoted
 from ..constants import NONE
+from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
 from ..games.vector_game import StepResult, VectorGame
 from ..players.asking import ask_player
@@ -44,7 +45,7 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
         script: the trainer's script that plays checkpoints.
 
     Raises:
-        ValueError: there is no such player, or the list is empty.
+        UserError: there is no such player, or the list is empty.
     """
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     players = []
@@ -54,12 +55,12 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
         elif callable(getattr(opponent, "act", None)):
             players.append(opponent)
         else:
-            raise ValueError(
+            raise UserError(
                 f"{quoted(opponent)} is no opponent: it must be a bot's name, the path of a "
                 "checkpoint, or a player with a method act"
             )
     if not players:
-        raise ValueError("the list of opponents is empty")
+        raise UserError("the list of opponents is empty")
     return players
 
 
@@ -68,7 +69,7 @@ def power_index(power: str | None, game_map: Map) -> int:
     if power is None:
         return NONE
     if power not in game_map.powers:
-        raise ValueError(
+        raise UserError(
             f"map {game_map.name!r} has no power {quoted(power)}: it is one of "
             f"{', '.join(game_map.powers)}, or None{did_you_mean(str(power), game_map.powers)}"
         )
@@ -84,16 +85,16 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 
 
 def check_settings(max_years: int | None, year_limit: str, start: str, warm_up_phases: int) -> None:
-    """Raise a ValueError unless these arguments of an environment are sound."""
+    """Raise a UserError unless these arguments of an environment are sound."""
     check_year_limit(year_limit)
     if start not in STARTS:
         hint = did_you_mean(str(start), STARTS)
-        raise ValueError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
+        raise UserError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
     for name, value in (("max_years", max_years), ("warm_up_phases", warm_up_phases)):
         if not (value is None and name == "max_years") and (
             isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= 1000
         ):
-            raise ValueError(f"{name} must be an integer from 0 to 1000, not {quoted(value)}")
+            raise UserError(f"{name} must be an integer from 0 to 1000, not {quoted(value)}")
 
 
 class AgentGames:
@@ -139,7 +140,7 @@ class AgentGames:
         self._power = power_index(power, games.map)
         for index in range(powers) if self._power == NONE else [self._power]:
             if index not in games.board.start_unit_power and index not in games.board.home_power:
-                raise ValueError(
+                raise UserError(
                     f"{games.map.powers[index]} begins with neither a unit nor a center on map "
                     f"{games.map.name!r}, so it cannot be played"
                 )

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from ..constants import NONE, phase_name
+from ..errors import UserError
 from ..games.observation import feature_sizes
 from ..games.vector_game import VectorGame
 from ..rules.state import is_retreat
@@ -60,14 +61,14 @@ def province_action(games: VectorGame, action: int, v: int) -> str:
 
 
 def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an action as int64 of the given shape; ValueError if it is no such thing."""
+    """Return an action as int64 of the given shape; UserError if it is no such thing."""
     wanted = f"integers of shape {shape}" if shape else "one integer"
     try:
         array = np.asarray(action)
     except ValueError:
-        raise ValueError(f"an action must be {wanted}, not a ragged list") from None
+        raise UserError(f"an action must be {wanted}, not a ragged list") from None
     if array.shape != shape or array.dtype.kind not in "iu":
-        raise ValueError(f"an action must be {wanted}, not {array.dtype} of shape {array.shape}")
+        raise UserError(f"an action must be {wanted}, not {array.dtype} of shape {array.shape}")
     return np.asarray(array, np.int64, order="C")
 
 
@@ -82,11 +83,11 @@ def unit_text(games: VectorGame, row: int, v: int) -> str:
     return games.map.unit_text(int(kind), int(location))
 
 
-def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> ValueError:
+def illegal_order(games: VectorGame, row: int, unit: str, order: str) -> UserError:
     """Return the error that a strict environment raises."""
     phase = phase_name(int(games.state.year[row]), int(games.state.phase[row]))
     where = f" of game {row}" if games.num_games > 1 else ""
-    return ValueError(f"{unit}: {order} is not legal in {phase}{where}")
+    return UserError(f"{unit}: {order} is not legal in {phase}{where}")
 
 
 class ProvinceForm:
@@ -125,7 +126,7 @@ class ProvinceForm:
             The rows that are ready to be played on, and how many orders were illegal, (E,).
 
         Raises:
-            ValueError: strict, and there is an illegal order; nothing has been written then.
+            UserError: strict, and there is an illegal order; nothing has been written then.
         """
         agents, games = self._agents, self._games
         bad = games.call(

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from .._suggest import did_you_mean, quoted
+from ..errors import UserError
 from ..games.game import Game
 from .agent_games import AgentGames, seeds_of
 from .deepdip import DeepDipForm
@@ -22,23 +23,23 @@ from .forms import ProvinceForm, SequentialForm, whole_numbers
 FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
 
 
-class NeedsReset(gymnasium.error.ResetNeeded, ValueError):
+class NeedsReset(gymnasium.error.ResetNeeded, UserError):
     """`step` came before `reset`, or after the end of a game."""
 
 
 def _make_form(form: str, map: Any, num_envs: int, settings: dict) -> tuple[AgentGames, Any]:
     if form not in FORMS:
-        raise ValueError(
+        raise UserError(
             f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
             f"{did_you_mean(str(form), FORMS)}"
         )
     for name, value in (("num_envs", num_envs), ("threads", settings["threads"])):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise ValueError(f"{name} must be an integer, not {quoted(value)}")
+            raise UserError(f"{name} must be an integer, not {quoted(value)}")
         if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, not {value}")
+            raise UserError(f"{name} must be at least 1, not {value}")
     if not isinstance(settings["reward"], str):
-        raise ValueError(f"reward must be a name, not {quoted(settings['reward'])}")
+        raise UserError(f"reward must be a name, not {quoted(settings['reward'])}")
     agents = AgentGames(map, num_envs, **FORMS[form].settings, **settings)
     return agents, FORMS[form](agents)
 
@@ -59,7 +60,7 @@ class DiplomacyEnv(gymnasium.Env):
         start: `opening`, or `random`: all powers begin with random orders for 0 to
             `warm_up_phases` phases, drawn in each game.
         warm_up_phases: see `start`.
-        strict: an order outside the mask is a ValueError that names unit and order. Otherwise it
+        strict: an order outside the mask is a UserError that names unit and order. Otherwise it
             counts as none (a unit holds, a dislodged one disbands, a build is waived), and
             `info["illegal_orders"]` counts it.
         script: the trainer's script that plays checkpoints; None for the repository's own.
@@ -133,7 +134,7 @@ class DiplomacyEnv(gymnasium.Env):
 
         Raises:
             NeedsReset: the game is over, or none has begun.
-            ValueError: the action has the wrong shape or type, or strict and an illegal order.
+            UserError: the action has the wrong shape or type, or strict and an illegal order.
         """
         if not self._running:
             raise NeedsReset("there is no game to step: call reset() first")
@@ -236,9 +237,9 @@ class DiplomacyVectorEnv(VectorEnv):
         if seed is not None:
             numbers = range(seed, seed + self.num_envs) if isinstance(seed, int) else list(seed)
             if len(numbers) != self.num_envs:
-                raise ValueError(f"there must be {self.num_envs} seeds, not {len(numbers)}")
+                raise UserError(f"there must be {self.num_envs} seeds, not {len(numbers)}")
             if not all(isinstance(number, int) and number >= 0 for number in numbers):
-                raise ValueError(f"seeds must be integers of 0 or more, not {quoted(seed)}")
+                raise UserError(f"seeds must be integers of 0 or more, not {quoted(seed)}")
             seeds = seeds_of(numbers)
         elif not self._seeded:
             seeds = self.np_random.integers(0, 2**64, self.num_envs, np.uint64)
@@ -253,7 +254,7 @@ class DiplomacyVectorEnv(VectorEnv):
 
         Raises:
             NeedsReset: `reset` has not been called.
-            ValueError: the actions have the wrong shape or type, or strict and an illegal order.
+            UserError: the actions have the wrong shape or type, or strict and an illegal order.
         """
         if not self._running:
             raise NeedsReset("there are no games to step: call reset() first")

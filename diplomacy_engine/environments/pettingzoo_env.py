@@ -19,6 +19,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 
 from .._suggest import quoted
 from ..constants import NONE, RUNNING, YEAR_LIMIT
+from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..matches.beginnings import warm_up
@@ -107,20 +108,20 @@ class DiplomacyParallelEnv(ParallelEnv):
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
 
         Raises:
-            ValueError: the game is over or none has begun; an agent's action is missing, or there
+            UserError: the game is over or none has begun; an agent's action is missing, or there
                 is one of nobody alive; a wrong shape or type; strict, and an illegal order.
         """
         if not self.agents:
-            raise ValueError("there is no game to step: call reset() first")
+            raise UserError("there is no game to step: call reset() first")
         games = self._games
         for name in actions:
             if name not in self.agents:
-                raise ValueError(f"{quoted(name)} is no agent of {', '.join(self.agents)}")
+                raise UserError(f"{quoted(name)} is no agent of {', '.join(self.agents)}")
         given = np.zeros((games.num_powers, len(games.board.terrain)), np.int64)
         for power, name in enumerate(self.possible_agents):
             if name in self.agents:
                 if name not in actions:
-                    raise ValueError(f"the action of {name} is missing")
+                    raise UserError(f"the action of {name} is missing")
                 given[power] = whole_numbers(actions[name], given.shape[1:])
         illegal = self._take(given)
         result = games.step(self._orders)

@@ -70,7 +70,7 @@ class Game:
 
     def __init__(self, game_map: str | Path | Map = "standard", max_years: int | None = None):
         if max_years is not None and (type(max_years) is not int or max_years < 1):
-            raise ValueError(f"max_years must be a whole number from 1 on or None, not {max_years}")
+            raise UserError(f"max_years must be a whole number from 1 on or None, not {max_years}")
         self.map = load_map(game_map)
         self.max_years = max_years
         self.id = "game"
@@ -136,7 +136,7 @@ class Game:
             place: a unit such as `A PAR` (in a retreat phase the dislodged one), or a province.
 
         Raises:
-            ValueError: there is no such place on the map.
+            UserError: there is no such place on the map.
         """
         kind, where = read_place(self.map, place)
         table = self._games.table
@@ -180,18 +180,18 @@ class Game:
                 `void` and does nothing.
 
         Raises:
-            ValueError: unknown power, not a list of texts, or (strict) an illegal order, with the
+            UserError: unknown power, not a list of texts, or (strict) an illegal order, with the
                 order and the reason; the orders given before stay.
         """
         name = self.map.powers[power_number(self.map, power)]
         texts = [orders] if isinstance(orders, str) else orders
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
+            raise UserError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
         given: list[tuple[str, list[int]]] = []
         for text in texts:
             numbers, reason = self._understand(name, text, given)
             if reason and strict:
-                raise ValueError(f"{text!r:.200}: {reason}")
+                raise UserError(f"{text!r:.200}: {reason}")
             given.append((self._order_text(text, numbers), numbers))
         self._submitted[name] = given
 
@@ -247,7 +247,7 @@ class Game:
             return [], "the game is over"
         try:
             order = read_order(self.map, text)
-        except ValueError as error:
+        except UserError as error:
             return [], str(error)
         games, table = self._games, self._games.table
         winter = games.state.phase[0] == WINTER_ADJUSTMENTS
@@ -299,10 +299,10 @@ class Game:
             winter. No words mean success.
 
         Raises:
-            ValueError: the game is over.
+            UserError: the game is over.
         """
         if self.is_over:
-            raise ValueError("the game is over")
+            raise UserError("the game is over")
         orders = {power: self.orders.get(power, []) for power in self.map.powers}
         record = {"name": self.phase, "state": self.to_state(), "orders": orders}
         chosen = self.order_numbers()
@@ -428,7 +428,7 @@ class Game:
         other keys are ignored.
 
         Raises:
-            ValueError: the state is impossible; the message says what and where.
+            UserError: the state is impossible; the message says what and where.
         """
         game = cls(game_map, max_years)
         load_state(game._games, state)
@@ -467,7 +467,7 @@ class Game:
             max_years: as for Game.
 
         Raises:
-            ValueError: the line cannot be read, or the position is impossible.
+            UserError: the line cannot be read, or the position is impossible.
         """
         name, state = parse_position_line(position)
         return cls.from_state(game_map or name, state, max_years)
@@ -496,7 +496,7 @@ class Game:
             max_years: as for Game; the format does not store it.
 
         Raises:
-            ValueError: it is not a saved game, or its last position is impossible.
+            UserError: it is not a saved game, or its last position is impossible.
         """
         game_id, found_map, phases = check_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
@@ -529,7 +529,7 @@ class Game:
 def _is_build(game_map: Map, text: str) -> bool:
     try:
         return read_order(game_map, text).kind == BUILD
-    except ValueError:
+    except UserError:
         return False
 
 

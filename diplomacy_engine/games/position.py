@@ -23,6 +23,7 @@ from ..constants import (
     parse_phase,
     phase_name,
 )
+from ..errors import UserError
 from ..rules.map import Map
 from ..rules.notation import UnitText, place_text, read_place, read_unit, unit_phrase, unit_text
 from ..rules.state import adjustments_owed, is_open_home, reset_game
@@ -184,13 +185,13 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     """Return `(map name, state dictionary)` of a position line.
 
     Raises:
-        ValueError: the line is not in the form that `position_line` writes.
+        UserError: the line is not in the form that `position_line` writes.
     """
     if not isinstance(text, str):
-        raise ValueError(f"a position is a text, not {type(text).__name__}")
+        raise UserError(f"a position is a text, not {type(text).__name__}")
     head, *parts = (part.strip() for part in text.split(";"))
     if len(head.split()) != 2:
-        raise ValueError(
+        raise UserError(
             f"a position begins with a map and a phase, such as 'small S1901M', not {head!r:.60}"
         )
     map_name, name = head.split()
@@ -199,10 +200,10 @@ def parse_position_line(text: str) -> tuple[str, dict]:
         left, equals, centers = part.partition("=")
         form = re.match(r"[A-Za-z_]+", left)
         if form is None or not equals or "=" in centers:
-            raise ValueError(f"{part!r:.80} is not of the form 'POWER UNIT, UNIT = CENTER CENTER'")
+            raise UserError(f"{part!r:.80} is not of the form 'POWER UNIT, UNIT = CENTER CENTER'")
         power, units = form[0], left[form.end() :]
         if power in state["units"]:
-            raise ValueError(f"{power} stands twice in the position")
+            raise UserError(f"{power} stands twice in the position")
         state["centers"][power] = centers.split()
         state["units"][power] = []
         for unit in filter(None, (unit.strip() for unit in units.split(","))):
@@ -222,13 +223,13 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     dislodged unit (`*A MUN` or a key of `retreats`) without any can only disband.
 
     Raises:
-        ValueError: something is missing, unknown or impossible; the board is then undefined.
+        UserError: something is missing, unknown or impossible; the board is then undefined.
     """
     if not isinstance(state, Mapping):
-        raise ValueError(f"a state is a dictionary, not {type(state).__name__}")
+        raise UserError(f"a state is a dictionary, not {type(state).__name__}")
     for key in ("name", "units"):
         if key not in state:
-            raise ValueError(f"the state has no {key!r}")
+            raise UserError(f"the state has no {key!r}")
     row = games.state
     reset_game(games.board, row, 0, row.seed[0])
     row.unit_power[0], row.unit_kind[0], row.unit_location[0] = NONE, NONE, NONE
@@ -239,7 +240,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         for text in texts:
             unit, starred = read_unit(games.map, text)
             if starred and (power, unit) in dislodged:
-                raise ValueError(f"{quoted(text)} stands twice in the state")
+                raise UserError(f"{quoted(text)} stands twice in the state")
             if starred:
                 dislodged[power, unit] = []
             else:
@@ -248,11 +249,11 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     for power, units in _by_power(games, {} if retreats is None else retreats, "retreats", dict):
         for text, places in units.items():
             if not isinstance(places, list | tuple):
-                raise ValueError(f"the retreats of {quoted(text, 40)} are not a list")
+                raise UserError(f"the retreats of {quoted(text, 40)} are not a list")
             dislodged[power, read_unit(games.map, text)[0]] = places
     retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS) and row.end[0] == RUNNING
     if dislodged and not retreating:
-        raise ValueError(f"{state['name']} is no retreat phase, but a unit is dislodged")
+        raise UserError(f"{state['name']} is no retreat phase, but a unit is dislodged")
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
     for (power, unit), places in dislodged.items():
@@ -260,7 +261,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
             games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
         )
         if row.unit_power[0, v] == power:
-            raise ValueError(
+            raise UserError(
                 f"{unit_text(games.map, unit)} cannot be dislodged by a unit of its own power"
             )
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
@@ -275,7 +276,7 @@ def _load_name(games: VectorGame, name: str) -> None:
         return
     year, phase = parse_phase(name)
     if not 1 <= year <= MAX_YEAR:
-        raise ValueError(f"the year of {name!r:.40} is not 1 to {MAX_YEAR}")
+        raise UserError(f"the year of {name!r:.40} is not 1 to {MAX_YEAR}")
     games.state.year[0], games.state.phase[0] = year, phase
 
 
@@ -289,10 +290,10 @@ def _load_result(games: VectorGame) -> None:
 
 
 def power_number(game_map: Map, name: str) -> int:
-    """Return the index of a power; ValueError with the powers of the map if there is none."""
+    """Return the index of a power; UserError with the powers of the map if there is none."""
     index = game_map.power_index.get(name.upper()) if isinstance(name, str) else None
     if index is None:
-        raise ValueError(
+        raise UserError(
             f"{quoted(name, 40)} is no power of map {game_map.name} ({', '.join(game_map.powers)})"
         )
     return index
@@ -300,14 +301,14 @@ def power_number(game_map: Map, name: str) -> int:
 
 def _by_power(games: VectorGame, table: Mapping, key: str, kind: type) -> list[tuple[int, object]]:
     if not isinstance(table, Mapping):
-        raise ValueError(f"{key!r} of the state is not a dictionary")
+        raise UserError(f"{key!r} of the state is not a dictionary")
     rows = []
     for power, value in table.items():
         number = power_number(games.map, power)
         allowed = Mapping if kind is dict else list | tuple
         if not isinstance(value, allowed):
             form = "a dictionary" if kind is dict else "a list"
-            raise ValueError(f"{key!r} of {power} is not {form}")
+            raise UserError(f"{key!r} of {power} is not {form}")
         rows.append((number, value))
     return rows
 
@@ -318,10 +319,10 @@ def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, lo
     location = games.map.location_index.get(code)
     text = unit_text(games.map, unit)
     if location is None or not games.board.can_stand[unit.kind, location]:
-        raise ValueError(f"{unit_phrase(unit.kind)} cannot stand at {code}: {text}")
+        raise UserError(f"{unit_phrase(unit.kind)} cannot stand at {code}: {text}")
     if powers[0, province] != NONE:
         other = games.map.unit_text(kinds[0, province], locations[0, province])
-        raise ValueError(f"{text} and {other} are in one province")
+        raise UserError(f"{text} and {other} are in one province")
     powers[0, province] = power
     kinds[0, province] = unit.kind
     locations[0, province] = location
@@ -341,11 +342,9 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
         ]
         if kind is not None or not options:
-            raise ValueError(
-                f"{unit_text(games.map, unit)} can never retreat to {quoted(text, 40)}"
-            )
+            raise UserError(f"{unit_text(games.map, unit)} can never retreat to {quoted(text, 40)}")
         if len(options) > 1:
-            raise ValueError(
+            raise UserError(
                 f"{unit_text(games.map, unit)} may retreat to {quoted(text, 40)}: name the coast"
             )
         bits |= 1 << options[0]
@@ -358,10 +357,10 @@ def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
             kind, place = read_place(games.map, code)
             center = games.board.province_center[place.province]
             if kind is not None or place.coast or center == NONE:
-                raise ValueError(f"{quoted(code, 40)} is no supply center")
+                raise UserError(f"{quoted(code, 40)} is no supply center")
             owner = games.state.center_owner[0, center]
             if owner not in (NONE, power):
-                raise ValueError(
+                raise UserError(
                     f"{quoted(code, 40)} belongs to both {games.map.powers[owner]} and "
                     f"{games.map.powers[power]}"
                 )

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ..errors import UserError
 from ..rules.map import Map, load_map
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
@@ -31,7 +32,7 @@ def map_reference(game_map: Map) -> str:
     try:
         if load_map(game_map.name) is game_map:
             return game_map.name
-    except ValueError:
+    except UserError:
         pass
     return game_map.source if Path(game_map.source).is_file() else game_map.name
 
@@ -68,43 +69,43 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
     """Return `(id, map, phases)` of a saved game.
 
     Raises:
-        ValueError: a key is missing or of the wrong kind, or the map is unknown.
+        UserError: a key is missing or of the wrong kind, or the map is unknown.
     """
     if not isinstance(saved, Mapping):
-        raise ValueError(f"a saved game is a dictionary, not {type(saved).__name__}")
+        raise UserError(f"a saved game is a dictionary, not {type(saved).__name__}")
     for key, kind in (("map", str), ("phases", list)):
         if not isinstance(saved.get(key), kind):
-            raise ValueError(f"the saved game has no {key!r}, or not as {_name(kind)}")
+            raise UserError(f"the saved game has no {key!r}, or not as {_name(kind)}")
     if not saved["phases"]:
-        raise ValueError("the saved game has no phases")
+        raise UserError("the saved game has no phases")
     phases = []
     for i, phase in enumerate(saved["phases"]):
         if not isinstance(phase, Mapping):
-            raise ValueError(f"phase {i} of the saved game is not a dictionary")
+            raise UserError(f"phase {i} of the saved game is not a dictionary")
         for key, kind in _PHASE_KEYS.items():
             if not isinstance(phase.get(key), kind):
-                raise ValueError(f"phase {i} of the saved game has no {key!r} as {_name(kind)}")
+                raise UserError(f"phase {i} of the saved game has no {key!r} as {_name(kind)}")
         if phase["state"].get("name") != phase["name"]:
-            raise ValueError(f"phase {i} of the saved game and its state have two names")
+            raise UserError(f"phase {i} of the saved game and its state have two names")
         for power, orders in phase["orders"].items():
             texts = [] if orders is None else orders
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-                raise ValueError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
+                raise UserError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
         phases.append(dict(phase) | {"messages": _messages(phase, i)})
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
-        raise ValueError("the 'id' of the saved game is not a text")
+        raise UserError("the 'id' of the saved game is not a text")
     return str(game_id), load_map(game_map or saved["map"]), phases
 
 
 def _messages(phase: Mapping, i: int) -> list[dict]:
     messages = phase.get("messages", [])
     if not isinstance(messages, list):
-        raise ValueError(f"the messages of phase {i} of the saved game are not a list")
+        raise UserError(f"the messages of phase {i} of the saved game are not a list")
     for number, message in enumerate(messages):
         for key, kind in _MESSAGE_KEYS.items():
             if not isinstance(message, Mapping) or type(message.get(key)) is not kind:
-                raise ValueError(
+                raise UserError(
                     f"message {number} of phase {i} of the saved game has no {key!r} as "
                     f"{_name(kind)}"
                 )
@@ -126,7 +127,7 @@ def read_saved_games(path: str | Path) -> Iterator[dict]:
     """Yield the saved games of a .jsonl file.
 
     Raises:
-        ValueError: a line is not a JSON dictionary; the message names file and line.
+        UserError: a line is not a JSON dictionary; the message names file and line.
     """
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
@@ -135,9 +136,9 @@ def read_saved_games(path: str | Path) -> Iterator[dict]:
             try:
                 saved = json.loads(line)
             except UnicodeDecodeError:
-                raise ValueError(f"{path}, line {number} is not text") from None
+                raise UserError(f"{path}, line {number} is not text") from None
             except (ValueError, RecursionError) as error:
-                raise ValueError(f"{path}, line {number} is not JSON: {error}") from None
+                raise UserError(f"{path}, line {number} is not JSON: {error}") from None
             if not isinstance(saved, dict):
-                raise ValueError(f"{path}, line {number} is no saved game")
+                raise UserError(f"{path}, line {number} is no saved game")
             yield saved

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._jit import compiled, jit
 from ..constants import NONE, RUNNING
+from ..errors import UserError
 from ..rules.adjudicator.movement import movement_scratch
 from ..rules.legal_orders import legal_scratch, list_game
 from ..rules.map import Map, load_map
@@ -169,9 +170,9 @@ class VectorGame:
         auto_reset: bool = True,
     ):
         if num_games < 1:
-            raise ValueError(f"num_games must be at least 1, not {num_games}")
+            raise UserError(f"num_games must be at least 1, not {num_games}")
         if max_years is not None and max_years < 0:
-            raise ValueError(f"max_years must be 0 (no limit) or more, not {max_years}")
+            raise UserError(f"max_years must be 0 (no limit) or more, not {max_years}")
         self.map = load_map(game_map)
         self.vocabulary = vocabulary(self.map)
         self.board, self.table = self.map.board, self.vocabulary.table

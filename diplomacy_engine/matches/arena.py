@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..constants import BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, phase_name
+from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
@@ -186,12 +187,12 @@ def evaluate_player(
         The result as `evaluate --json` writes it, and the saved games.
 
     Raises:
-        ValueError: a number is out of range.
+        UserError: a number is out of range.
     """
     game_map = load_map(game_map)
     max_years = game_map.max_years if max_years is None else max_years
     if num_games < 1 or max_years < 1:
-        raise ValueError("an evaluation needs at least one game, and at least one year")
+        raise UserError("an evaluation needs at least one game, and at least one year")
     check_year_limit(year_limit)
     powers = len(game_map.powers)
     num_games = -(-num_games // powers) * powers

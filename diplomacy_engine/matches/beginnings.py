@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..constants import RUNNING
+from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..players.asking import orders_of
 from ..players.bots.random_bots import RandomBot
@@ -22,7 +23,7 @@ def warm_up(games: VectorGame, most_phases: int, seed: int = 0) -> np.ndarray:
         (E,) int64, the phases asked for in each game.
     """
     if most_phases < 0:
-        raise ValueError(f"most_phases must be 0 or more, not {most_phases}")
+        raise UserError(f"most_phases must be 0 or more, not {most_phases}")
     phases = np.random.default_rng(seed).integers(0, most_phases + 1, games.num_games)
     games.reset()
     bot, rows = RandomBot(), np.arange(games.num_games)

@@ -9,16 +9,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
 from .arena import play_tables
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
 from .statistics import Z, summarize, wilson_interval
-
-
-class TournamentError(ValueError):
-    """A tournament cannot be played; the message is one sentence."""
 
 
 def balanced_seats(
@@ -106,15 +103,14 @@ def play_tournament(
         never meet.
 
     Raises:
-        TournamentError: too few players or games, or two players of one name.
-        ValueError: a number is out of range.
+        UserError: too few players, games or years, or two players of one name.
     """
     game_map = load_map(game_map)
     max_years = game_map.max_years if max_years is None else max_years
     names, powers = [player.name for player in players], game_map.powers
     check_tournament(names, game_map, num_games)
     if max_years < 1:
-        raise ValueError("a tournament needs at least one year")
+        raise UserError("a tournament needs at least one year")
     check_year_limit(year_limit)
     count, rng = len(players), np.random.default_rng(seed)
     seats = balanced_seats(count, len(powers), num_games, rng)
@@ -166,16 +162,16 @@ def play_tournament(
 
 
 def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> None:
-    """Raise TournamentError unless these players can have a tournament of so many games."""
+    """Raise UserError unless these players can have a tournament of so many games."""
     if len(names) < 2:
-        raise TournamentError("a tournament needs at least two players")
+        raise UserError("a tournament needs at least two players")
     for name in names:
         if names.count(name) > 1:
-            raise TournamentError(f"player {name!r} is named twice in one tournament")
+            raise UserError(f"player {name!r} is named twice in one tournament")
     if len(game_map.powers) < 2:
-        raise TournamentError(f"map {game_map.name!r} has one power, and so no tournaments")
+        raise UserError(f"map {game_map.name!r} has one power, and so no tournaments")
     if num_games < len(names):
-        raise TournamentError(
+        raise UserError(
             f"a tournament of {len(names)} players needs at least {len(names)} games, "
             "so that each plays every power"
         )

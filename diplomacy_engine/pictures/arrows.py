@@ -18,6 +18,7 @@ from ..constants import (
     UNIT_LETTERS,
     WAIVE,
 )
+from ..errors import UserError
 from ..rules.map import Map
 from ..rules.notation import OrderText, Place, place_text, read_order
 from .layout import Layout
@@ -120,7 +121,7 @@ def _readable(
         for text in texts or ():
             try:
                 order = read_order(game_map, text)
-            except ValueError:
+            except UserError:
                 continue
             if order.kind == WAIVE:
                 continue
@@ -226,7 +227,7 @@ def considered(
     """Return a move that a player considered, as wide as it is likely; nothing for other orders."""
     try:
         order = read_order(game_map, text)
-    except ValueError:
+    except UserError:
         return ""
     if order.kind not in (MOVE, RETREAT):
         return ""

@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
 from ..constants import COMPLETED, LAND, SEA
+from ..errors import UserError
 from ..rules.map import Map
 from .arrows import LEAST_SHARE, considered, order_marks
 from .colors import THEMES, style_sheet
@@ -71,7 +72,7 @@ def board_svg(
         legend: show the phase, and every power with its supply centers, below the board.
 
     Raises:
-        ValueError: unknown theme, or a width below 1.
+        UserError: unknown theme, or a width below 1.
     """
     scene = Scene(
         game.phase,
@@ -105,9 +106,9 @@ def scene_svg(
 ) -> str:
     """Return a scene as an SVG; see `board_svg`."""
     if theme not in THEMES:
-        raise ValueError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
+        raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
     if width is not None and (type(width) is not int or width < 1):
-        raise ValueError(f"width must be a whole number of pixels from 1 on, not {width!r:.40}")
+        raise UserError(f"width must be a whole number of pixels from 1 on, not {width!r:.40}")
     layout = layout_of(game_map)
     height = layout.height + (_LEGEND_HEIGHT if legend else 0)
     size = "" if width is None else f' width="{width}" height="{width * height / layout.width:.0f}"'

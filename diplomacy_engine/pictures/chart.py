@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from ..constants import parse_phase
+from ..errors import UserError
 from ..rules.map import Map
 from .board import initials
 from .colors import THEMES, style_sheet
@@ -28,7 +29,7 @@ def centers_svg(
         theme: as for board_svg.
     """
     if theme not in THEMES:
-        raise ValueError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
+        raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
     victory = game_map.board.victory_centers
     most = max([victory, *(max(row) for row in counts.values() if len(row))])
     last = max(len(phases) - 1, 1)
@@ -91,7 +92,7 @@ def _spring(phase: str) -> int | None:
     """Return the year of a spring movement phase."""
     try:
         year, kind = parse_phase(phase)
-    except ValueError:
+    except UserError:
         return None
     return year if kind == 0 else None
 

@@ -6,12 +6,9 @@ library and a browser is out of proportion. It knows no CSS variables: they are 
 
 from types import ModuleType
 
+from ..errors import UserError
 from ..rules.map import Map
 from .colors import with_plain_colors
-
-
-class PictureError(ValueError):
-    """A picture cannot be drawn; the message says why."""
 
 
 def png(svg: str, game_map: Map, theme: str = "light", width: int = 1200) -> bytes:
@@ -24,27 +21,26 @@ def png(svg: str, game_map: Map, theme: str = "light", width: int = 1200) -> byt
         width: in pixels, 1 to 8,000.
 
     Raises:
-        PictureError: resvg-py is not installed, or cannot draw this.
-        ValueError: another theme or width.
+        UserError: another theme or width, or resvg-py is not installed or cannot draw this.
     """
     if theme not in ("light", "dark"):
-        raise ValueError(f"a PNG is light or dark, not {theme!r:.40}")
+        raise UserError(f"a PNG is light or dark, not {theme!r:.40}")
     if type(width) is not int or not 1 <= width <= 8000:
-        raise ValueError(f"width must be a whole number of pixels, 1 to 8000, not {width!r:.40}")
+        raise UserError(f"width must be a whole number of pixels, 1 to 8000, not {width!r:.40}")
     resvg = renderer()
     plain = with_plain_colors(svg, game_map, theme == "dark")
     try:
         return bytes(resvg.svg_to_bytes(svg_string=plain, width=width))
     except (ValueError, RuntimeError) as error:
-        raise PictureError(f"resvg cannot draw this picture: {error}") from error
+        raise UserError(f"resvg cannot draw this picture: {error}") from error
 
 
 def renderer() -> ModuleType:
-    """Return what draws PNGs; PictureError if it is not installed."""
+    """Return what draws PNGs; UserError if it is not installed."""
     try:
         import resvg_py  # only when a PNG is wanted
     except ImportError:
-        raise PictureError(
+        raise UserError(
             "PNG pictures need the package resvg-py (pip install resvg-py); SVG ones do not"
         ) from None
     return resvg_py

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import UserError
 from ..games.game import Game
 from ..games.saved_game import read_saved_games
 from ..rules.map import Map
@@ -56,7 +57,7 @@ def _replayed(game_map: Map, phases: list[dict], max_years: int | None) -> Game 
             for power, texts in phase["orders"].items():
                 game.submit(power, texts or [], strict=False)
             game.adjudicate()
-    except ValueError:
+    except UserError:
         return None  # of another program's rules, or of another year limit
     return game
 
@@ -82,14 +83,14 @@ def read_session(
         max_years: of a game without the key `play`.
 
     Raises:
-        ValueError: there is no game in it that could go on; names the file.
+        UserError: there is no game in it that could go on; names the file.
         OSError: it cannot be read.
     """
     if os.path.getsize(file) > MAX_SAVED_BYTES:
-        raise ValueError(f"{file} is too large to be a game")
+        raise UserError(f"{file} is too large to be a game")
     saved = deque(read_saved_games(file), maxlen=1)
     if not saved:
-        raise ValueError(f"{file} has no game in it")
+        raise UserError(f"{file} has no game in it")
     (saved,), play = saved, None
     try:
         if "play" in saved:
@@ -98,8 +99,8 @@ def read_session(
         game = Game.from_saved_game(saved, game_map, max_years)
         if play is not None:
             _check_powers(play, game.powers)
-    except ValueError as error:
-        raise ValueError(f"{file} cannot be gone on with: {error}") from None
+    except UserError as error:
+        raise UserError(f"{file} cannot be gone on with: {error}") from None
     return rebuild(game, len(game.history), game.orders), play
 
 
@@ -108,7 +109,7 @@ def _checked_play(play: object) -> dict:
 
     def need(good: bool, what: str) -> None:
         if not good:
-            raise ValueError(f"its key 'play' has no sound {what!r}")
+            raise UserError(f"its key 'play' has no sound {what!r}")
 
     need(isinstance(play, dict) and play.get("format") == FORMAT, "format")
     for name in ("step", "seed"):
@@ -140,6 +141,6 @@ def _checked_play(play: object) -> dict:
 
 def _check_powers(play: dict, powers: list[str]) -> None:
     if set(play["tokens"]) != {HOST, WATCH, *powers}:
-        raise ValueError("its key 'play' has no sound 'tokens'")
+        raise UserError("its key 'play' has no sound 'tokens'")
     if play["seats"] is not None and set(play["seats"]) != set(powers):
-        raise ValueError("its key 'play' has no sound 'seats'")
+        raise UserError("its key 'play' has no sound 'seats'")

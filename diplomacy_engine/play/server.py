@@ -27,6 +27,7 @@ from importlib.resources import files
 from urllib.parse import parse_qs, urlsplit
 
 from .._suggest import quoted
+from ..errors import UserError
 from .session import PlayError, PlaySession, Viewer
 from .view import board_view, draft_view, game_view, hint_view
 
@@ -55,7 +56,7 @@ _HEADERS = {
 _STATUS = {"invalid": 400, "forbidden": 403, "stale": 409}
 
 
-class Refusal(Exception):
+class Refusal(UserError):
     """A request that is answered with a status and one sentence."""
 
     def __init__(self, status: int, message: str):
@@ -80,7 +81,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
     """Serves one session.
 
     Raises:
-        ValueError: the address or port cannot be had; one sentence.
+        UserError: the address or port cannot be had; one sentence.
     """
 
     daemon_threads = True
@@ -91,14 +92,14 @@ class PlayServer(socketserver.ThreadingTCPServer):
         self.session, self.host = session, host
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        except OSError:
-            raise ValueError(f"there is no address {host!r:.80} to listen on") from None
+        except (OSError, UnicodeError):  # a name that is none
+            raise UserError(f"there is no address {host!r:.80} to listen on") from None
         self.address_family = found[0]
         try:
             super().__init__(found[4][:2], _Handler)
         except OSError as error:
             why = error.strerror or error
-            raise ValueError(
+            raise UserError(
                 f"port {port} of {host} cannot be had ({why}); if another game runs there, choose "
                 "another one with --port"
             ) from None
@@ -224,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, content, kind = error.status, _error(str(error)), "application/json"
         except PlayError as error:
             status, content, kind = _STATUS[error.kind], _error(str(error)), "application/json"
-        except ValueError as error:
+        except UserError as error:
             status, content, kind = 400, _error(str(error)), "application/json"
         except (ConnectionError, TimeoutError):
             raise

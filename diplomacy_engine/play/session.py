@@ -22,6 +22,7 @@ import numpy as np
 
 from .._files import atomic_write
 from .._suggest import quoted
+from ..errors import UserError
 from ..games.game import Game
 from ..players.advice import Advice, advice, has_decision, orders_by_player
 from ..players.protocols import ExplainingPlayer, Player
@@ -30,7 +31,7 @@ from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
 MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
 
 
-class PlayError(ValueError):
+class PlayError(UserError):
     """A request cannot be granted; one sentence. `kind`: `invalid`, `forbidden` or `stale`."""
 
     def __init__(self, message: str, kind: str = "invalid"):
@@ -63,7 +64,7 @@ class PlaySession:
 
     Args:
         game: where it begins.
-        file: where it is kept; RunFolderError if it cannot be written.
+        file: where it is kept; UserError if it cannot be written.
         opponents: names of players for the powers that no person plays.
         load: returns the player of a name.
         seats: who plays what; None lets the host choose.
@@ -230,7 +231,7 @@ class PlaySession:
             position = self.now.copy()
             try:
                 position.game.submit(power, orders)
-            except ValueError as error:
+            except UserError as error:
                 raise PlayError(str(error)) from None
             position.answered[power] = (step, orders)
             self._commit(position)
@@ -302,7 +303,7 @@ class PlaySession:
                 raise PlayError("the game is over")
             try:
                 return advice(self.game, self._hint, power)
-            except ValueError as error:
+            except UserError as error:
                 raise PlayError(str(error)) from None
 
     def _only_host(self, viewer: Viewer) -> None:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from .._files import RunFolderError, atomic_write
+from .._files import atomic_write
+from ..errors import UserError
 from ..players.advice import has_decision
 from ..replays.replay import make_replay, order_lines
 from .file import HOST
@@ -103,7 +104,7 @@ class TextGame:
             if word in ("quit", "exit", "q"):
                 return False
             self._do(word, rest.strip(), line)
-        except (PlayError, RunFolderError) as error:
+        except UserError as error:
             self.write(_no(error))
         return True
 
@@ -142,18 +143,14 @@ class TextGame:
     # --- Orders ---------------------------------------------------------------------------------
 
     def _add(self, line: str) -> None:
-        """Add the orders of a line to those so far, or say why one is illegal."""
+        """Add the orders of a line to those so far, up to one that is illegal."""
         power = self.viewer.power
         for text in filter(None, (part.strip() for part in line.split(";"))):
             trial = self.session.game.copy()
-            try:
-                trial.submit(power, [text])
-                (order,) = trial.orders[power]
-                rest = [old for old in self.orders if _unit(old) != _unit(order) or old == "WAIVE"]
-                trial.submit(power, [*rest, order])
-            except ValueError as error:
-                self.write(_no(error))
-                return
+            trial.submit(power, [text])
+            (order,) = trial.orders[power]
+            rest = [old for old in self.orders if _unit(old) != _unit(order) or old == "WAIVE"]
+            trial.submit(power, [*rest, order])
             self.orders = [*rest, order]
         self._show_orders()
 
@@ -193,10 +190,7 @@ class TextGame:
     def _show_legal(self, place: str) -> None:
         legal = self._legal()
         if place:
-            try:
-                found = self.session.game.legal_orders(place)
-            except ValueError as error:
-                raise PlayError(str(error)) from None
+            found = self.session.game.legal_orders(place)
             mine = {text for texts in legal.values() for text in texts}
             legal = {place: [text for text in found if text in mine]}
         for name, texts in legal.items():

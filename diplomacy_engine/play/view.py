@@ -19,6 +19,7 @@ from ..constants import (
     SUPPORT_MOVE,
     parse_phase,
 )
+from ..errors import UserError
 from ..games.game import Game
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import board_svg
@@ -188,14 +189,14 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
     """Return a phase that was played, with its orders and results; None for the position now.
 
     Raises:
-        ValueError: there is no such phase.
+        UserError: there is no such phase.
     """
     with session.lock:
         game = session.game
         if number is None or number == len(game.history):
             return draft_view(session, viewer, game.orders.get(viewer.power, []))
         if not 0 <= number < len(game.history):
-            raise ValueError(f"there is no phase {number} in a game of {len(game.history)}")
+            raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
         lines = [
             {"power": power, "text": text, "result": words}

@@ -2,14 +2,13 @@
 
 from .asking import ask_player, ask_players, orders_of
 from .bots import BOTS, make_bot
-from .checkpoints import CHECKPOINT_FORMAT, CheckpointError, header, read_checkpoint
+from .checkpoints import CHECKPOINT_FORMAT, header, read_checkpoint
 from .loading import PlayerError, load_player
 from .protocols import ExplainingPlayer, Explanation, Player, SamplingPlayer, StatefulPlayer
 
 __all__ = [
     "BOTS",
     "CHECKPOINT_FORMAT",
-    "CheckpointError",
     "ExplainingPlayer",
     "Explanation",
     "Player",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..constants import NONE
+from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
@@ -68,11 +69,11 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     In winter a slot is one build or removal, named `build 1` or `removal 1` and so on.
 
     Raises:
-        ValueError: the power has nothing to order.
+        UserError: the power has nothing to order.
     """
     games, decisions = _decisions(game, [power])
     if not decisions.count:
-        raise ValueError(f"{power} has nothing to order in {game.phase}")
+        raise UserError(f"{power} has nothing to order in {game.phase}")
     explanation = player.explain(games, decisions)
     texts, slots = games.vocabulary.texts, []
     for s in range(decisions.slot_start[1]):

@@ -20,10 +20,6 @@ CHECKPOINT_FORMAT = 1
 MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
 
 
-class CheckpointError(UserError):
-    """A checkpoint cannot be read or does not fit; the message is one sentence."""
-
-
 def policy_file(path: str | Path) -> Path:
     """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
 
@@ -60,7 +56,7 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
         load: reads the file, tensors and plain values only, so that a checkpoint cannot run code.
 
     Raises:
-        CheckpointError: the file is not a sound checkpoint.
+        UserError: the file is not a sound checkpoint.
     """
     path = Path(path)
     try:
@@ -69,15 +65,13 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
                 raise ValueError("a part does not have its checksum")
         saved = load(path)
     except FileNotFoundError:
-        raise CheckpointError(f"{path}: there is no such checkpoint") from None
+        raise UserError(f"{path}: there is no such checkpoint") from None
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except Exception:  # torch.load raises nearly anything on a damaged or hostile file
-        raise CheckpointError(f"{path}: damaged, or not a checkpoint of this project") from None
+        raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
     if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
-        raise CheckpointError(
-            f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})"
-        )
+        raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")
     return saved
 
 

@@ -6,7 +6,7 @@ the trainer's script, which must offer
     checkpoint_header(path) -> dict      with map_name, vocabulary_hash, script_name, script_sha256
     load_policy_player(path, greedy=False, seed=0, device="cpu") -> Player
 
-both raising ValueError, in one sentence, for a file that is no sound checkpoint. Which script is
+both raising UserError, in one sentence, for a file that is no sound checkpoint. Which script is
 loaded is the user's choice alone: a checkpoint names the script that trained it, and its run folder
 has a copy, but that copy is only ever pointed out, never run unasked.
 """
@@ -19,6 +19,7 @@ from types import ModuleType
 
 from .._files import file_sha256
 from .._suggest import did_you_mean
+from ..errors import UserError
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
@@ -28,7 +29,7 @@ from .protocols import Player
 SCRIPT = Path(__file__).parents[2] / "ppo_selfplay_diplomacy.py"
 
 
-class PlayerError(ValueError):
+class PlayerError(UserError):
     """A player cannot be had; the message is one sentence that says which and why."""
 
 
@@ -74,7 +75,7 @@ def load_player(
     except Exception as error:
         # An edited script may fail in any way on a checkpoint that another version wrote.
         advice = _advice(header, path, source)
-        if not advice and not isinstance(error, ValueError):
+        if not advice and not isinstance(error, UserError):
             raise
         raise PlayerError(f"{_sentence(error, path)}{advice}") from error
 
@@ -123,7 +124,7 @@ def load_script(path: str | Path) -> ModuleType:
 def _header(module: ModuleType, path: Path) -> dict:
     try:
         header = module.checkpoint_header(path)
-    except (ValueError, KeyError, TypeError) as error:
+    except (UserError, KeyError, TypeError) as error:
         raise PlayerError(_sentence(error, path)) from error
     for key in ("map_name", "vocabulary_hash", "script_name", "script_sha256"):
         if not isinstance(header, dict) or not isinstance(header.get(key), str):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._suggest import did_you_mean, quoted
+from ..errors import UserError
 from ..games.position import load_state, owned_centers, retreat_places, standing_units
 from ..games.saved_game import check_saved_game, read_saved_games
 from ..games.vector_game import VectorGame
@@ -24,10 +25,6 @@ from ..rules.map import Map
 from ..rules.notation import ordered_unit, unit_text
 
 PAGE = Path(__file__).parent / "replay.html"
-
-
-class ReplayError(ValueError):
-    """A saved game cannot be shown; the message says which and why."""
 
 
 class Frame(NamedTuple):
@@ -47,11 +44,11 @@ class Replay(NamedTuple):
     frames: list[Frame]
 
     def find(self, phase: str) -> int:
-        """Return the number of a phase by its name; ReplayError if the game has no such phase."""
+        """Return the number of a phase by its name; UserError if the game has no such phase."""
         names, asked = [frame.scene.phase for frame in self.frames], phase
         phase = phase.upper()
         if phase not in names:
-            raise ReplayError(
+            raise UserError(
                 f"game {self.id!r:.60} has no phase {quoted(asked, 40)}: "
                 f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
             )
@@ -62,21 +59,21 @@ def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
     """Return the games of a .jsonl file (ours or the diplomacy package's), or of one .json.
 
     Raises:
-        ReplayError: there is none, or one cannot be read; the message names file and game.
+        UserError: there is none, or one cannot be read; the message names file and game.
     """
     try:
         games = list(_saved_games(Path(path)))
     except UnicodeDecodeError:
-        raise ReplayError(f"{path} is not a text file") from None
+        raise UserError(f"{path} is not a text file") from None
     if not games:
-        raise ReplayError(f"{path} has no game in it")
+        raise UserError(f"{path} has no game in it")
     replays = []
     for number, saved in enumerate(games, 1):
         try:
             replays.append(make_replay(saved, game_map))
-        except ValueError as error:
+        except UserError as error:
             which = f", game {number}" if len(games) > 1 else ""
-            raise ReplayError(f"{path}{which}: {error}") from error
+            raise UserError(f"{path}{which}: {error}") from error
     return replays
 
 
@@ -84,14 +81,14 @@ def _saved_games(path: Path) -> Iterable[dict]:
     """Yield saved games: one a line, or a whole file that is one."""
     try:
         yield from read_saved_games(path)
-    except ValueError as error:
+    except UserError as error:
         try:
             whole = json.loads(path.read_bytes())
         except (ValueError, RecursionError):
-            raise ReplayError(str(error)) from None
+            raise error from None
         games = whole if isinstance(whole, list) else [whole]
         if not all(isinstance(game, dict) for game in games):
-            raise ReplayError(f"{path} is no saved game") from None
+            raise UserError(f"{path} is no saved game") from None
         yield from games
 
 
@@ -99,7 +96,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     """Return a saved game ready to be shown.
 
     Raises:
-        ValueError: it is not a saved game, or a position in it is impossible on its map.
+        UserError: it is not a saved game, or a position in it is impossible on its map.
     """
     game_id, found_map, phases = check_saved_game(saved, game_map)
     frames, passed = [], {}
@@ -107,9 +104,9 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     for phase in phases:
         try:
             load_state(games, phase["state"])
-        except ValueError as error:
+        except UserError as error:
             named = "" if game_map is None else f" (the game names map {saved['map']:.60})"
-            raise ReplayError(f"phase {phase['name']:.20}: {error}{named}") from error
+            raise UserError(f"phase {phase['name']:.20}: {error}{named}") from error
         units, dislodged = standing_units(games), retreat_places(games)
         for power, texts in units.items():
             passed.update(dict.fromkeys((unit[2:5] for unit in texts), power))

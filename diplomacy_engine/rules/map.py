@@ -319,9 +319,9 @@ def _shape_problems(facts: dict) -> list[str]:
         problems.append(f"max_years must be 1 to 1000, not {quoted(facts['max_years'], 20)}")
     try:
         year, phase = parse_phase(facts.get("first_phase", "S1901M"))
-        if phase != 0 or not 1 <= year <= 9999:
-            raise ValueError
-    except ValueError:
+    except UserError:
+        year = phase = 0
+    if phase != 0 or not 1 <= year <= 9999:
         problems.append(
             f"first_phase {facts['first_phase']!r:.40} must be a spring movement, such as S1901M"
         )

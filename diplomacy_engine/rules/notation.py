@@ -30,6 +30,7 @@ from ..constants import (
     WAIVE,
     OrderKind,
 )
+from ..errors import UserError
 from .map import Map
 from .vocabulary import OrderVocabulary
 
@@ -129,9 +130,9 @@ class _Reader:
 
     def __init__(self, game_map: Map, text: str):
         if not isinstance(text, str):
-            raise ValueError(f"an order is a text, not {type(text).__name__}")
+            raise UserError(f"an order is a text, not {type(text).__name__}")
         if len(text) > MAX_TEXT:
-            raise ValueError(f"a text of {len(text)} characters is too long")
+            raise UserError(f"a text of {len(text)} characters is too long")
         self.map = game_map
         self.tokens = _tokens(text)
         self.next = 0
@@ -149,13 +150,13 @@ class _Reader:
     def end(self) -> None:
         if self.next < len(self.tokens):
             rest = " ".join(self.tokens[self.next :])
-            raise ValueError(f"{rest!r} at its end has no meaning there")
+            raise UserError(f"{rest!r} at its end has no meaning there")
 
     def unit(self) -> UnitText:
         word = self.peek()
         if word not in _UNIT_WORDS:
             found = f"not {word!r}" if word else "and nothing follows"
-            raise ValueError(f"a unit begins with A or F, {found}")
+            raise UserError(f"a unit begins with A or F, {found}")
         self.next += 1
         return UnitText(_UNIT_WORDS[word], self.place())
 
@@ -168,13 +169,13 @@ class _Reader:
                 self.next += length
                 return Place(province, self.coast(self.map.provinces[province]))
         if not rest:
-            raise ValueError("a province is missing at its end")
+            raise UserError("a province is missing at its end")
         near = []
         for token in rest:
             if token in ("-", "/", "(", ")") or (near and token in _VERBS):
                 break
             near.append(token)
-        raise ValueError(unknown_province(self.map, " ".join(near or rest[:1])))
+        raise UserError(unknown_province(self.map, " ".join(near or rest[:1])))
 
     def coast(self, province: str) -> int:
         """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next."""
@@ -187,11 +188,11 @@ class _Reader:
         elif word in _LONG_COASTS and self.take(word, "COAST"):
             coast = _LONG_COASTS[word]
         elif closing or slash:
-            raise ValueError(f"{word!r} after {province} is no coast (NC, EC, SC or WC)")
+            raise UserError(f"{word!r} after {province} is no coast (NC, EC, SC or WC)")
         else:
             return 0
         if closing and not self.take(")"):
-            raise ValueError(f"the bracket after {province} is not closed")
+            raise UserError(f"the bracket after {province} is not closed")
         return coast
 
     def skip_via(self) -> bool:
@@ -210,11 +211,11 @@ def read_order(game_map: Map, text: str) -> OrderText:
     """Return what an order text says.
 
     Raises:
-        ValueError: it cannot be read; the reason does not repeat the text.
+        UserError: it cannot be read; the reason does not repeat the text.
     """
     reader = _Reader(game_map, text)
     if not reader.tokens:
-        raise ValueError("the order is empty")
+        raise UserError("the order is empty")
     if reader.tokens[0] in ("WAIVE", "WAIVES", "WAIVED"):
         reader.next = 1
         reader.end()
@@ -229,8 +230,8 @@ def read_order(game_map: Map, text: str) -> OrderText:
         verb = _VERBS.get(reader.peek())
         if verb is None:
             if not reader.peek():
-                raise ValueError("it does not say what the unit shall do, such as H to hold")
-            raise ValueError(f"{reader.peek()!r} is none of H, -, S, C, R, D and B")
+                raise UserError("it does not say what the unit shall do, such as H to hold")
+            raise UserError(f"{reader.peek()!r} is none of H, -, S, C, R, D and B")
         moves_in_words = reader.peek() in ("MOVE", "MOVES")
         reader.next += 1
         if moves_in_words or verb == RETREAT:
@@ -248,7 +249,7 @@ def ordered_unit(game_map: Map, text: str) -> UnitText | None:
             reader.next += 1
         reader.take("*")
         return reader.unit()
-    except ValueError:
+    except UserError:
         return None
 
 
@@ -266,7 +267,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
         reader.next += following == HOLD
         return OrderText(SUPPORT_HOLD, unit, other=other)
     if following != MOVE:
-        raise ValueError("it does not say where the other unit shall go")
+        raise UserError("it does not say where the other unit shall go")
     in_words = reader.peek() in ("MOVE", "MOVES")
     reader.next += 1
     if in_words:
@@ -280,12 +281,12 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
     """Return `(unit kind or None, place)` of a text such as `A PAR`, `*A MUN` or `PAR`.
 
     Raises:
-        ValueError: it names no place of the map.
+        UserError: it names no place of the map.
     """
     try:
         reader = _Reader(game_map, text)
         if not reader.tokens:
-            raise ValueError("it is empty")
+            raise UserError("it is empty")
         reader.take("*")
         kind = None
         if len(reader.tokens) > reader.next + 1:
@@ -293,8 +294,8 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
             reader.next += kind is not None
         place = reader.place()
         reader.end()
-    except ValueError as error:
-        raise ValueError(f"{quoted(text)} is no unit or province: {error}") from None
+    except UserError as error:
+        raise UserError(f"{quoted(text)} is no unit or province: {error}") from None
     return kind, place
 
 
@@ -302,15 +303,15 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     """Return a unit text such as `A PAR` and whether it is starred as dislodged (`*A PAR`).
 
     Raises:
-        ValueError: it is no unit text.
+        UserError: it is no unit text.
     """
     try:
         reader = _Reader(game_map, text)
         starred = reader.take("*")
         unit = reader.unit()
         reader.end()
-    except ValueError as error:
-        raise ValueError(f"{quoted(text)} is no unit: {error}") from None
+    except UserError as error:
+        raise UserError(f"{quoted(text)} is no unit: {error}") from None
     return unit, starred
 
 

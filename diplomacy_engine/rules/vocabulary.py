@@ -34,6 +34,7 @@ from ..constants import (
     SUPPORT_MOVE,
     WAIVE,
 )
+from ..errors import UserError
 from .map import Board, Map, MapError
 
 MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
@@ -116,7 +117,7 @@ def convoy_routes(board: Board) -> dict[tuple[int, int], set[frozenset[int]]]:
     origin, and only the last touches the destination.
 
     Raises:
-        ValueError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
+        UserError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
     """
     seas = [v for v in range(len(board.terrain)) if board.terrain[v] == SEA]
     sea_neighbors = {
@@ -130,7 +131,7 @@ def convoy_routes(board: Board) -> dict[tuple[int, int], set[frozenset[int]]]:
         nonlocal walked
         walked += 1
         if walked > MAX_CONVOY_ROUTES:
-            raise ValueError(f"it has more than {MAX_CONVOY_ROUTES} convoy routes")
+            raise UserError(f"it has more than {MAX_CONVOY_ROUTES} convoy routes")
         last = path[-1]
         earlier_shores = {c for sea in path[:-1] for c in shores[sea]}
         for destination in shores[last]:
@@ -162,7 +163,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     unit = game_map.unit_text
     try:
         routes = convoy_routes(board)
-    except ValueError as error:
+    except UserError as error:
         raise MapError(game_map.source, [str(error)]) from None
     num_seas = len({sea for sets in routes.values() for route in sets for sea in route})
     if num_seas > MAX_CONVOY_SEAS:

@@ -39,6 +39,7 @@ import numpy as np
 
 from .._suggest import did_you_mean
 from ..constants import RUNNING, SOLO, YEAR_LIMIT
+from ..errors import UserError
 
 
 class RewardInput(NamedTuple):
@@ -197,13 +198,13 @@ def make_reward(name: str) -> Reward:
     One's own takes a RewardInput and returns (E, P) finite numbers; the module is imported.
 
     Raises:
-        ValueError: there is no such reward. Calling one's own raises it for a bad result.
+        UserError: there is no such reward. Calling one's own raises it for a bad result.
     """
     if name in REWARDS:
         return REWARDS[name]
     if ":" in name:
         return _own_reward(name)
-    raise ValueError(
+    raise UserError(
         f"unknown reward {name!r}: it is one of {', '.join(REWARDS)}, "
         f"or module:function{did_you_mean(name, REWARDS)}"
     )
@@ -215,15 +216,15 @@ def _own_reward(name: str) -> Reward:
         module = importlib.import_module(module_name)
     except Exception as error:
         # Whatever a user's module does wrong while it is imported, this sentence says where.
-        raise ValueError(f"reward {name!r}: cannot import {module_name!r}: {error}") from error
+        raise UserError(f"reward {name!r}: cannot import {module_name!r}: {error}") from error
     function = getattr(module, function_name, None)
     if not callable(function):
-        raise ValueError(f"reward {name!r}: {module_name} has no function {function_name!r}")
+        raise UserError(f"reward {name!r}: {module_name} has no function {function_name!r}")
 
     def checked(game: RewardInput) -> np.ndarray:
         paid = np.asarray(function(game), np.float32)
         if paid.shape != game.alive.shape or not np.isfinite(paid).all():
-            raise ValueError(
+            raise UserError(
                 f"reward {name!r} must return {game.alive.shape} finite numbers, "
                 f"not {'them' if paid.shape == game.alive.shape else paid.shape}"
             )
@@ -274,15 +275,15 @@ def make_reward_mix(text: str) -> RewardMix:
     `name=a..b@f` reaches b after the fraction f of training and then stays.
 
     Raises:
-        ValueError: the text cannot be read, or names an unknown reward or one twice.
+        UserError: the text cannot be read, or names an unknown reward or one twice.
     """
     parts: list[_Part] = []
     for piece in text.split(","):
         name, equals, weight = (word.strip() for word in piece.partition("="))
         if not name:
-            raise ValueError(f"reward mix {text!r}: parts are name=weight, with commas between")
+            raise UserError(f"reward mix {text!r}: parts are name=weight, with commas between")
         if name in (part.name for part in parts):
-            raise ValueError(f"reward mix {text!r} names {name!r} twice")
+            raise UserError(f"reward mix {text!r} names {name!r} twice")
         ramp, at, until = weight.partition("@") if equals else ("1", "", "")
         first, dots, last = ramp.partition("..")
         try:
@@ -290,7 +291,7 @@ def make_reward_mix(text: str) -> RewardMix:
         except ValueError:
             numbers = [math.nan]
         if not all(map(math.isfinite, numbers)) or not 0 < numbers[2] <= 1 or (at and not dots):
-            raise ValueError(
+            raise UserError(
                 f"reward mix {text!r}: {weight!r} is no weight such as 1, 0.5..0 or 0.5..0@0.8"
             )
         parts.append(_Part(name, make_reward(name), *numbers))

@@ -12,23 +12,28 @@ from .launch import (
     resumed_run,
 )
 from .nested import with_arrays, with_tensors
-from .parallel import RankError, Ranks, Workers
+from .parallel import Ranks, TrainingError, Workers
 from .run_log import NoLog, RunLog
 from .sample_games import thoughts
-from .settings import Settings
+from .settings import Between, NonNegativeFloat, NonNegativeInt, PositiveInt, Settings, Share
 from .signals import StopSignals
 
 __all__ = [
     "NETWORK",
     "RUN_FORMAT",
+    "Between",
     "Clock",
     "LogTools",
     "NoLog",
-    "RankError",
+    "NonNegativeFloat",
+    "NonNegativeInt",
+    "PositiveInt",
     "Ranks",
     "RunLog",
     "Settings",
+    "Share",
     "StopSignals",
+    "TrainingError",
     "Workers",
     "continue_log",
     "new_run",

@@ -1,43 +1,30 @@
-"""What the trainer's settings may be: their ranges, and which flags need or exclude others."""
+"""Which of the trainer's settings fit each other; the range of each one stands at its field."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..pictures.png import PictureError, renderer
+from ..errors import UserError
+from ..pictures.png import renderer
 from ..players.bots import BOTS, make_bot
 from ..players.checkpoints import policy_file
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from ..scoring.rewards import make_reward_mix
-from .settings import SettingsError, check_ranges
 
 NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
 
 
 def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) -> None:
-    """Raise SettingsError for values out of range and flags that contradict each other."""
-    positive = "threads num_envs total_timesteps num_minibatches update_epochs hidden"
-    positive += " pool_size pool_interval staged_interval staged_games eval_interval eval_games"
-    positive += " warm_up_phases save_interval"
-    shares = "gamma gae_lambda latest_prob recency_decay pool_bot_prob staged_threshold"
-    shares += " warm_up_share weak_seats"
-    others = "max_years learning_rate clip_coef ent_coef vf_coef max_grad_norm target_kl"
-    others += " average kl_coef"
-    check_ranges(args, positive, 1)
-    check_ranges(args, "seed", 0, 2**62)
-    check_ranges(args, "threads num_layers", 0, 1024)
-    check_ranges(args, "num_envs num_steps hidden eval_games", 0, 10**6)
-    check_ranges(args, shares, 0.0, 1.0)
-    check_ranges(args, others + " save_games capture_games league_games", 0)
-    check_ranges(args, "num_steps", 2)  # a decision alone would never be followed by another
-    check_ranges(args, "learner_seats", 1, len(game_map.powers))
-    check_ranges(args, "opponent_temperature", 0.01, 100.0)
+    """Raise UserError for settings that contradict each other, the map, or what is installed."""
+    powers = len(game_map.powers)
+    if args.learner_seats > powers:
+        raise UserError(f"--learner-seats must be from 1 to {powers}, not {args.learner_seats}")
     if args.capture_games and args.save_games:
         try:
             renderer()
-        except PictureError as error:
-            raise SettingsError(f"{error}; or train with --capture-games 0") from None
+        except UserError as error:
+            raise UserError(f"{error}; or train with --capture-games 0") from None
     needs = {  # flag -> (whether it has any effect, what it needs)
         "reward": (not args.reward_mix, "no --reward-mix beside it"),
         "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
@@ -60,37 +47,33 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
     for name in sorted(given & needs.keys()):
         works, needed = needs[name]
         if not works:
-            raise SettingsError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
+            raise UserError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
     if args.kl_coef and not args.average:
-        raise SettingsError(f"--kl-coef {args.kl_coef} pulls to an average: it needs --average")
+        raise UserError(f"--kl-coef {args.kl_coef} pulls to an average: it needs --average")
     if args.num_envs < ranks:
-        raise SettingsError(f"--num-envs {args.num_envs} is too few for {ranks} ranks")
+        raise UserError(f"--num-envs {args.num_envs} is too few for {ranks} ranks")
     if args.year_limit == "truncate" and args.max_years == 0:
-        raise SettingsError("--year-limit truncate needs a year limit, but --max-years is 0")
-    try:
-        make_reward_mix(args.reward_mix or args.reward)
-        for bot in (*args.pool_bots, *args.eval_bots):
-            make_bot(bot)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
+        raise UserError("--year-limit truncate needs a year limit, but --max-years is 0")
+    make_reward_mix(args.reward_mix or args.reward)
+    for bot in (*args.pool_bots, *args.eval_bots):
+        make_bot(bot)
 
 
 def check_resumed(args: Any, given: frozenset[str]) -> None:
-    """Raise SettingsError if flags were given that a resumed run cannot change, or not to that."""
-    check_ranges(args, "total_timesteps", 1)
+    """Raise UserError if flags were given that a resumed run cannot change, or not to that."""
     other = given - {"resume", "total_timesteps", "track", "cuda"}
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
-        raise SettingsError(
+        raise UserError(
             f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
         )
 
 
 def check_ranks(folder: Path, saved: dict, ranks: int) -> None:
-    """Raise SettingsError unless as many ranks resume a run as have written its checkpoint."""
+    """Raise UserError unless as many ranks resume a run as have written its checkpoint."""
     before = 1 + len(saved.get("other_ranks", ()))
     if before != ranks:
-        raise SettingsError(
+        raise UserError(
             f"{folder} is a run of {before} ranks and cannot go on with {ranks}: "
             f"resume it with torchrun --nproc_per_node={before}"
         )
@@ -99,11 +82,11 @@ def check_ranks(folder: Path, saved: dict, ranks: int) -> None:
 def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -> Any:
     """Return the settings of a run with --exploit: one learner seat against the policy `saved`.
 
-    What a settings file says of the pool does not matter then. SettingsError if a flag did, or if
+    What a settings file says of the pool does not matter then. UserError if a flag did, or if
     the policy plays another map.
     """
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
-        raise SettingsError(
+        raise UserError(
             f"--exploit {args.exploit} was trained on map {saved['map_name']!r:.60} or a version "
             f"of it, not on {game_map.name!r} as it is"
         )
@@ -111,7 +94,7 @@ def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -
     other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
-        raise SettingsError(
+        raise UserError(
             f"{flags} cannot be given with --exploit: the learner has one seat and its only "
             "opponent is the policy of the checkpoint"
         )
@@ -120,9 +103,9 @@ def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -
 
 
 def check_start(args: Any, saved: dict, game_map: Map) -> None:
-    """Raise SettingsError unless a run can begin with the policy `saved` of --start-from."""
+    """Raise UserError unless a run can begin with the policy `saved` of --start-from."""
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
-        raise SettingsError(
+        raise UserError(
             f"--start-from {args.start_from} was trained on map {saved['map_name']!r:.60} or a "
             f"version of it, not on {game_map.name!r} as it is"
         )
@@ -130,16 +113,16 @@ def check_start(args: Any, saved: dict, game_map: Map) -> None:
         theirs, ours = saved["args"][name], getattr(args, name)
         if theirs != ours:
             flag = name.replace("_", "-")
-            raise SettingsError(
+            raise UserError(
                 f"--start-from {args.start_from} has another network: --{flag} is {theirs} there, "
                 f"here {ours}"
             )
 
 
 def policy_path(flag: str, name: str) -> Path:
-    """Return the file of the policy that a flag names; SettingsError for a bot."""
+    """Return the file of the policy that a flag names; UserError for a bot."""
     if name in BOTS:
-        raise SettingsError(
+        raise UserError(
             f"--{flag} needs a checkpoint, and {name!r} is a bot: "
             f"--pool-bots {name} --pool-bot-prob 1 trains against it"
         )

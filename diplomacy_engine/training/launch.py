@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._files import file_sha256
-from ..players.checkpoints import CheckpointError
+from ..errors import UserError
 from ..rules.map import Map, load_map
 from .checks import check_args, check_ranks, check_resumed, check_start, exploit_args
 from .progress import Progress
 from .run_folder import RunFolder
-from .run_log import RecordsError, RunLog, Writer, start_wandb
+from .run_log import RunLog, Writer, start_wandb
 from .settings import Settings, args_from_dictionary, parse_args
 
 RUN_FORMAT = 2  # of what a checkpoint holds besides the policy; 1 is version 0.1's
@@ -87,7 +87,7 @@ def open_log(args: Any, game_map: Map, script: str, tools: LogTools) -> RunLog:
     )
     try:
         log = _make_log(args, folder, tools, 0, None)
-    except RecordsError:  # W&B refused; nothing has been trained
+    except UserError:  # such as W&B's refusal; nothing has been trained
         folder.remove()
         raise
     log.write_layout()
@@ -112,7 +112,7 @@ def resumed_run(
     folder = (RunFolder if rank > 0 else RunFolder.open)(settings.args.resume)
     saved = load_checkpoint(folder.checkpoint)
     if saved.get("run_format") != RUN_FORMAT:
-        raise CheckpointError(
+        raise UserError(
             f"{folder.path} can only go on with the version of this project that began the run: "
             f"its format is {saved.get('run_format', 1)!r:.20} (1 is version 0.1), here it is "
             f"{RUN_FORMAT}; its policy can be played, and --start-from begins with it"
@@ -122,7 +122,7 @@ def resumed_run(
     kept = args_from_dictionary(args_class, folder.load_args(), str(folder.path / "args.json"))
     args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
     if saved["args"]["map"] != args.map:
-        raise CheckpointError(
+        raise UserError(
             f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
             f"but args.json beside it is for {args.map!r}"
         )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from .settings import SettingsError
 
 
 class Workers:
@@ -35,8 +34,8 @@ class Workers:
         return list((self._pool.map if self.count > 1 else map)(function, items))
 
 
-class RankError(UserError):
-    """Another process has died; the message is one sentence."""
+class TrainingError(UserError):
+    """Training cannot go on. Not every rank may meet it, so each that does says so itself."""
 
 
 class Ranks:
@@ -73,9 +72,9 @@ class Ranks:
         return cls(distributed)
 
     def choose_gpu(self, gpus: int) -> int:
-        """Return the number of this rank's own GPU of so many; SettingsError if none is left."""
+        """Return the number of this rank's own GPU of so many; UserError if none is left."""
         if self.local >= gpus:
-            raise SettingsError(f"--cuda: of {gpus} GPUs none is left for rank {self.rank}")
+            raise UserError(f"--cuda: of {gpus} GPUs none is left for rank {self.rank}")
         return self.local
 
     def share(self, args: Any) -> Any:
@@ -120,14 +119,11 @@ class Ranks:
         return dict(zip(figures, scalars))
 
     def agree(self, function: Callable, *arguments: Any) -> Any:
-        """Return what a function returns; an error that it raises on any rank is raised on all.
-
-        ValueError and RuntimeError are passed on, those of the first rank that has one.
-        """
+        """Return what a function returns; a UserError that any rank meets is raised on all."""
         result = failure = None
         try:
             result = function(*arguments)
-        except (ValueError, RuntimeError) as error:
+        except UserError as error:
             failure = error
         for found in self.gather(failure):
             if found is not None:
@@ -143,4 +139,4 @@ class Ranks:
         try:
             getattr(self._distributed, collective)(*arguments)
         except RuntimeError as error:  # a connection was closed
-            raise RankError("another rank has died; the last checkpoint is intact") from error
+            raise TrainingError("another rank has died; the last checkpoint is intact") from error

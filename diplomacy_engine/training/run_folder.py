@@ -25,7 +25,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._files import RunFolderError, _reason, atomic_write, check_writable
+from .._files import _reason, atomic_write, check_writable
+from ..errors import UserError
 from ..players.checkpoints import CHECKPOINT
 
 _GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl")
@@ -58,10 +59,10 @@ class RunFolder:
             script: file to copy.
 
         Raises:
-            RunFolderError: the name cannot be part of a folder's, or nothing can be written there.
+            UserError: the name cannot be part of a folder's, or nothing can be written there.
         """
         if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
-            raise RunFolderError(
+            raise UserError(
                 f"experiment name {exp_name!r:.120} must be 1 to 100 characters without slashes"
             )
         now = int(time.time())
@@ -75,11 +76,11 @@ class RunFolder:
                 run.save_script(script)
             except FileExistsError:
                 if not run.path.is_dir():
-                    raise RunFolderError(f"{root} is a file, not a folder for runs") from None
+                    raise UserError(f"{root} is a file, not a folder for runs") from None
                 now += 1  # another run began in the same second
                 continue
             except OSError as error:
-                raise RunFolderError(
+                raise UserError(
                     f"run folder {run.path} cannot be made: {error.filename}: {_reason(error)}"
                 ) from error
             run.save_args(args)
@@ -90,12 +91,12 @@ class RunFolder:
         """Return an existing run folder to go on with; leftovers of a killed write are removed.
 
         Raises:
-            RunFolderError: it is no run folder, has no checkpoint, or cannot be written in.
+            UserError: it is no run folder, has no checkpoint, or cannot be written in.
         """
         run = cls(path)
         for name in ("args.json", CHECKPOINT):
             if not os.path.isfile(run.path / name):  # also if it may not be looked at
-                raise RunFolderError(f"{run.path} is no run to go on with: it has no {name}")
+                raise UserError(f"{run.path} is no run to go on with: it has no {name}")
         check_writable(run.path)
         try:
             (run.path / "checkpoints").mkdir(exist_ok=True)
@@ -103,7 +104,7 @@ class RunFolder:
             for leftover in (*run.path.glob(".*.tmp"), *run.path.glob("checkpoints/.*.tmp")):
                 leftover.unlink(missing_ok=True)
         except OSError as error:
-            raise RunFolderError(f"{error.filename}: {_reason(error)}") from error
+            raise UserError(f"{error.filename}: {_reason(error)}") from error
         return run
 
     def remove(self) -> None:
@@ -116,24 +117,24 @@ class RunFolder:
         return self.path / CHECKPOINT
 
     def save_script(self, script: str | Path) -> None:
-        """Copy the script that trains; RunFolderError if it cannot be written."""
+        """Copy the script that trains; UserError if it cannot be written."""
         atomic_write(self.path / Path(script).name, Path(script).read_bytes())
 
     def save_args(self, args: Mapping[str, Any]) -> None:
-        """Write args.json; RunFolderError if it cannot be, and it is then as it was."""
+        """Write args.json; UserError if it cannot be, and it is then as it was."""
         atomic_write(self.path / "args.json", json.dumps(dict(args), indent=2).encode())
 
     def load_args(self) -> dict[str, Any]:
-        """Return the settings in args.json; RunFolderError if it is damaged."""
+        """Return the settings in args.json; UserError if it is damaged."""
         path = self.path / "args.json"
         try:
             values = json.loads(path.read_bytes())
         except OSError as error:
-            raise RunFolderError(f"{path} cannot be read: {_reason(error)}") from error
+            raise UserError(f"{path} cannot be read: {_reason(error)}") from error
         except (ValueError, RecursionError) as error:
-            raise RunFolderError(f"{path} is not JSON: {error}") from None
+            raise UserError(f"{path} is not JSON: {error}") from None
         if not isinstance(values, dict):
-            raise RunFolderError(f"{path} is not a dictionary of settings")
+            raise UserError(f"{path} is not a dictionary of settings")
         return values
 
     def log(self, step: int, figures: Mapping[str, Any]) -> None:
@@ -165,7 +166,7 @@ class RunFolder:
                     file.truncate(before)  # half a line would spoil the next one
                     raise
         except OSError as error:
-            raise RunFolderError(f"{path} cannot be written: {_reason(error)}") from error
+            raise UserError(f"{path} cannot be written: {_reason(error)}") from error
 
     def save_checkpoint(
         self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = 5
@@ -178,7 +179,7 @@ class RunFolder:
             keep: how many; 0 for none.
 
         Raises:
-            RunFolderError: it cannot be written; the earlier checkpoint is intact.
+            UserError: it cannot be written; the earlier checkpoint is intact.
         """
         atomic_write(self.checkpoint, content)
         folder = self.path / "checkpoints"
@@ -195,7 +196,7 @@ class RunFolder:
             for old in kept[: max(0, len(kept) - keep)]:
                 old.unlink()
         except OSError as error:
-            raise RunFolderError(f"{copy} cannot be written: {_reason(error)}") from error
+            raise UserError(f"{copy} cannot be written: {_reason(error)}") from error
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -213,7 +214,7 @@ class RunFolder:
         A file is cut after its last whole line or event record within the size.
 
         Raises:
-            RunFolderError: a file cannot be changed.
+            UserError: a file cannot be changed.
         """
         for path in self._growing():
             size = sizes.get(str(path.relative_to(self.path)))
@@ -226,7 +227,7 @@ class RunFolder:
                     lines = path.suffix == ".jsonl"
                     file.truncate((_end_of_lines if lines else _end_of_records)(file, size))
             except OSError as error:
-                raise RunFolderError(f"{path} cannot be cut back: {_reason(error)}") from error
+                raise UserError(f"{path} cannot be cut back: {_reason(error)}") from error
 
 
 def _plain(value: Any) -> Any:

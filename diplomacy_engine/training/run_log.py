@@ -5,16 +5,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from .._files import RunFolderError
 from ..errors import UserError
 from ..rules.map import Map
 from .progress import Progress
 from .run_folder import RunFolder
 from .sample_games import capture
-
-
-class RecordsError(UserError):
-    """Records cannot begin; the message is one sentence."""
 
 
 class Writer(Protocol):
@@ -70,7 +65,7 @@ class RunLog:
         try:
             yield
         except OSError as error:
-            raise RunFolderError(
+            raise UserError(
                 f"TensorBoard events in {self.folder.path} cannot be written: {error.strerror}"
             ) from error
 
@@ -213,7 +208,7 @@ class NoLog(RunLog):
 
 
 def start_wandb(wandb: Any, args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
-    """Start a W&B run with the module `wandb`; RecordsError if it cannot."""
+    """Start a W&B run with the module `wandb`; UserError if it cannot."""
     try:
         return wandb.init(
             project=args.wandb_project_name,
@@ -227,7 +222,7 @@ def start_wandb(wandb: Any, args: Any, folder: RunFolder, wandb_id: str | None) 
         )
     except wandb.errors.Error as error:
         offline = "" if args.resume else ", or use --wandb-mode offline"
-        raise RecordsError(
+        raise UserError(
             f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
             f"{offline}"
         ) from None

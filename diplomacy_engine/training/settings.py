@@ -6,6 +6,7 @@ are read here, because tyro refuses `--flag=True` (what W&B's `${args}` sends) a
 number, and does not say which flags were given.
 
 Fields may be bool, int, float, str, Literal, `tuple[X, ...]` of those, and each of them or None.
+`Annotated[int, Between(1, 10)]` gives a number its range, wherever its value comes from.
 """
 
 import dataclasses
@@ -16,19 +17,34 @@ import tomllib
 import types
 import typing
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import tyro
 
-from .._suggest import did_you_mean
+from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
 _BOOLS = {"true": True, "false": False}
 
 
-class SettingsError(UserError):
-    """A settings file or the command line is wrong; the message is one sentence."""
+@dataclasses.dataclass(frozen=True)
+class Between:
+    """The range of a number, with both its ends."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __str__(self) -> str:
+        if self.low == -math.inf:
+            return f"up to {self.high}"
+        return f"from {self.low} " + ("on" if self.high == math.inf else f"to {self.high}")
+
+
+PositiveInt = Annotated[int, Between(1)]
+NonNegativeInt = Annotated[int, Between(0)]
+NonNegativeFloat = Annotated[float, Between(0)]
+Share = Annotated[float, Between(0, 1)]
 
 
 class Settings(NamedTuple):
@@ -50,7 +66,7 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
         configs_folder: where `{map}.toml` is looked for.
 
     Raises:
-        SettingsError: an unknown flag or key, a wrong type, an unreadable file.
+        UserError: an unknown flag or key, a wrong type, a number out of range, an unreadable file.
     """
     kinds = _field_kinds(args_class)
     wants_help = "--help" in argv or "-h" in argv
@@ -58,11 +74,11 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
     given = {name: _from_words(kinds[name], f"--{_dashes(name)}", words[name]) for name in words}
     for field in dataclasses.fields(args_class):  # as when a shell's variable was not set
         if field.default is None and given.get(field.name) == "":
-            raise SettingsError(f"--{_dashes(field.name)} is empty")
+            raise UserError(f"--{_dashes(field.name)} is empty")
     config, values = _settings_file(args_class, given, configs_folder)
     defaults = args_class(**values)
     if wants_help:
-        tyro.cli(args_class, args=["--help"], default=defaults)
+        tyro.cli(_with_ranges(defaults), args=["--help"])
     return Settings(dataclasses.replace(defaults, **given), frozenset(given), config)
 
 
@@ -70,7 +86,7 @@ def args_from_dictionary(args_class: type, values: dict, source: str) -> Any:
     """Return the dataclass with the values of a dictionary, such as that of args.json.
 
     Raises:
-        SettingsError: unknown key or wrong type; the message names `source` and the key.
+        UserError: unknown key, wrong type, or number out of range; names `source` and the key.
     """
     return args_class(**check_values(args_class, values, source))
 
@@ -79,43 +95,34 @@ def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
     """Return the values that a TOML file sets, checked and converted to the fields' types.
 
     Raises:
-        SettingsError: the file cannot be read, or has an unknown key or a value of a wrong type.
+        UserError: the file cannot be read, or has an unknown key or a value that does not fit.
     """
     try:
         values = tomllib.loads(Path(path).read_bytes().decode())
     except OSError as error:
-        raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SettingsError(f"settings file {path} is not TOML: {error}") from None
+        raise UserError(f"settings file {path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # also of numbers too long for Python
+        raise UserError(f"settings file {path} is not TOML: {error}") from None
     return check_values(args_class, values, f"settings file {path}")
 
 
 def check_values(args_class: type, values: dict, source: str) -> dict[str, Any]:
-    """Return the values converted to the fields' types; SettingsError names what does not fit."""
+    """Return the values converted to the fields' types; UserError names what does not fit."""
     kinds = _field_kinds(args_class)
     checked = {}
     for key, value in values.items():
         name = key.replace("-", "_") if isinstance(key, str) else key
         if name not in kinds:
-            raise SettingsError(f"{source}: unknown key {key!r}{did_you_mean(str(name), kinds)}")
+            raise UserError(f"{source}: unknown key {key!r}{did_you_mean(str(name), kinds)}")
         if name in checked:
-            raise SettingsError(f"{source}: {key!r} is set twice")
+            raise UserError(f"{source}: {key!r} is set twice")
         try:
             checked[name] = _convert(kinds[name], value)
-        except ValueError:
-            raise SettingsError(
-                f"{source}: {key!r} must be {_kind_text(kinds[name])}, not {value!r:.60}"
+        except (ValueError, OverflowError):
+            raise UserError(
+                f"{source}: {key!r} must be {_kind_text(kinds[name])}, not {quoted(value, 60)}"
             ) from None
     return checked
-
-
-def check_ranges(args: Any, names: str, low: float, high: float = math.inf) -> None:
-    """Raise SettingsError unless the named fields (spaces between) are in low..high or None."""
-    for name in names.split():
-        value = getattr(args, name)
-        if value is not None and not low <= value <= high:
-            limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
-            raise SettingsError(f"--{_dashes(name)} must be {limits}, not {value}")
 
 
 def fail(message: object) -> NoReturn:
@@ -138,62 +145,106 @@ def _settings_file(
             if not path.is_file():
                 return None, {}
         except OSError as error:
-            raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from None
+            raise UserError(f"settings file {path} cannot be read: {error.strerror}") from None
     else:
         return None, {}
     values = load_config(args_class, path)
     if "config" in values:
-        raise SettingsError(f"settings file {path}: 'config' can only be given as a flag")
+        raise UserError(f"settings file {path}: 'config' can only be given as a flag")
     if not given.get("config") and values.get("map", game_map) != game_map:
-        raise SettingsError(
+        raise UserError(
             f"settings file {path} is for map {game_map!r} but sets map = {values['map']!r}"
         )
     return path, values
 
 
-def _field_kinds(args_class: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(args_class)
-    return {field.name: hints[field.name] for field in dataclasses.fields(args_class)}
+class _Kind(NamedTuple):
+    """What a field may be."""
+
+    type: Any
+    range: Between | None  # of a number
+    optional: bool  # or None
+
+
+def _kind(hint: Any) -> _Kind:
+    """Return what an annotation allows."""
+    limits, optional = None, False
+    while True:
+        if typing.get_origin(hint) is Annotated:
+            hint, *notes = typing.get_args(hint)
+            limits = next((note for note in notes if isinstance(note, Between)), limits)
+        elif typing.get_origin(hint) in (typing.Union, types.UnionType):
+            rest = [part for part in typing.get_args(hint) if part is not type(None)]
+            if len(rest) != 1:
+                raise TypeError(f"a setting has one type, or one type or None, not {hint}")
+            hint, optional = rest[0], True
+        else:
+            return _Kind(hint, limits, optional)
+
+
+def _field_kinds(args_class: type) -> dict[str, _Kind]:
+    hints = typing.get_type_hints(args_class, include_extras=True)
+    return {field.name: _kind(hints[field.name]) for field in dataclasses.fields(args_class)}
+
+
+def _with_ranges(defaults: Any) -> type:
+    """Return a class like that of `defaults` and with its values, whose help shows the ranges."""
+    args_class, fields = type(defaults), []
+    hints = typing.get_type_hints(args_class, include_extras=True)
+    for name, kind in _field_kinds(args_class).items():
+        shown = hints[name]
+        if kind.range is not None:
+            hint = f"({kind.range}; default: {{}})"
+            shown = Annotated[shown, tyro.conf.arg(help_behavior_hint=hint.format)]
+        fields.append((name, shown, dataclasses.field(default=getattr(defaults, name))))
+    return dataclasses.make_dataclass(
+        args_class.__name__,
+        fields,
+        bases=(args_class,),  # where tyro finds the sentences below the fields
+        namespace={"__doc__": args_class.__doc__},
+        frozen=True,
+    )
 
 
 def _dashes(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _read_flags(kinds: dict[str, Any], argv: list[str]) -> dict[str, list[str]]:
+def _read_flags(kinds: dict[str, _Kind], argv: list[str]) -> dict[str, list[str]]:
     """Return the words given for each field; of two times the last counts.
 
     `--num-envs 8`, `--num_envs 8` and `--num-envs=8` are the same; so are `--cuda`, `--cuda=True`
     and `--cuda True`, and `--no-cuda` and `--cuda=False`.
     """
     words: dict[str, list[str]] = {}
+    bools = [name for name, kind in kinds.items() if kind.type is bool]
     rest = list(argv)
     while rest:
         word = rest.pop(0)
         if not word.startswith("--") or word == "--":
-            raise SettingsError(f"{word!r} is not a flag such as --seed{_stray_hint(words, word)}")
+            raise UserError(f"{word!r} is not a flag such as --seed{_stray_hint(words, word)}")
         flag, equals, value = word[2:].partition("=")
         name = flag.replace("-", "_")
-        if name not in kinds and name.startswith("no_") and kinds.get(name[3:]) is bool:
+        if name not in kinds and name.startswith("no_") and name[3:] in bools:
             if equals:
-                raise SettingsError(f"--{flag} takes no value; --{flag[3:]}={value} does")
+                raise UserError(f"--{flag} takes no value; --{flag[3:]}={value} does")
             words[name[3:]] = ["false"]
             continue
         if name not in kinds:
             near = did_you_mean(f"--{_dashes(name)}", [f"--{_dashes(known)}" for known in kinds])
-            raise SettingsError(f"unknown flag --{flag}{near}")
+            raise UserError(f"unknown flag --{flag}{near}")
         if equals:
             words[name] = [value]
-        elif kinds[name] is bool:
+        elif name in bools:
             bare = rest and rest[0].lower() in _BOOLS
             words[name] = [rest.pop(0)] if bare else ["true"]
         else:
             words[name] = []
-            many = typing.get_origin(_without_none(kinds[name])) is tuple
+            many = typing.get_origin(kinds[name].type) is tuple
             while rest and not _FLAG.match(rest[0]) and (many or not words[name]):
                 words[name].append(rest.pop(0))
             if not words[name] and not many:
-                raise SettingsError(f"--{flag} needs a value: {_kind_text(kinds[name])}")
+                raise UserError(f"--{flag} needs a value: {_kind_text(kinds[name])}")
     return words
 
 
@@ -202,81 +253,72 @@ def _stray_hint(words: dict[str, list[str]], word: str) -> str:
     return f" (after --{_dashes(last[0])} {words[last[0]][-1]})" if last and words[last[0]] else ""
 
 
-def _from_words(kind: Any, flag: str, words: list[str]) -> Any:
+def _from_words(kind: _Kind, flag: str, words: list[str]) -> Any:
     """Return the value that the words given for a flag stand for."""
-    inner = _without_none(kind)
     try:
-        if kind is not inner and len(words) == 1 and words[0].lower() == "none":
+        if kind.optional and len(words) == 1 and words[0].lower() == "none":
             return None
-        if typing.get_origin(inner) is tuple:
-            item = typing.get_args(inner)[0]
+        if typing.get_origin(kind.type) is tuple:
+            item = _kind(typing.get_args(kind.type)[0])
             if len(words) == 1 and words[0][:1] in ("", "(", "["):  # a list as Python prints it
                 words = [word.strip(" '\"") for word in words[0].strip("()[]").split(",")]
             return tuple(_from_text(item, word) for word in words if word)
-        return _from_text(inner, words[0])
+        return _from_text(kind, words[0])
     except ValueError:
         shown = " ".join(words)
-        raise SettingsError(f"{flag} must be {_kind_text(kind)}, not {shown!r:.60}") from None
+        raise UserError(f"{flag} must be {_kind_text(kind)}, not {shown!r:.60}") from None
 
 
-def _from_text(kind: Any, text: str) -> Any:
+def _from_text(kind: _Kind, text: str) -> Any:
     """Return a value of a simple type; ValueError if the text is none."""
-    if typing.get_origin(kind) is typing.Literal:
-        for choice in typing.get_args(kind):
-            if str(choice) == text:
-                return choice
-        raise ValueError
-    if kind is bool:
-        return _convert(bool, _BOOLS.get(text.lower()))
-    if kind is int:
+    value: Any = text
+    if typing.get_origin(kind.type) is typing.Literal:
+        value = {str(choice): choice for choice in typing.get_args(kind.type)}.get(text, text)
+    elif kind.type is bool:
+        value = _BOOLS.get(text.lower(), text)
+    elif kind.type is int:
         try:
-            return int(text)
+            value = int(text)
         except ValueError:
-            return _convert(int, float(text))
-    return _convert(kind, float(text) if kind is float else text)
+            value = float(text)
+    elif kind.type is float:
+        value = float(text)
+    return _convert(kind, value)
 
 
-def _convert(kind: Any, value: Any) -> Any:
+def _convert(kind: _Kind, value: Any) -> Any:
     """Return a TOML, JSON or Python value as a field's type; ValueError if it does not fit."""
-    inner = _without_none(kind)
-    if inner is not kind and value is None:
+    if value is None and kind.optional:
         return None
-    if typing.get_origin(inner) is tuple:
+    if typing.get_origin(kind.type) is tuple:
         if not isinstance(value, list | tuple):
             raise ValueError
-        return tuple(_convert(typing.get_args(inner)[0], item) for item in value)
-    if typing.get_origin(inner) is typing.Literal:
-        for choice in typing.get_args(inner):
+        item = _kind(typing.get_args(kind.type)[0])
+        return tuple(_convert(item, part) for part in value)
+    if typing.get_origin(kind.type) is typing.Literal:
+        for choice in typing.get_args(kind.type):
             if type(choice) is type(value) and choice == value:
                 return choice
         raise ValueError
-    if inner is int and type(value) is float and value.is_integer():
-        return int(value)
-    if inner is float and type(value) in (int, float) and math.isfinite(value):
-        return float(value)
-    if inner in (bool, int, str) and type(value) is inner:
-        return value
-    raise ValueError
+    if kind.type is int and type(value) is float and value.is_integer():
+        value = int(value)
+    elif kind.type is float and type(value) in (int, float) and math.isfinite(value):
+        value = float(value)
+    elif kind.type not in (bool, int, str) or type(value) is not kind.type:
+        raise ValueError
+    if kind.range is not None and not kind.range.low <= value <= kind.range.high:
+        raise ValueError
+    return value
 
 
-def _without_none(kind: Any) -> Any:
-    """Return X of `X | None`, else the type itself."""
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        rest = [part for part in typing.get_args(kind) if part is not type(None)]
-        if len(rest) == 1:
-            return rest[0]
-        raise TypeError(f"a setting has one type, or one type or None, not {kind}")
-    return kind
-
-
-def _kind_text(kind: Any) -> str:
-    inner = _without_none(kind)
-    if typing.get_origin(inner) is typing.Literal:
-        text = "one of " + ", ".join(str(choice) for choice in typing.get_args(inner))
-    elif typing.get_origin(inner) is tuple:
-        text = "a list, each " + _kind_text(typing.get_args(inner)[0])
+def _kind_text(kind: _Kind) -> str:
+    if typing.get_origin(kind.type) is typing.Literal:
+        text = "one of " + ", ".join(str(choice) for choice in typing.get_args(kind.type))
+    elif typing.get_origin(kind.type) is tuple:
+        text = "a list, each " + _kind_text(_kind(typing.get_args(kind.type)[0]))
     else:
-        text = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[
-            inner
-        ]
-    return text if inner is kind else text + ", or None"
+        names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+        text = names[kind.type]
+    if kind.range is not None:
+        text += f" {kind.range}"
+    return text + ", or None" if kind.optional else text

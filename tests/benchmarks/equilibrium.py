@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from diplomacy_engine import VectorGame
+from diplomacy_engine import UserError, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING
 from diplomacy_engine.matches.arena import play_games
 from diplomacy_engine.matches.statistics import wilson_interval
@@ -80,7 +80,7 @@ class Equilibrium:
     def __init__(self, map_name: str, seed: int):
         self.tried = VectorGame(map_name, BATCH * CANDIDATES**2, auto_reset=False, seed=seed)
         if self.tried.num_powers != 2:
-            raise ValueError(f"{map_name} has {self.tried.num_powers} powers, not two")
+            raise UserError(f"{map_name} has {self.tried.num_powers} powers, not two")
         self.orders = self.tried.new_orders()
         table = self.tried.table
         provinces = self.tried.board.location_province
@@ -288,7 +288,7 @@ def main() -> None:
         player = Equilibrium(arguments.map, arguments.seed)
         game_map = player.tried.map
         opponents = [load_player(name, game_map=game_map, seed=1000) for name in arguments.against]
-    except ValueError as error:
+    except UserError as error:
         parser.error(str(error))
     train(player, arguments.minutes, arguments.seed)
     for name, other in zip(arguments.against, opponents):

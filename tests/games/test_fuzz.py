@@ -1,4 +1,4 @@
-"""Damaged input of every kind: loaded as it says, or refused with a ValueError in one line.
+"""Damaged input of every kind: loaded as it says, or refused with a UserError in one line.
 
 Most of what is tried is sound input with a few changes, which gets further than noise. Noise is
 tried in test_notation.py, test_position.py, test_saved_game.py, test_map.py and test_game.py.
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from reference.adjudicator import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly, state
 
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import append_saved_game, read_saved_games
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, MapError, load_map, read_map_file
@@ -121,7 +122,7 @@ def test_changed_orders_are_refused_or_mean_what_they_say(data):
     text = data.draw(st.sampled_from([" ", " ", ""])).join(changed_words(data, words, WORDS))
     try:
         game.submit(power, [text])
-    except ValueError as error:
+    except UserError as error:
         assert one_line(error) and str(error).startswith(repr(text)[:200] + ": ")
         game.submit(power, [text], strict=False)
         assert game.orders[power] == [text]
@@ -202,7 +203,7 @@ def test_changed_states_are_refused_or_loaded_as_they_say(data):
             change_somewhere(data, given_state)
     try:
         game = Game.from_state("standard", given_state)
-    except ValueError as error:
+    except UserError as error:
         assert one_line(error)
         return
     check_board(game, given_state)
@@ -225,10 +226,10 @@ def saved_games() -> tuple[str, ...]:
 
 
 def load_and_go_on(saved: dict) -> None:
-    """Load a saved game or refuse it with a ValueError; what is loaded can be played and saved."""
+    """Load a saved game or refuse it with a UserError; what is loaded can be played and saved."""
     try:
         game = Game.from_saved_game(saved)
-    except ValueError as error:
+    except UserError as error:
         assert one_line(error)
         return
     last = saved["phases"][-1]
@@ -270,7 +271,7 @@ def test_damaged_lines_are_refused_with_their_number(folder, data):
     try:
         for saved in read_saved_games(path):
             load_and_go_on(saved)
-    except ValueError as error:
+    except UserError as error:
         assert one_line(error) and re.search(r"games\.jsonl, line \d+ is", str(error))
 
 
@@ -283,7 +284,7 @@ def test_changed_position_lines_are_refused_or_loaded_as_they_say(data):
     line = " ".join(changed_words(data, words, pool))
     try:
         game = Game.from_position(line)
-    except ValueError as error:
+    except UserError as error:
         assert one_line(error)
         return
     written = game.to_position()
@@ -314,7 +315,7 @@ def load_changed_map(folder: Path, text: str) -> Map | None:
         game_map = load_map(path)
         vocabulary(game_map)
     except MapError as error:
-        assert all(one_line(problem) for problem in map(ValueError, error.problems))
+        assert all(one_line(problem) for problem in map(UserError, error.problems))
         assert str(path) in str(error)
         return None
     return game_map
@@ -367,14 +368,14 @@ def test_values_that_python_cannot_write(value):
         state("S1901R", retreats={"FRANCE": {"A PAR": [value]}}),
         state(centers={"FRANCE": [value]}),
     ):
-        with pytest.raises(ValueError, match="something of type"):
+        with pytest.raises(UserError, match="something of type"):
             Game.from_state("standard", given_state)
-    with pytest.raises(ValueError, match="must be a list of texts, not something of type"):
+    with pytest.raises(UserError, match="must be a list of texts, not something of type"):
         Game("small").submit("ENGLAND", [value], strict=False)
-    with pytest.raises(ValueError, match="something of type"):
+    with pytest.raises(UserError, match="something of type"):
         Game("small").legal_orders(value)
     saved = Game("small").to_saved_game() | {"id": [value]}
-    with pytest.raises(ValueError, match="the 'id' of the saved game is not a text"):
+    with pytest.raises(UserError, match="the 'id' of the saved game is not a text"):
         Game.from_saved_game(saved)
     with pytest.raises(MapError, match="something of type"):
         Map(tomllib.loads(SEAS) | {"max_years": value})
@@ -434,15 +435,15 @@ def test_a_name_that_begins_like_an_order_names_nothing(name):
 
 def test_a_year_of_too_many_digits():
     for digits in (10, 5000):
-        with pytest.raises(ValueError, match="is not a phase such as"):
+        with pytest.raises(UserError, match="is not a phase such as"):
             Game.from_state("small", state("S" + "9" * digits + "M"))
 
 
 def test_position_lines_are_read_in_time():
     for line in ("small S1901M; " + "A" * 10**6, "small S1901M; A" + " " * 10**6 + "x"):
-        with pytest.raises(ValueError, match="is not of the form"):
+        with pytest.raises(UserError, match="is not of the form"):
             Game.from_position(line)
-    with pytest.raises(ValueError, match="is not of the form"):
+    with pytest.raises(UserError, match="is not of the form"):
         Game.from_position("small S1901M; ENGLAND A LON = LON = LON")
 
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from diplomacy_engine import Game, VectorGame, load_map
 from diplomacy_engine.constants import NONE, SEA
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.pictures.board import DISLODGED_SHIFT, board_svg, initials
 from diplomacy_engine.pictures.colors import power_color, variables, with_plain_colors
 from diplomacy_engine.pictures.layout import layout_of
-from diplomacy_engine.pictures.png import PictureError, png
+from diplomacy_engine.pictures.png import png
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER, Map
 from diplomacy_engine.rules.notation import read_order
 
@@ -426,7 +427,7 @@ def test_png():
 
 def test_a_missing_png_library_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "resvg_py", None)
-    with pytest.raises(PictureError, match="pip install resvg-py"):
+    with pytest.raises(UserError, match="pip install resvg-py"):
         png(Game("small").to_svg(), load_map("small"))
 
 

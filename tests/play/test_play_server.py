@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.serving import serving
 
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.server import ACTIONS, MAX_BODY, PAGES, READS, TOKEN_HEADER, PlayServer
@@ -134,6 +135,8 @@ def test_a_port_in_use_is_one_sentence(server):
         PlayServer(server.session, "127.0.0.1", port)
     with pytest.raises(ValueError, match="there is no address"):
         PlayServer(server.session, "no such host.invalid", 0)
+    with pytest.raises(UserError, match="there is no address"):
+        PlayServer(server.session, "a" * 70, 0)
 
 
 # --- Who may ask ----------------------------------------------------------------------------------
@@ -367,10 +370,14 @@ def test_connections_that_say_nothing_do_not_keep_others_waiting(server):
         connection.close()
 
 
-def test_a_failure_inside_is_a_sentence_too(server, monkeypatch, capsys):
-    monkeypatch.setattr(server.session, "submit", lambda *_: 1 / 0)
+@pytest.mark.parametrize("failure", [ZeroDivisionError, ValueError])
+def test_a_failure_inside_is_a_sentence_too(failure, server, monkeypatch, capsys):
+    def fail(*_):
+        raise failure("a bug")
+
+    monkeypatch.setattr(server.session, "submit", fail)
     answer = request(server, "POST", "/api/orders", {"step": 0, "orders": []})
-    assert "ZeroDivisionError" in refusal(answer, 500)
+    assert f"{failure.__name__}: a bug" in refusal(answer, 500)
     assert "Traceback" in capsys.readouterr().err
     assert request(server, "GET", "/api/game")[0] == 200
 

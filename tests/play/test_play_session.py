@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from diplomacy_engine._files import RunFolderError
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
@@ -424,10 +424,10 @@ def test_what_cannot_be_saved_does_not_happen(file, monkeypatch):
     before = session.now
 
     def fail(*_, **__):
-        raise RunFolderError("no space left")
+        raise UserError("no space left")
 
     monkeypatch.setattr("diplomacy_engine.play.session.atomic_write", fail)
-    with pytest.raises(RunFolderError):
+    with pytest.raises(UserError):
         session.submit(viewer(session), 0, ["A LON - PAR"])
     assert session.now is before and session.game.orders == {}
     monkeypatch.undo()

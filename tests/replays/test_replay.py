@@ -12,10 +12,9 @@ from support.players import Thinker
 from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.replay import frame_text, read_key, show
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import append_saved_game
-from diplomacy_engine.pictures.png import PictureError
 from diplomacy_engine.replays.replay import (
-    ReplayError,
     load_replays,
     make_replay,
     order_lines,
@@ -152,13 +151,21 @@ def broken(**changes) -> dict:
 def test_files_that_are_no_games(tmp_path, capsys, content, message):
     path = tmp_path / "games.jsonl"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ReplayError, match=message):
+    with pytest.raises(UserError, match=message):
         load_replays(path)
     target = tmp_path / "page.html"
     assert main(["replay", str(path), "--output", str(target)]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1 and str(path) in error
     assert not target.exists()
+
+
+def test_a_text_that_no_screen_can_show(tmp_path, capsys):
+    path = tmp_path / "games.jsonl"
+    append_saved_game(path, Game("small").to_saved_game() | {"id": "\ud800"})
+    assert main(["replay", str(path), "--text"]) == 2
+    assert capsys.readouterr().err == "error: '\\ud800' cannot be shown or written here\n"
+    assert main(["replay", str(path), "--output", str(tmp_path / "page.html")]) == 0
 
 
 def test_bad_flags(small_file, tmp_path, capsys):
@@ -307,7 +314,7 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
 
 def test_capture_flags_that_have_no_effect_are_refused():
     import ppo_selfplay_diplomacy as script
-    from diplomacy_engine.training.settings import SettingsError, parse_args
+    from diplomacy_engine.training.settings import parse_args
 
     for words, needed in (
         ("--capture-games 3 --save-games 2", "as many --save-games"),
@@ -315,18 +322,18 @@ def test_capture_flags_that_have_no_effect_are_refused():
     ):
         settings = parse_args(script.Args, ["--map", "small", *words.split()], script.CONFIGS)
         given = frozenset(word[2:].replace("-", "_") for word in words.split() if "--" in word)
-        with pytest.raises(SettingsError, match=needed):
+        with pytest.raises(UserError, match=needed):
             check_args(settings.args, given, load_map("small"))
 
 
 def test_a_training_without_the_png_library_is_refused(monkeypatch):
     import ppo_selfplay_diplomacy as script
-    from diplomacy_engine.training.settings import SettingsError, parse_args
+    from diplomacy_engine.training.settings import parse_args
 
     def none():
-        raise PictureError("no resvg")
+        raise UserError("no resvg")
 
     monkeypatch.setattr("diplomacy_engine.training.checks.renderer", none)
     arguments = parse_args(script.Args, ["--map", "small"], script.CONFIGS)
-    with pytest.raises(SettingsError, match="no resvg; or train with --capture-games 0"):
+    with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
         check_args(arguments.args, frozenset(), load_map("small"))

@@ -1,10 +1,27 @@
 """Flags that meet a settings file."""
 
+import dataclasses
 import json
 
+import pytest
+
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.training.settings import check_values, parse_args
 
 TINY = "--num-envs 4 --num-steps 4 --total-timesteps 20 --eval-games 2 --hidden 8 --threads 1"
+
+
+def test_every_number_has_a_range():
+    """None may be below 0, and the defaults keep to their ranges."""
+    defaults = dataclasses.asdict(ppo.Args())
+    assert check_values(ppo.Args, defaults, "the defaults") == defaults
+    numbers = [name for name, value in defaults.items() if type(value) in (int, float)]
+    assert len(numbers) > 30
+    for name in (*numbers, "max_years", "target_kl"):
+        flag = f"--{name.replace('_', '-')}"
+        with pytest.raises(UserError, match=f"^{flag} must be .* from .*, not '-1'$"):
+            parse_args(ppo.Args, [f"{flag}=-1"])
 
 
 def test_a_reward_flag_wins_over_the_mix_of_the_settings_file(tmp_path, capsys):

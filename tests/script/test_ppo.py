@@ -19,6 +19,7 @@ from diplomacy_engine.constants import (
     Phase,
     phase_name,
 )
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.decisions import Decisions, join_decisions
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.games.position import load_state
@@ -32,11 +33,11 @@ from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPoo
 from diplomacy_engine.selfplay.rollout_buffer import Batch, Experience, RolloutBuffer
 from diplomacy_engine.selfplay.seating import Seating
 from diplomacy_engine.training.clock import Clock
+from diplomacy_engine.training.parallel import TrainingError
 from ppo_selfplay_diplomacy import (
     Agent,
     Args,
     Run,
-    TrainingError,
     Workers,
     compute_gae,
     frozen_copy,
@@ -446,7 +447,7 @@ def test_a_policy_player_explains_without_drawing():
     probability, value = player.explain(games, decisions)
     assert len(probability) == len(decisions.order) and len(value) == decisions.count
     np.testing.assert_array_equal(player.act(games, decisions), fresh.act(games, decisions))
-    with pytest.raises(ppo.CheckpointError, match="me was trained on another map"):
+    with pytest.raises(UserError, match="me was trained on another map"):
         player.explain(VectorGame("small", 1), decisions)
 
 

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from support.training import REPOSITORY, differences, load, metrics, refused, state, write_config
 
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.training.parallel import Ranks
 from ppo_selfplay_diplomacy import Args
 
@@ -272,5 +274,7 @@ def test_one_process_gathers_itself():
     assert ranks.gather(value)[0] is value and ranks.total({"a": 2}) == {"a": 2}
     figures = {"loss": 1.0}
     assert ranks.total_gradients([], figures) is figures
-    with pytest.raises(ValueError, match="no"):
-        ranks.agree(lambda: int("no"))
+    with pytest.raises(UserError, match="there is no bot 'nobody'"):
+        ranks.agree(make_bot, "nobody")
+    with pytest.raises(ValueError, match="invalid literal"):
+        ranks.agree(int, "no")

@@ -43,14 +43,16 @@ from support.training import (
 )
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError
 from diplomacy_engine.commands import cli
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.arena import evaluate_player
 from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.players.loading import PlayerError
+from diplomacy_engine.rules.map import MapError, load_map
+from diplomacy_engine.training.parallel import TrainingError
 
 
 @pytest.fixture(autouse=True)
@@ -259,7 +261,6 @@ KILLED = """
 import os, signal, sys
 from diplomacy_engine import _files
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError
 
 class Dying:
     def __init__(self, file):
@@ -341,7 +342,7 @@ def test_a_finished_run_is_resumed(copied, capsys):
 def test_a_resumed_run_needs_decisions(steps, copied, capsys):
     before = files(copied)
     flags = ["--resume", str(copied), "--total-timesteps", steps]
-    refused(flags, "--total-timesteps must be at least 1", capsys)
+    refused(flags, "--total-timesteps must be a whole number from 1 on", capsys)
     assert files(copied) == before
 
 
@@ -377,9 +378,9 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
-@pytest.mark.parametrize("kind", UserError.__subclasses__())
+@pytest.mark.parametrize("kind", [UserError, MapError, PlayerError, TrainingError])
 def test_ranks_can_tell_each_other_of_errors(kind):
-    error = kind("somewhere", ["a reason"]) if kind is ppo.MapError else kind("a reason")
+    error = kind("somewhere", ["a reason"]) if kind is MapError else kind("a reason")
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is kind and str(copy) == str(error)
 
@@ -413,22 +414,22 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--pool-schedule staged --pool-size 5", "--pool-size has no effect"),
         ("--wandb-mode offline", "--wandb-mode has no effect: it needs --track"),
         ("--kl-coef 0.5", "--kl-coef 0.5 pulls to an average: it needs --average"),
-        ("--average -1", "--average must be at least 0"),
-        ("--kl-coef -1", "--kl-coef must be at least 0"),
+        ("--average -1", "--average must be a number from 0 on, not '-1'"),
+        ("--kl-coef -1", "--kl-coef must be a number from 0 on"),
         ("--year-limit truncate --max-years 0", "truncate needs a year limit"),
         ("--learner-seats 3", "--learner-seats must be from 1 to 2"),
-        ("--num-envs 0", "--num-envs must be at least 1"),
-        ("--opponent-temperature 0", "--opponent-temperature must be from 0.01 to 100"),
-        ("--num-steps 1", "--num-steps must be at least 2"),
-        ("--gamma 1.5", "--gamma must be from"),
-        ("--clip-coef -0.1", "--clip-coef must be at least 0"),
-        ("--seed -1", "--seed must be from 0 to"),
-        ("--seed 1e30", "--seed must be from 0 to"),
-        ("--num-envs 1e20", "--num-envs must be from 0 to 1000000"),
-        ("--hidden 1e9", "--hidden must be from 0 to 1000000"),
-        ("--threads 1e9", "--threads must be from 0 to 1024"),
+        ("--num-envs 0", "--num-envs must be a whole number from 1 to 1000000"),
+        ("--opponent-temperature 0", "--opponent-temperature must be a number from 0.01 to 100"),
+        ("--num-steps 1", "--num-steps must be a whole number from 2 to 1000000"),
+        ("--gamma 1.5", "--gamma must be a number from 0 to 1, not '1.5'"),
+        ("--clip-coef -0.1", "--clip-coef must be a number from 0 on"),
+        ("--seed -1", "--seed must be a whole number from 0 to"),
+        ("--seed 1e30", "--seed must be a whole number from 0 to"),
+        ("--num-envs 1e20", "--num-envs must be a whole number from 1 to 1000000"),
+        ("--hidden 1e9", "--hidden must be a whole number from 1 to 1000000"),
+        ("--threads 1e9", "--threads must be a whole number from 1 to 1024"),
         ("--pool-schedule staged --pool-sampling pfsp", "--pool-sampling has no effect"),
-        ("--league-games -1", "--league-games must be at least 0"),
+        ("--league-games -1", "--league-games must be a whole number from 0 on"),
         ("--num-envs many", "--num-envs must be a whole number"),
         ("--num-env 3", "unknown flag --num-env; did you mean '--num-envs'"),
         ("--pool-sampling newest", "--pool-sampling must be one of"),
@@ -459,6 +460,7 @@ def test_bad_command_lines(flags, message, tmp_path, capsys):
         ("num_env = 8", "unknown key 'num_env'.*num_envs"),
         ('num_envs = "eight"', "'num_envs' must be a whole number"),
         ("hidden = 3e-4", "'hidden' must be a whole number"),
+        ("hidden = 0", "'hidden' must be a whole number from 1 to 1000000, not 0"),
         ('reward = "winning"', "unknown reward 'winning'"),
         ("gamma = ", "is not TOML"),
     ],
@@ -596,6 +598,11 @@ def damage_unknown_setting(run: Path, marker: Path) -> None:
     (run / "args.json").write_text(json.dumps(args | {"num_env": 16}))
 
 
+def damage_range(run: Path, marker: Path) -> None:
+    args = json.loads((run / "args.json").read_text())
+    (run / "args.json").write_text(json.dumps(args | {"gamma": 1.5}))
+
+
 def damage_args(run: Path, marker: Path) -> None:
     (run / "args.json").write_text("{")
 
@@ -617,6 +624,7 @@ DAMAGES = {
     damage_missing_part: "cannot be continued.*optimizer",
     damage_number_of_games: "cannot be continued",
     damage_unknown_setting: r"args\.json: unknown key 'num_env'",
+    damage_range: r"args\.json: 'gamma' must be a number from 0 to 1, not 1\.5",
     damage_args: r"args\.json is not JSON",
 }
 
@@ -651,7 +659,7 @@ def test_a_damaged_checkpoint_does_not_play(damage, copied, tmp_path, capsys):
     marker = tmp_path / "marker"
     damage(copied, marker)
     capsys.readouterr()
-    with pytest.raises(ppo.CheckpointError, match=DAMAGES[damage]):
+    with pytest.raises(UserError, match=DAMAGES[damage]):
         ppo.load_policy_player(copied / "checkpoint.pt")
     argv = ["evaluate", "--map", "small", "--player", str(copied), "--against", "hold"]
     assert cli.main([*argv, "--games", "2"]) == 2
@@ -670,7 +678,7 @@ def test_a_checkpoint_plays_its_own_map_only(copied, capsys):
     assert err.count("\n") == 1 and "small" in err and "three" in err
     player = ppo.load_policy_player(copied / "checkpoint.pt")
     games = VectorGame("three", 1, threads=1)
-    with pytest.raises(ppo.CheckpointError, match="another map"):
+    with pytest.raises(UserError, match="another map"):
         player.act(games, games.decisions())
 
 

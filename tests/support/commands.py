@@ -12,6 +12,7 @@ from diplomacy_engine.rules.vocabulary import vocabulary
 SCRIPT = """
 import json
 from dataclasses import dataclass
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.players.bots import make_bot
 
 @dataclass
@@ -26,9 +27,12 @@ class Policy:
         return self.bot.act(games, decisions)
 
 def checkpoint_header(path):
-    saved = json.load(open(path))
+    try:
+        saved = json.load(open(path))
+    except ValueError:
+        raise UserError(f"{path}: not a checkpoint") from None
     if "map_name" not in saved:
-        raise ValueError(f"{path}: not a checkpoint")
+        raise UserError(f"{path}: not a checkpoint")
     return saved
 
 def load_policy_player(path, greedy=False, seed=0, device="cpu"):

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diplomacy_engine._files import RunFolderError, atomic_write, check_writable, file_sha256
+from diplomacy_engine._files import atomic_write, check_writable, file_sha256
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.players.checkpoints import policy_file
 from diplomacy_engine.training.run_folder import RunFolder
 
@@ -39,12 +40,12 @@ def test_create(run, tmp_path):
 def test_create_fails_in_one_sentence(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("")
-    with pytest.raises(RunFolderError, match="without slashes"):
+    with pytest.raises(UserError, match="without slashes"):
         RunFolder.create(tmp_path, "small", "../x", 1, {}, script)
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunFolderError, match=r"file"):
+    with pytest.raises(UserError, match=r"file"):
         RunFolder.create(tmp_path / "file", "small", "x", 1, {}, script)
-    with pytest.raises(RunFolderError, match=r"none\.py: No such file"):
+    with pytest.raises(UserError, match=r"none\.py: No such file"):
         RunFolder.create(tmp_path, "small", "x", 1, {}, tmp_path / "none.py")
 
 
@@ -66,14 +67,14 @@ def test_atomic_write_replaces_no_link_and_no_device(tmp_path):
     assert os.read(reader, 10) == b"two" and (tmp_path / "pipe").is_fifo()
     atomic_write(f"/dev/fd/{os.open(tmp_path / 'pipe', os.O_RDWR)}", b"three")
     assert os.read(reader, 10) == b"three"
-    with pytest.raises(RunFolderError, match="Is a directory"):
+    with pytest.raises(UserError, match="Is a directory"):
         atomic_write(tmp_path, b"three")
 
 
 @pytest.mark.parametrize(
     ("failure", "raised", "message"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), RunFolderError, "No space left"),
+        (OSError(errno.ENOSPC, "No space left on device"), UserError, "No space left"),
         (RuntimeError("writer failed"), RuntimeError, "writer failed"),
         (KeyboardInterrupt(), KeyboardInterrupt, None),
     ],
@@ -119,7 +120,7 @@ def test_full_disk(run):
                      lambda: run.log(2, {{"text": "x" * 10_000}})):
             try:
                 save()
-            except RunFolderError as error:
+            except UserError as error:
                 print(error)
         """
     )
@@ -151,7 +152,7 @@ def test_read_only_run_folder(run):
                              lambda: RunFolder({str(run.path)!r}).log(2, {{}})):
                     try:
                         call()
-                    except RunFolderError as error:
+                    except UserError as error:
                         print(error)
                 """
             )
@@ -196,15 +197,15 @@ def test_rotation(run):
 
 
 def test_open_refuses_what_is_no_run(run, tmp_path):
-    with pytest.raises(RunFolderError, match=r"is no run to go on with: it has no checkpoint\.pt"):
+    with pytest.raises(UserError, match=r"is no run to go on with: it has no checkpoint\.pt"):
         RunFolder.open(run.path)
-    with pytest.raises(RunFolderError, match=r"it has no args\.json"):
+    with pytest.raises(UserError, match=r"it has no args\.json"):
         RunFolder.open(tmp_path / "none")
     (run.path / "args.json").write_text("{")
-    with pytest.raises(RunFolderError, match="is not JSON"):
+    with pytest.raises(UserError, match="is not JSON"):
         run.load_args()
     (run.path / "args.json").write_text("[]")
-    with pytest.raises(RunFolderError, match="is not a dictionary"):
+    with pytest.raises(UserError, match="is not a dictionary"):
         run.load_args()
 
 
@@ -279,9 +280,9 @@ def test_helpers(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"abc")
     assert file_sha256(path).startswith("ba7816bf8f01cfea")
-    with pytest.raises(RunFolderError, match="cannot be read: No such file"):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
         file_sha256(tmp_path / "none")
-    with pytest.raises(RunFolderError, match="nothing can be written in"):
+    with pytest.raises(UserError, match="nothing can be written in"):
         check_writable(path / "below")
     check_writable(tmp_path)
     assert os.listdir(tmp_path) == ["file"]

@@ -1,12 +1,16 @@
 """Settings files and the command line."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.training.settings import (
-    SettingsError,
+    Between,
+    NonNegativeFloat,
+    PositiveInt,
+    Share,
     args_from_dictionary,
     check_values,
     fail,
@@ -37,8 +41,16 @@ class Args:
     """How to log."""
     pool_bots: tuple[str, ...] = ()
     """Bots in the pool."""
-    layers: tuple[int, ...] = (64, 64)
+    layers: tuple[PositiveInt, ...] = (64, 64)
     """Layer sizes."""
+    gamma: Share = 0.99
+    """Discount per decision."""
+    clip_coef: NonNegativeFloat | None = None
+    """Clipping range."""
+    max_years: Annotated[int | None, Between(2, 10**6)] = None
+    """Years of a game."""
+    offset: Annotated[int, Between(high=5)] = 0
+    """Where to begin."""
 
 
 @pytest.fixture
@@ -97,6 +109,10 @@ def test_precedence(configs):
         (["--pool-bots=['hold', 'random']"], {"pool_bots": ("hold", "random")}),
         (["--layers=(32, 1e2)"], {"layers": (32, 100)}),
         (["--layers", "32"], {"layers": (32,)}),
+        (["--gamma=0", "--clip-coef=0"], {"gamma": 0.0, "clip_coef": 0.0}),
+        (["--gamma=1", "--max-years=1e6"], {"gamma": 1.0, "max_years": 1_000_000}),
+        (["--max-years=2", "--offset=-9"], {"max_years": 2, "offset": -9}),
+        (["--max-years=None", "--offset=5"], {"max_years": None, "offset": 5}),
     ],
 )
 def test_command_line(words, expected):
@@ -124,7 +140,24 @@ def test_command_line(words, expected):
         (["--no-map"], "unknown flag --no-map; did you mean '--map'?"),
         (["--target-kl=x"], "--target-kl must be a number, or None, not 'x'"),
         (["--wandb-mode=of"], "--wandb-mode must be one of online, offline, not 'of'"),
-        (["--layers", "1", "x"], "--layers must be a list, each a whole number, not '1 x'"),
+        (
+            ["--layers", "1", "x"],
+            "--layers must be a list, each a whole number from 1 on, not '1 x'",
+        ),
+        (["--layers=(8,0)"], "--layers must be a list, each a whole number from 1 on, not '8 0'"),
+        (["--gamma=1.5"], "--gamma must be a number from 0 to 1, not '1.5'"),
+        (["--gamma", "-0.1"], "--gamma must be a number from 0 to 1, not '-0.1'"),
+        (["--gamma=1e400"], "--gamma must be a number from 0 to 1, not '1e400'"),
+        (["--clip-coef=-1"], "--clip-coef must be a number from 0 on, or None, not '-1'"),
+        (
+            ["--max-years=1"],
+            "--max-years must be a whole number from 2 to 1000000, or None, not '1'",
+        ),
+        (
+            ["--max-years=1e7"],
+            "--max-years must be a whole number from 2 to 1000000, or None, not '1e7'",
+        ),
+        (["--offset=6"], "--offset must be a whole number up to 5, not '6'"),
         (["small"], "'small' is not a flag such as --seed"),
         (["--map", "small", "three"], "'three' is not a flag such as --seed (after --map small)"),
         (["-x"], "'-x' is not a flag such as --seed"),
@@ -132,7 +165,7 @@ def test_command_line(words, expected):
     ],
 )
 def test_bad_command_line(words, message):
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(UserError) as caught:
         parse_args(Args, words)
     assert str(caught.value) == message
 
@@ -151,34 +184,44 @@ def test_bad_command_line(words, message):
         ("wandb_mode = 'off'", "'wandb_mode' must be one of online, offline, not 'off'"),
         ("pool_bots = 'hold'", "'pool_bots' must be a list, each a text, not 'hold'"),
         ("pool_bots = [1]", "'pool_bots' must be a list, each a text, not [1]"),
+        ("layers = [8, 0]", "'layers' must be a list, each a whole number from 1 on, not [8, 0]"),
+        ("gamma = 2", "'gamma' must be a number from 0 to 1, not 2"),
+        ("clip_coef = -0.5", "'clip_coef' must be a number from 0 on, or None, not -0.5"),
+        (f"clip_coef = {10**400}", "'clip_coef' must be a number from 0 on, or None, not 1000"),
+        ("max-years = 1", "'max-years' must be a whole number from 2 to 1000000, or None, not 1"),
         ("num_envs = 1\nnum-envs = 2", "'num-envs' is set twice"),
         ("[network]\nlayers = 2", "unknown key 'network'"),
         ("num_envs = ", "is not TOML"),
+        (f"gamma = {'9' * 5000}", "is not TOML"),
+        (
+            f"gamma = 0x{'9' * 5000}",
+            "'gamma' must be a number from 0 to 1, not something of type int",
+        ),
     ],
 )
 def test_bad_settings_file(tmp_path, text, message):
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(UserError) as caught:
         parse_args(Args, ["--config", str(path)])
     assert message in str(caught.value) and str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_unreadable_settings_file(tmp_path):
-    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
         load_config(Args, tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match="is not TOML"):
+    with pytest.raises(UserError, match="is not TOML"):
         load_config(Args, tmp_path / "bytes.toml")
 
 
 def test_settings_file_contradicts_itself(configs):
     (configs / "small.toml").write_text("map = 'three'")
-    with pytest.raises(SettingsError, match="is for map 'small' but sets map = 'three'"):
+    with pytest.raises(UserError, match="is for map 'small' but sets map = 'three'"):
         parse_args(Args, [], configs)
     (configs / "small.toml").write_text("config = 'other.toml'")
-    with pytest.raises(SettingsError, match="'config' can only be given as a flag"):
+    with pytest.raises(UserError, match="'config' can only be given as a flag"):
         parse_args(Args, [], configs)
 
 
@@ -187,10 +230,12 @@ def test_values_of_a_dictionary():
     values = {name: getattr(args, name) for name in args.__dataclass_fields__}
     assert args_from_dictionary(Args, values, "args.json") == args
     assert check_values(Args, {"pool_bots": ["hold"]}, "args.json") == {"pool_bots": ("hold",)}
-    with pytest.raises(SettingsError, match=r"args\.json: unknown key 'seeds'"):
+    with pytest.raises(UserError, match=r"args\.json: unknown key 'seeds'"):
         args_from_dictionary(Args, {"seeds": 1}, "args.json")
-    with pytest.raises(SettingsError, match=r"args\.json: 'cuda' must be true or false"):
+    with pytest.raises(UserError, match=r"args\.json: 'cuda' must be true or false"):
         args_from_dictionary(Args, {"cuda": None}, "args.json")
+    with pytest.raises(UserError, match=r"args\.json: 'gamma' must be a number from 0 to 1, not 7"):
+        args_from_dictionary(Args, {"gamma": 7}, "args.json")
 
 
 def test_help_shows_the_values_of_the_settings_file(configs, capsys):
@@ -199,6 +244,22 @@ def test_help_shows_the_values_of_the_settings_file(configs, capsys):
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     assert "--num-envs" in shown and "(default: 1000)" in shown and "Games in parallel." in shown
+
+
+def test_help_shows_the_ranges(configs, capsys):
+    (configs / "small.toml").write_text("gamma = 0.5\n")
+    with pytest.raises(SystemExit):
+        parse_args(Args, ["--help"], configs)
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for words in (
+        "Train.",
+        "--gamma FLOAT Discount per decision. (from 0 to 1; default: 0.5)",
+        "Clipping range. (from 0 on; default: None)",
+        "Years of a game. (from 2 to 1000000; default: None)",
+        "Where to begin. (up to 5; default: 0)",
+        "Step size of the optimiser. (default: 0.00025)",
+    ):
+        assert words in shown
 
 
 def test_fail(capsys):

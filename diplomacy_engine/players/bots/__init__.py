@@ -1,6 +1,7 @@
 """Scripted players: each gives orders for a batch of pending decisions in compiled kernels."""
 
 from ..._suggest import did_you_mean
+from ...errors import UserError
 from .dumbbot import Dumbbot, PaquetteDumbbot
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
@@ -8,8 +9,8 @@ BOTS = {bot.name: bot for bot in (RandomBot, HoldBot, ChaosBot, Dumbbot, Paquett
 
 
 def make_bot(name: str):
-    """Return a new bot of that name; ValueError if there is none, naming those there are."""
+    """Return a new bot of that name; UserError if there is none, naming those there are."""
     if name in BOTS:
         return BOTS[name]()
     hint = did_you_mean(str(name), BOTS)
-    raise ValueError(f"there is no bot {name!r} ({', '.join(BOTS)}){hint}")
+    raise UserError(f"there is no bot {name!r} ({', '.join(BOTS)}){hint}")

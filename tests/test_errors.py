@@ -1,0 +1,62 @@
+"""One class of errors is for the user; whatever else is raised is a bug, and is seen as one."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from support.commands import refusal
+
+import diplomacy_engine
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.commands import check_map
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
+
+
+def fail(error: Exception):
+    def failing(*_):
+        raise error
+
+    return failing
+
+
+def error_classes() -> dict[str, type]:
+    """Return the exceptions that the package and the script define, by name."""
+    modules = [ppo]
+    for found in pkgutil.walk_packages(diplomacy_engine.__path__, "diplomacy_engine."):
+        if not found.name.endswith("__main__"):
+            modules.append(importlib.import_module(found.name))
+    return {
+        name: kind
+        for module in modules
+        for name, kind in inspect.getmembers(module, inspect.isclass)
+        if issubclass(kind, BaseException) and kind.__module__ == module.__name__
+    }
+
+
+def test_every_error_of_the_project_is_a_user_error():
+    classes = error_classes()
+    assert {"UserError", "MapError", "PlayerError"} <= classes.keys()
+    assert all(issubclass(kind, UserError) for kind in classes.values()), classes
+    assert issubclass(UserError, ValueError)  # as which callers could always catch them
+
+
+def test_a_command_reports_what_the_user_did_and_not_its_own_bugs(monkeypatch, capsys):
+    monkeypatch.setattr(check_map, "load_map", fail(UserError("no such thing")))
+    assert refusal("check-map", "small", capsys=capsys) == "no such thing"
+    monkeypatch.setattr(check_map, "load_map", fail(ValueError("a bug")))
+    with pytest.raises(ValueError, match="a bug"):
+        main(["check-map", "small"])
+    assert capsys.readouterr().err == ""
+
+
+def test_so_does_the_trainer(monkeypatch, tmp_path, capsys):
+    argv = ["--runs-folder", str(tmp_path)]
+    monkeypatch.setattr(ppo, "new_run", fail(UserError("no such thing")))
+    assert ppo.main(argv) == 2
+    assert capsys.readouterr().err == "error: no such thing\n"
+    monkeypatch.setattr(ppo, "new_run", fail(ValueError("a bug")))
+    with pytest.raises(ValueError, match="a bug"):
+        ppo.main(argv)
+    assert capsys.readouterr().err == ""
