@@ -1,0 +1,69 @@
+"""What version 0.1 wrote is still played, evaluated, begun with, read and replayed."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support.training import files, load, refused, train
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import Game, load_player
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.players.checkpoints import script_name
+
+EARLIER = Path(__file__).parent / "version_0_1"
+
+
+def test_a_checkpoint_plays_as_it_did(tmp_path, capsys):
+    """The same games, draws and figures, to the last bit."""
+    words = f"evaluate --map small --player {EARLIER / 'run'} --against random --games 20 --seed 5"
+    assert main([*words.split(), "--threads", "1", "--json", str(tmp_path / "result.json")]) == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    expected = json.loads((EARLIER / "evaluate.json").read_text())
+    assert result | {"player": ""} == expected | {"player": ""}
+
+
+def test_its_script_is_known_without_pytorch():
+    assert script_name(EARLIER / "run" / "checkpoint.pt") == "ppo_selfplay_diplomacy.py"
+
+
+def test_a_run_goes_on_with_its_own_version_only(tmp_path, capsys):
+    """Seats and streams are stored otherwise now; the sentence says what can be done instead."""
+    run = Path(shutil.copytree(EARLIER / "run", tmp_path / "run"))
+    before = files(run)
+    message = r"format is 1 \(1 is version 0\.1\).*--start-from begins with it"
+    refused(["--resume", str(run)], message, capsys)
+    assert {name: before[name] for name in before} == {n: files(run)[n] for n in before}
+
+
+def test_a_run_begins_with_its_policy(tmp_path):
+    changes = {"hidden": 8, "num_layers": 1, "total_timesteps": 60, "eval_games": 2}
+    new = train(tmp_path / "runs", "--start-from", str(EARLIER / "run"), **changes)
+    model, before = load(new)["model"], load(EARLIER / "run")["model"]
+    assert model.keys() == before.keys()
+    assert max(float((model[name] - before[name]).abs().max()) for name in model) < 0.1
+
+
+def test_a_saved_game_is_played_on_and_replayed(tmp_path, capsys):
+    (saved,) = read_saved_games(EARLIER / "games.jsonl")
+    game = Game.from_saved_game(saved)
+    assert game.to_saved_game()["phases"] == saved["phases"]
+    again = Game("three")
+    for phase in saved["phases"][:-1]:
+        assert again.phase == phase["name"]
+        for power, orders in phase["orders"].items():
+            again.submit(power, orders or [], strict=False)
+        assert again.adjudicate() == phase["results"]
+    page = tmp_path / "page.html"
+    assert main(["replay", str(EARLIER / "games.jsonl"), "--output", str(page)]) == 0
+    assert page.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["small__pure__1", "three__pure__2", "standard__pure__3"])
+def test_the_reference_policies_are_its_as_well(name):
+    """They were trained by version 0.1, too."""
+    folder = Path(ppo.__file__).parent / "runs" / "reference" / name
+    assert script_name(folder / "policy.pt") == "ppo_selfplay_diplomacy.py"
+    assert load_player(folder).agent.vocabulary_hash
