@@ -25,7 +25,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve t
 import copy
 import io
 import signal
-import struct
 import sys
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -41,82 +40,33 @@ from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
-from diplomacy_engine import Map, MapError, UserError, evaluate_player, make_bot, vocabulary
+from diplomacy_engine import UserError, VectorGame, evaluate_player, make_bot, vocabulary
 from diplomacy_engine._files import file_sha256
 from diplomacy_engine._jit import kernels_are_cached
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.games import (
-    OBSERVATION_VERSION,
-    BoardViews,
-    Decisions,
-    StepResult,
-    VectorGame,
-    order_numbers,
-)
-from diplomacy_engine.players import (
-    CHECKPOINT_FORMAT,
-    Explanation,
-    ask_player,
-    header,
-    orders_of,
-    read_checkpoint,
-)
-from diplomacy_engine.policy import (
-    FIRST_CLASS,
-    FIRST_RELATION,
-    NUM_BOARD,
-    NUM_KINDS,
-    RELATION,
-    RowSums,
-    SlotScores,
-    draw_orders,
-    feature_offsets,
-    feature_rows,
-    global_features,
-    num_globals,
-    order_columns,
-    order_rows,
-    province_borders,
-    province_reach,
-)
+from diplomacy_engine.games import OBSERVATION_VERSION, BoardViews, Decisions, order_numbers
+from diplomacy_engine.games.vector_game import StepResult
+from diplomacy_engine.players import Explanation, ask_player, orders_of
+from diplomacy_engine.players.checkpoints import CHECKPOINT_FORMAT, header, read_checkpoint
+from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
+from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
+from diplomacy_engine.rules.map import Map, MapError
 from diplomacy_engine.scoring import make_reward_mix, pay_teams, reward_input
-from diplomacy_engine.selfplay import (
-    LEARNER,
-    Batch,
-    Experience,
-    League,
-    Member,
-    OpponentPool,
-    RolloutBuffer,
-    Seating,
-)
-from diplomacy_engine.training import (
-    NETWORK,
-    RUN_FORMAT,
+from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating
+from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
+from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
+from diplomacy_engine.training.checks import NETWORK, policy_path
+from diplomacy_engine.training.nested import with_arrays, with_tensors
+from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers
+from diplomacy_engine.training.ranges import (
     Between,
-    Clock,
-    LogTools,
-    NoLog,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveInt,
-    Ranks,
-    RunLog,
-    Settings,
     Share,
-    StopSignals,
-    TrainingError,
-    Workers,
-    continue_log,
-    new_run,
-    open_log,
-    policy_path,
-    read_settings,
-    resumed_run,
-    thoughts,
-    with_arrays,
-    with_tensors,
 )
+from diplomacy_engine.training.sample_games import thoughts
+from diplomacy_engine.training.settings import Settings
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -296,15 +246,12 @@ class Agent(nn.Module):
         value_shares: bool = False,
     ):
         super().__init__()
-        board, table = game_map.board, vocabulary(game_map).table
-        self.vocabulary_hash = vocabulary(game_map).hash
+        self.vocabulary_hash, self.inputs = vocabulary(game_map).hash, NetworkInputs(game_map)
         self.autoregressive, self.value_shares = autoregressive, value_shares
-        self.num_provinces, self.num_powers = len(board.terrain), board.num_powers
-        self.columns, self.reach = order_columns(board, table), province_reach(board)
-        self.register_buffer("borders", torch.from_numpy(province_borders(board)), False)
-        self.offsets = feature_offsets(board)
-        self.province_features = nn.Embedding(int(self.offsets[-1]), hidden)
-        self.global_features = layer_init(nn.Linear(num_globals(board.num_powers), hidden))
+        self.num_powers = len(game_map.powers)
+        self.register_buffer("borders", torch.from_numpy(self.inputs.borders), False)
+        self.province_features = nn.Embedding(self.inputs.num_features, hidden)
+        self.global_features = layer_init(nn.Linear(self.inputs.num_globals, hidden))
         self.own = nn.ModuleList(layer_init(nn.Linear(hidden, hidden)) for _ in range(num_layers))
         self.near = nn.ModuleList(
             layer_init(nn.Linear(hidden, hidden, bias=False)) for _ in range(num_layers)
@@ -316,7 +263,7 @@ class Agent(nn.Module):
 
         self.power = nn.Embedding(self.num_powers, hidden)
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
-        self.order_kinds = nn.Embedding(NUM_KINDS, hidden)
+        self.order_kinds = nn.Embedding(self.inputs.num_kinds, hidden)
         self.order_context = layer_init(nn.Linear(3 * hidden, hidden))
         self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
         for table in (self.province_features, self.power):
@@ -340,10 +287,10 @@ class Agent(nn.Module):
         The powers' codes are (D, 3 H), the values (D,).
         """
         device = self.borders.device
-        rows = feature_rows(self.columns, self.offsets, obs)
-        x = Kernel.apply(RowSums(rows), self.province_features.weight.cpu())[0].to(device)
-        x = x.view(self.num_provinces, len(obs.board), -1)
-        x = x + self.global_features(torch.from_numpy(global_features(obs)).to(device))
+        sums = RowSums(self.inputs.features(obs))
+        x = Kernel.apply(sums, self.province_features.weight.cpu())[0].to(device)
+        x = x.view(-1, len(obs.board), x.shape[-1])
+        x = x + self.global_features(torch.from_numpy(self.inputs.globals(obs)).to(device))
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
             mixed = torch.addmm(own(y).flatten(1), self.borders, near(y).flatten(1)).view_as(x)
@@ -423,9 +370,9 @@ class Agent(nn.Module):
             temperature = np.ones(decisions.count, np.float32)
         layer = self.earlier_orders
         return draw_orders(
-            self.columns,
+            self.inputs.columns,
             decisions,
-            order_rows(self.columns, self.reach, obs, decisions),
+            self.inputs.orders(obs, decisions),
             *(table.numpy() for table in self._tables(x)),
             self.order_context(view).cpu().numpy(),
             self.score.weight[0].cpu().numpy(),
@@ -447,14 +394,14 @@ class Agent(nn.Module):
         x, view, value = self.encode(obs)
         boards, kinds = self._tables(x)
         picked = decisions.order_start[:-1] + chosen
-        rows = order_rows(self.columns, self.reach, obs, decisions, picked, self.autoregressive)
+        rows = self.inputs.orders(obs, decisions, picked, self.autoregressive)
         decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
         of_decision = torch.from_numpy(decision)
         bases = self.order_context(view).cpu().index_select(0, of_decision)
         if self.autoregressive:
-            own = rows.rows[picked]
-            codes = bases + Kernel.apply(RowSums(own[:, :NUM_BOARD]), boards)[0]
-            codes = codes + Kernel.apply(RowSums(own[:, NUM_BOARD:RELATION]), kinds)[0]
+            of_boards, of_kinds = rows.of_chosen(picked)
+            codes = bases + Kernel.apply(RowSums(of_boards), boards)[0]
+            codes = codes + Kernel.apply(RowSums(of_kinds), kinds)[0]
             codes = self.earlier_orders(F.relu(codes).to(x.device)).cpu()
             most = int(np.diff(decisions.slot_start).max(initial=0))
             rank = np.arange(len(picked)) - decisions.slot_start[:-1][decision]
@@ -878,17 +825,6 @@ def make_agent(settings: dict, game_map: Map) -> Agent:
     return Agent(game_map, *(settings[name] for name in NETWORK))
 
 
-class EventWriter(SummaryWriter):
-    """TensorBoard's writer, which also takes pictures that are PNGs already."""
-
-    def add_png(self, name: str, png: bytes, global_step: int) -> None:
-        """Log a picture."""
-        width, height = struct.unpack(">II", png[16:24])
-        image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
-        summary = Summary(value=[Summary.Value(tag=name, image=image)])
-        self._get_file_writer().add_summary(summary, global_step)
-
-
 def import_wandb() -> ModuleType:
     """Return W&B's module, whose import takes seconds."""
     import wandb
@@ -896,7 +832,7 @@ def import_wandb() -> ModuleType:
     return wandb
 
 
-LOG_TOOLS = LogTools(EventWriter, import_wandb)
+LOG_TOOLS = launch.LogTools(SummaryWriter, Summary, import_wandb)
 
 
 class Run:
@@ -975,7 +911,7 @@ class Run:
         }
         first, *others = (with_tensors(part, torch.from_numpy) for part in self.ranks.gather(own))
         return policy | {
-            "run_format": RUN_FORMAT,
+            "run_format": launch.RUN_FORMAT,
             "optimizer": self.optimizer.state_dict(),
             "learner": self.average and self.agent.state_dict(),
             "pool": self.pool.state_dict(),
@@ -1131,20 +1067,22 @@ def choose_device(args: Args, ranks: Ranks) -> torch.device:
 
 def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Start a run in a new folder."""
-    args, game_map, exploited, weights = new_run(settings, load_policy, ranks.count)
+    args, game_map, exploited, weights = launch.new_run(settings, load_policy, ranks.count)
     device = choose_device(args, ranks)
-    log = open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
+    log = launch.open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
     return Run(args, game_map, device, ranks, exploited, weights), log
 
 
 def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume."""
-    resumed = resumed_run(Args, settings, load_checkpoint, load_agent, ranks.rank, ranks.count)
+    resumed = launch.resumed_run(
+        Args, settings, load_checkpoint, load_agent, ranks.rank, ranks.count
+    )
     args, game_map, folder, saved = resumed
     run = Run(args, game_map, choose_device(args, ranks), ranks, saved.get("exploited"))
     try:
         run.load_state_dict(saved)
-        log = NoLog() if ranks.rank > 0 else continue_log(resumed, __file__, LOG_TOOLS)
+        log = NoLog() if ranks.rank > 0 else launch.continue_log(resumed, __file__, LOG_TOOLS)
     except UserError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -1159,7 +1097,7 @@ def main(argv: list[str] | None = None) -> int:
     ranks = Ranks.start(distributed, torch.cuda.device_count())
     try:
         words = sys.argv[1:] if argv is None else argv
-        settings = ranks.agree(read_settings, Args, words, CONFIGS, load_policy)
+        settings = ranks.agree(launch.read_settings, Args, words, CONFIGS, load_policy)
         if ranks.rank == 0 and not kernels_are_cached():
             print(
                 "compiling the game's kernels for this machine; this happens once ...", flush=True

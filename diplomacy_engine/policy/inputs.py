@@ -37,8 +37,8 @@ from ..games.observation import (
     BoardViews,
     feature_sizes,
 )
-from ..rules.map import Board
-from ..rules.vocabulary import OrderTable
+from ..rules.map import Board, Map
+from ..rules.vocabulary import OrderTable, vocabulary
 
 NUM_BOARD = 3  # the provinces an order is about, each in its role: source, place, other
 ORDER_CLASS, RELATION = 2 * NUM_BOARD, 2 * NUM_BOARD + 1  # after these and how they stand
@@ -258,6 +258,14 @@ class OrderRows(NamedTuple):
     rows: np.ndarray  # (N, K) int32, NONE for none
     blocked: np.ndarray  # (N,) bool, its province was adjusted by an earlier slot
 
+    def of_chosen(self, picked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of orders `picked` in the tables of boards and of kinds.
+
+        What an order has to do with earlier ones is left out: later orders see it by itself.
+        """
+        chosen = self.rows[picked]
+        return chosen[:, :NUM_BOARD], chosen[:, NUM_BOARD:RELATION]
+
 
 def order_rows(
     columns: OrderColumns,
@@ -289,3 +297,39 @@ def order_rows(
     if not related:
         rows[:, RELATION] = NONE
     return OrderRows(rows, blocked)
+
+
+class NetworkInputs:
+    """What a network is told of the boards and orders of one map.
+
+    Attributes:
+        num_features, num_globals, num_kinds: rows of the province features' table, width of
+            `globals`, rows of the table of kinds.
+        borders: see `province_borders`.
+    """
+
+    def __init__(self, game_map: Map):
+        board = game_map.board
+        self.columns = order_columns(board, vocabulary(game_map).table)
+        self.reach, self.offsets = province_reach(board), feature_offsets(board)
+        self.borders = province_borders(board)
+        self.num_features, self.num_globals = int(self.offsets[-1]), num_globals(board.num_powers)
+        self.num_kinds = NUM_KINDS
+
+    def features(self, views: BoardViews) -> np.ndarray:
+        """Return `feature_rows`."""
+        return feature_rows(self.columns, self.offsets, views)
+
+    def globals(self, views: BoardViews) -> np.ndarray:
+        """Return `global_features`."""
+        return global_features(views)
+
+    def orders(
+        self,
+        views: BoardViews,
+        decisions: Decisions,
+        picked: np.ndarray | None = None,
+        related: bool = True,
+    ) -> OrderRows:
+        """Return `order_rows`."""
+        return order_rows(self.columns, self.reach, views, decisions, picked, related)

@@ -76,7 +76,8 @@ def new_run(settings: Settings, load_policy: LoadPolicy, ranks: int) -> NewRun:
 class LogTools(NamedTuple):
     """What logs are written with, so that the engine needs neither TensorBoard nor W&B."""
 
-    make_writer: Callable[[str], Writer]  # of TensorBoard's events, in a folder
+    make_writer: Callable[[str], Writer]  # TensorBoard's SummaryWriter
+    summary: Any  # its protobuf class Summary
     import_wandb: Callable[[], Any]  # returns the module wandb
 
 
@@ -152,4 +153,5 @@ def _make_log(
         tracked = start_wandb(wandb, args, folder, wandb_id)
         html = partial(wandb.Html, inject=False)
     progress = Progress(args.total_timesteps, start)
-    return RunLog(folder, tools.make_writer(str(folder.path)), progress, tracked, wandb_id, html)
+    writer = tools.make_writer(str(folder.path))
+    return RunLog(folder, writer, tools.summary, progress, tracked, wandb_id, html)

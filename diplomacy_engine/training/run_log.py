@@ -1,5 +1,6 @@
 """Everything that only watches a training run: its folder, TensorBoard, W&B and the status line."""
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -17,7 +18,6 @@ class Writer(Protocol):
 
     def add_scalar(self, name: str, value: float, global_step: int) -> None: ...
     def add_custom_scalars(self, layout: dict) -> None: ...
-    def add_png(self, name: str, png: bytes, global_step: int) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
@@ -28,6 +28,7 @@ class RunLog:
     Args:
         folder: the run folder.
         writer: of TensorBoard's events, in that folder.
+        summary: TensorBoard's protobuf class Summary, for pictures.
         progress: the status line.
         wandb: a W&B run that has begun, if any.
         wandb_id: of an earlier W&B run, which is remembered where none goes on now.
@@ -38,12 +39,14 @@ class RunLog:
         self,
         folder: RunFolder,
         writer: Writer,
+        summary: Any,
         progress: Progress,
         wandb: Any = None,
         wandb_id: str | None = None,
         wandb_html: Callable[[str], Any] | None = None,
     ):
-        self.folder, self.writer, self.progress, self.wandb = folder, writer, progress, wandb
+        self.folder, self.writer, self.summary = folder, writer, summary
+        self.progress, self.wandb = progress, wandb
         self.wandb_id, self.wandb_html = wandb_id, wandb_html
         if wandb is not None:
             wandb.define_metric("*", step_metric="global_step")
@@ -116,10 +119,18 @@ class RunLog:
         self.folder.save_page(f"{global_step:012d}", captured.page)
         with self._writing_events():
             for name, image in captured.images.items():
-                self.writer.add_png(name, image, global_step)
+                self._add_png(name, image, global_step)
         if self.wandb is not None and self.wandb_html is not None:
             shown = self.wandb_html(captured.page)
             self.wandb.log({"global_step": global_step, "games/replay": shown})
+
+    def _add_png(self, name: str, png: bytes, global_step: int) -> None:
+        """Log a picture; SummaryWriter itself only takes arrays, which it draws anew."""
+        width, height = struct.unpack(">II", png[16:24])
+        proto = self.summary
+        image = proto.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+        summary = proto(value=[proto.Value(tag=name, image=image)])
+        self.writer._get_file_writer().add_summary(summary, global_step)
 
     def flush(self) -> dict[str, int]:
         """Write what is still held back; return the sizes of the growing files, in bytes."""

@@ -23,28 +23,10 @@ import tyro
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
+from .ranges import Between
 
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
 _BOOLS = {"true": True, "false": False}
-
-
-@dataclasses.dataclass(frozen=True)
-class Between:
-    """The range of a number, with both its ends."""
-
-    low: float = -math.inf
-    high: float = math.inf
-
-    def __str__(self) -> str:
-        if self.low == -math.inf:
-            return f"up to {self.high}"
-        return f"from {self.low} " + ("on" if self.high == math.inf else f"to {self.high}")
-
-
-PositiveInt = Annotated[int, Between(1)]
-NonNegativeInt = Annotated[int, Between(0)]
-NonNegativeFloat = Annotated[float, Between(0)]
-Share = Annotated[float, Between(0, 1)]
 
 
 class Settings(NamedTuple):

@@ -293,8 +293,10 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
 
     folder = RunFolder(tmp_path)
     (tmp_path / "games").mkdir()
-    writer = script.EventWriter(str(tmp_path))
-    records = RunLog(folder, writer, Progress(100, 0), Wandb(), None, lambda text: f"html {text}")
+    writer = script.SummaryWriter(str(tmp_path))
+    records = RunLog(
+        folder, writer, script.Summary, Progress(100, 0), Wandb(), None, lambda text: f"html {text}"
+    )
     records.write_layout()
     records.captures({"dumbbot": [small_game], "random": []}, 7)
     records.captures({"dumbbot": []}, 8)

@@ -6,11 +6,8 @@ from typing import Annotated, Literal
 import pytest
 
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.training.ranges import Between, NonNegativeFloat, PositiveInt, Share
 from diplomacy_engine.training.settings import (
-    Between,
-    NonNegativeFloat,
-    PositiveInt,
-    Share,
     args_from_dictionary,
     check_values,
     fail,
