@@ -28,21 +28,21 @@ from ..constants import (
 from ..pictures.board import board_svg
 from ..rules.map import Map, load_map
 from ..rules.notation import (
+    as_written,
     matching_orders,
     ordered_unit,
     read_order,
     read_place,
-    unit_text,
     unnamed_coast_text,
 )
 from .position import (
     current_phase,
+    legal_numbers,
     load_state,
     owed_adjustments,
     owned_centers,
     parse_position_line,
     position_line,
-    power_number,
     retreat_places,
     standing_units,
     state_dictionary,
@@ -151,20 +151,7 @@ class Game:
     def _legal(self) -> dict[int, list[int]]:
         """Return province -> numbers of the legal orders there, WAIVE left out."""
         if self._lists is None:
-            self._lists = {}
-            found, table = self._games.decisions(), self._games.table
-            provinces = self._games.board.location_province
-            for d in range(len(found)):
-                for s in range(found.slot_start[d], found.slot_start[d + 1]):
-                    numbers = found.order[found.order_start[s] : found.order_start[s + 1]].tolist()
-                    if found.slot_province[s] != NONE:
-                        self._lists[int(found.slot_province[s])] = numbers
-                        continue
-                    for number in numbers:
-                        if number != table.waive:
-                            v = int(provinces[table.location[number]])
-                            self._lists.setdefault(v, []).append(number)
-                    break  # every slot of a winter decision lists the same orders
+            self._lists = legal_numbers(self._games)
         return self._lists
 
     def submit(self, power: str, orders: list[str], strict: bool = True) -> None:
@@ -180,7 +167,7 @@ class Game:
             ValueError: unknown power, not a list of texts, or (strict) an illegal order, with the
                 order and the reason; the orders given before stay.
         """
-        name = self.map.powers[power_number(self.map, power)]
+        name = self.map.powers[self.map.power_number(power)]
         texts = [orders] if isinstance(orders, str) else orders
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
@@ -363,7 +350,7 @@ class Game:
             for text, numbers in given:
                 unit = None if numbers else ordered_unit(self.map, text)
                 if unit is not None:
-                    written = unit_text(self.map, unit)
+                    written = as_written(self.map, unit)
                     stands = own.get(unit.place.province, written)
                     results[written if _is_build(self.map, text) else stands] = VOID
         for text in foreign:
@@ -404,7 +391,7 @@ class Game:
         theme: str = "auto",
         width: int | None = None,
     ) -> str:
-        """Return a picture of the position with orders as arrows; see `render.board_svg`.
+        """Return a picture of the position with orders as arrows; see pictures/board.py.
 
         Without `orders` those submitted so far are drawn.
         """

@@ -15,11 +15,10 @@ from ..constants import (
     RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
-    UNIT_LETTERS,
     WAIVE,
 )
 from ..rules.map import Map
-from ..rules.notation import OrderText, Place, place_text, read_order
+from ..rules.notation import OrderText, Place, as_written, place_text, province_of, read_order
 from .layout import Layout
 
 Point = tuple[float, float]
@@ -75,7 +74,7 @@ def order_marks(
         if each.order.kind in (MOVE, RETREAT):
             paths[each.order.unit.place.province] = _path(game_map, layout, drawn, each)
     standing = {
-        game_map.province_index[unit[2:5]]: place
+        game_map.province_index[province_of(unit)]: place
         for unit, place in units.items()
         if not unit.startswith("*")
     }
@@ -93,8 +92,8 @@ def order_marks(
         )
         above.append(upper)
         if each.order.kind == BUILD and not failed:
-            built.append((each.power, _unit_text(game_map, each.order), each.place))
-    disbanded = {_unit_text(game_map, e.order) for e in drawn if e.order.kind == DISBAND}
+            built.append((each.power, as_written(game_map, each.order.unit), each.place))
+    disbanded = {as_written(game_map, e.order.unit) for e in drawn if e.order.kind == DISBAND}
     for unit, words in outcome.items():
         key = f"*{unit}" if retreating else unit
         if key in units and "dislodged" in words:
@@ -124,7 +123,7 @@ def _readable(
                 continue
             if order.kind == WAIVE:
                 continue
-            unit = _unit_text(game_map, order)
+            unit = as_written(game_map, order.unit)
             place = units.get(f"*{unit}" if retreating else unit)
             if place is None and order.kind == BUILD:
                 place = _spot(game_map, layout, order.unit.place)
@@ -135,14 +134,10 @@ def _readable(
             yield _Drawn(power, text, order, place, words)
 
 
-def _unit_text(game_map: Map, order: OrderText) -> str:
-    return f"{UNIT_LETTERS[order.unit.kind]} {place_text(game_map, order.unit.place)}"
-
-
 def _spot(game_map: Map, layout: Layout, place: Place) -> Point:
     """Return where a unit at a place stands; at the province if it has no such coast."""
     text = place_text(game_map, place)
-    return layout.units[text if text in layout.units else text[:3]]
+    return layout.units[text if text in layout.units else province_of(text)]
 
 
 def _path(game_map: Map, layout: Layout, drawn: Sequence[_Drawn], mover: _Drawn) -> list[Point]:

@@ -19,8 +19,9 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
-from ..constants import COMPLETED, LAND, SEA
+from ..constants import COMPLETED, LAND, SEA, phase_kind
 from ..rules.map import Map
+from ..rules.notation import location_of, province_of
 from .arrows import LEAST_SHARE, considered, order_marks
 from .colors import THEMES, style_sheet
 from .layout import Layout, layout_of
@@ -90,7 +91,7 @@ def trail(states: Sequence[Mapping]) -> dict[str, str]:
         for power, units in state["units"].items():
             for unit in units or ():
                 if not unit.startswith("*"):
-                    found[unit[2:5]] = power
+                    found[province_of(unit)] = power
     return found
 
 
@@ -238,7 +239,7 @@ def overlay(
         for unit in units
     }
     below, above, built = order_marks(
-        game_map, layout, places, orders, outcome, retreating=scene.phase.endswith("R")
+        game_map, layout, places, orders, outcome, retreating=phase_kind(scene.phase) == "retreats"
     )
     parts = ['<g class="orders">', below, '</g><g class="units">']
     for power in sorted(scene.units):
@@ -255,7 +256,7 @@ def overlay(
 
 def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:
     """Return where a unit text such as `F STP/SC` stands in the picture."""
-    x, y = layout.units[unit[2:]]
+    x, y = layout.units[location_of(unit)]
     if dislodged:
         x, y = x + DISLODGED_SHIFT[0], y + DISLODGED_SHIFT[1]
     return x, y
@@ -276,7 +277,7 @@ def unit_svg(
 ) -> str:
     """Return a unit's token: an army is a shield, a fleet a ship, with its power's initial."""
     army = unit[0] == "A"
-    name = escape(game_map.province_names[unit[2:5]])
+    name = escape(game_map.province_names[province_of(unit)])
     kind = "army" if army else "fleet"
     state = ' data-dislodged="true"' if dislodged else ""
     return (
@@ -331,10 +332,10 @@ def _legend(game_map: Map, scene: Scene, layout: Layout) -> str:
 def thoughts_svg(game_map: Map, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
     """Return the moves that players considered: the likelier, the thicker, with their shares."""
     layout, parts = layout_of(game_map), []
-    star = "*" if scene.phase.endswith("R") else ""
+    star = "*" if phase_kind(scene.phase) == "retreats" else ""
     for power, thought in thoughts.items():
         for unit, choices in thought["orders"].items():
-            if unit[2:] not in layout.units or (power not in game_map.power_index):
+            if location_of(unit) not in layout.units or power not in game_map.power_index:
                 continue
             place = unit_place(layout, unit, bool(star))
             parts += [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .._files import RunFolderError, atomic_write
+from ..constants import phase_kind
 from ..players.advice import has_decision
 from ..replays.replay import make_replay, order_lines
 from .file import HOST
@@ -168,9 +169,10 @@ class TextGame:
     def _units(self) -> list[str]:
         """Return the units that need an order; in winter none does."""
         game, power = self.session.game, self.viewer.power
-        if game.phase.endswith("R"):
+        kind = phase_kind(game.phase)
+        if kind == "retreats":
             return list(game.dislodged.get(power, {}))
-        return game.units[power] if game.phase.endswith("M") else []
+        return game.units[power] if kind == "movement" else []
 
     def _drop(self, place: str) -> None:
         kept = [order for order in self.orders if _unit(order) != place.upper()]
@@ -185,7 +187,7 @@ class TextGame:
         if power is None or game.is_over or not has_decision(state, power):
             return {}
         places = self._units()
-        if game.phase.endswith("A"):
+        if phase_kind(game.phase) == "adjustments":
             places = game.units[power] if game.adjustments[power] < 0 else []
             places = places or state["builds"][power]["homes"]
         return {place: game.legal_orders(place) for place in places}

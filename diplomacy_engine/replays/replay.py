@@ -21,7 +21,7 @@ from ..pictures.board import Scene, initials, overlay, province_owners, scene_sv
 from ..pictures.chart import LEFT, RIGHT, WIDTH, centers_svg
 from ..pictures.colors import style_sheet
 from ..rules.map import Map
-from ..rules.notation import ordered_unit, unit_text
+from ..rules.notation import as_written, ordered_unit, province_of
 
 PAGE = Path(__file__).parent / "replay.html"
 
@@ -112,7 +112,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             raise ReplayError(f"phase {phase['name']:.20}: {error}{named}") from error
         units, dislodged = standing_units(games), retreat_places(games)
         for power, texts in units.items():
-            passed.update(dict.fromkeys((unit[2:5] for unit in texts), power))
+            passed.update(dict.fromkeys(map(province_of, texts), power))
         scene = Scene(
             phase["name"],
             units,
@@ -199,7 +199,7 @@ def order_lines(replay: Replay, frame: Frame, power: str) -> list[tuple[str, lis
     lines, told = [], set()
     for text in frame.orders.get(power, ()):
         unit = ordered_unit(replay.map, text)
-        key = unit_text(replay.map, unit) if unit else text
+        key = as_written(replay.map, unit) if unit else text
         lines.append((text, ["void"] if key in told else frame.outcome.get(key, [])))
         told.add(key)
     mine = [*frame.scene.units.get(power, ()), *frame.scene.dislodged.get(power, ())]

@@ -393,6 +393,16 @@ def place_text(game_map: Map, place: Place) -> str:
     return game_map.provinces[place.province] + coast
 
 
-def unit_text(game_map: Map, unit: UnitText) -> str:
-    """Return a unit as read, such as `F STP/SC`."""
+def as_written(game_map: Map, unit: UnitText) -> str:
+    """Return a unit as read, such as `F STP/SC`; `Map.unit_text` is for one on the board."""
     return f"{UNIT_LETTERS[unit.kind]} {place_text(game_map, unit.place)}"
+
+
+def location_of(unit: str) -> str:
+    """Return where a unit text such as `A PAR` or `*F STP/SC` stands: `PAR`, `STP/SC`."""
+    return unit.rpartition(" ")[2]
+
+
+def province_of(unit: str) -> str:
+    """Return the province of a unit text or a location text: of `*F STP/SC` and `STP/SC` `STP`."""
+    return location_of(unit).partition("/")[0]

@@ -4,14 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.notation import (
+    as_written,
+    location_of,
     ordered_unit,
+    province_of,
     read_order,
     read_place,
     read_unit,
-    unit_text,
 )
 from diplomacy_engine.rules.vocabulary import vocabulary
 
@@ -265,7 +268,7 @@ def test_every_order_of_the_vocabulary_reads_as_itself():
             assert order.unit.place.province == board.location_province[here]
             assert order.unit.place.coast == board.location_coast[here]
             assert ordered_unit(STANDARD, words.texts[number]) == order.unit
-            assert words.texts[number].startswith(unit_text(STANDARD, order.unit) + " ")
+            assert words.texts[number].startswith(as_written(STANDARD, order.unit) + " ")
 
 
 def test_full_names_and_aliases_of_every_map():
@@ -313,3 +316,24 @@ def test_any_text_is_read_or_refused(text):
         except ValueError as error:
             assert str(error) and "\n" not in str(error)
     ordered_unit(STANDARD, text)
+
+
+@pytest.mark.parametrize(
+    "text, location, province",
+    [
+        ("A PAR", "PAR", "PAR"),
+        ("*F STP/SC", "STP/SC", "STP"),
+        ("STP/NC", "STP/NC", "STP"),
+        ("PAR", "PAR", "PAR"),
+    ],
+)
+def test_where_a_unit_stands(text, location, province):
+    assert location_of(text) == location
+    assert province_of(text) == province
+
+
+def test_the_kind_of_a_phase():
+    kinds = {"movement": "S1901M F1901M", "retreats": "S1901R F1901R", "adjustments": "W1901A"}
+    for kind, names in kinds.items():
+        assert {phase_kind(name) for name in names.split()} == {kind}
+    assert {phase_kind(name) for name in ("COMPLETED", "W1901M", "")} == {""}
