@@ -25,6 +25,7 @@ from ..constants import (
     WAIVE,
     WINTER_ADJUSTMENTS,
 )
+from ..errors import UserError
 from ..pictures.board import board_svg
 from ..rules.map import Map, load_map
 from ..rules.notation import (
@@ -35,6 +36,7 @@ from ..rules.notation import (
     read_place,
     unnamed_coast_text,
 )
+from .causes import played_orders, result_words
 from .position import (
     current_phase,
     legal_numbers,
@@ -64,6 +66,13 @@ class Game:
         map: the Map.
         id: a text that names the game in saved games.
         history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
+
+    `adjudicate` says what became of each order, and `causes` who was in the way:
+
+        game = Game.from_position("small S1901M; ENGLAND A LON =; RUSSIA A PAR =")
+        game.submit("ENGLAND", ["A LON - PAR"])
+        game.adjudicate()   # {"A LON": ["bounce"], "A PAR": []}
+        game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
     """
 
     def __init__(self, game_map: str | Path | Map = "standard", max_years: int | None = None):
@@ -363,6 +372,35 @@ class Game:
             if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
                 results[text] = DISBANDED | results.get(text, 0)
         return {text: _words(bits) for text, bits in results.items()}
+
+    def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
+        """Return who was in the way of the orders of a phase that was played.
+
+        Args:
+            phase: its name, such as `S1901M`; None for the last one.
+
+        Returns:
+            unit -> result word -> the units behind it, all by their texts before the phase: those
+            that a move or retreat bounced with (`bounce`), that cut a support (`cut`), that moved
+            in (`dislodged`), the dislodged fleets of a convoy (`no convoy`). Units that need no
+            explanation are left out; see causes.py for the rules.
+
+        Raises:
+            UserError: no such phase was played.
+            ValueError: its position, which a saved game brought along, is impossible.
+        """
+        played = {record["name"]: record for record in self.history}
+        if not played:
+            raise UserError("no phase was played yet")
+        names = list(played)
+        name = names[-1] if phase is None else phase.upper() if isinstance(phase, str) else ""
+        if name not in played:
+            raise UserError(
+                f"{quoted(phase, 40)} was not played: the game went from {names[0]} to {names[-1]}"
+            )
+        record, games = played[name], VectorGame(self.map, 1, threads=1, auto_reset=False)
+        load_state(games, record["state"])
+        return played_orders(games, record["orders"], result_words(record["results"]))[1]
 
     def to_state(self) -> dict:
         """Return the position as the `state` dictionary of a saved game."""

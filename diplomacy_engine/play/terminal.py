@@ -8,7 +8,7 @@ from pathlib import Path
 from .._files import RunFolderError, atomic_write
 from ..constants import phase_kind
 from ..players.advice import has_decision
-from ..replays.replay import make_replay, order_lines
+from ..replays.replay import make_replay
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
 from .view import phase_title
@@ -229,9 +229,9 @@ class TextGame:
             frame = replay.frames[number]
             self.write(f"\n--- {phase_title(frame.scene.phase)} ---")
             for power in game.powers:
-                for text, words in order_lines(replay, frame, power):
-                    result = f"   ({', '.join(words)})" if words else ""
-                    self.write(f"  {power:10} {text}{result}")
+                for given in frame.orders.get(power, ()):
+                    result = f"   ({given.said})" if given.said else ""
+                    self.write(f"  {power:10} {given.text}{result}")
         self.seen = len(game.history)
 
     def _show_board(self) -> None:

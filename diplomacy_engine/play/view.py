@@ -24,7 +24,7 @@ from ..constants import (
 from ..games.game import Game
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import board_svg
-from ..replays.replay import frame_svg, make_replay, order_lines
+from ..replays.replay import frame_svg, make_replay
 from ..rules.map import Map
 from ..rules.notation import Place, UnitText, place_text, province_of, read_order
 from .file import GUEST, HOST, PLAYER, WATCH
@@ -199,9 +199,9 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             raise ValueError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
         lines = [
-            {"power": power, "text": text, "result": words}
-            for power in game.powers
-            for text, words in order_lines(replay, replay.frames[number], power)
+            {"power": power, "text": given.text, "result": list(given.words), "said": given.said}
+            for power, orders in replay.frames[number].orders.items()
+            for given in orders
         ]
         return _picture(
             game.history[number]["name"], frame_svg(replay, number, legend=False), lines
