@@ -64,18 +64,6 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
     return players
 
 
-def power_index(power: str | None, game_map: Map) -> int:
-    """Return a power's index, or NONE for `None`, which draws one at random each game."""
-    if power is None:
-        return NONE
-    if power not in game_map.powers:
-        raise UserError(
-            f"map {game_map.name!r} has no power {quoted(power)}: it is one of "
-            f"{', '.join(game_map.powers)}, or None{did_you_mean(str(power), game_map.powers)}"
-        )
-    return game_map.powers.index(power)
-
-
 def seeds_of(numbers: Sequence[int]) -> np.ndarray:
     """Return the row seeds of VectorGame, uint64, that belong to the seeds of environments."""
     return np.array(
@@ -137,7 +125,7 @@ class AgentGames:
             game_map, num_games, max_years=max_years, threads=threads, auto_reset=False
         )
         games, powers = self.games, self.games.num_powers
-        self._power = power_index(power, games.map)
+        self._power = NONE if power is None else games.map.power_number(power)
         for index in range(powers) if self._power == NONE else [self._power]:
             if index not in games.board.start_unit_power and index not in games.board.home_power:
                 raise UserError(

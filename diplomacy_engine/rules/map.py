@@ -35,6 +35,7 @@ _TOP_KEYS = {
     "fleet_borders": dict,
 }
 _OPTIONAL_TOP_KEYS = ("first_phase", "max_years", "fleet_borders")
+_UNIT = r"([AF]) (([A-Z]{3})(?:/[NESW]C)?)"  # letter, location, province
 _PROVINCE_KEYS = {
     "name": str,
     "terrain": str,
@@ -132,9 +133,8 @@ class Map:
     def _build_board(self) -> Board:
         facts, provinces = self.facts["provinces"], self.provinces
         num_locations, num_provinces = len(self.locations), len(provinces)
-        location_province = np.array(
-            [self.province_index[text[:3]] for text in self.locations], np.int16
-        )
+        codes, _, coasts = zip(*(text.partition("/") for text in self.locations))
+        location_province = np.array([self.province_index[code] for code in codes], np.int16)
         terrain = np.array([Terrain[facts[c]["terrain"].upper()] for c in provinces], np.int8)
         province_location = np.array([self.location_index[c] for c in provinces], np.int16)
 
@@ -186,14 +186,15 @@ class Map:
         }
         for power, units in self.facts["start_units"].items():
             for unit in units:
-                location = self.location_index[unit[2:]]
+                letter, text = unit.split()
+                location = self.location_index[text]
                 province = location_province[location]
                 start["power"][province] = self.power_index[power]
-                start["kind"][province] = UNIT_LETTERS.index(unit[0])
+                start["kind"][province] = UNIT_LETTERS.index(letter)
                 start["location"][province] = location
         board = Board(
             location_province=location_province,
-            location_coast=np.array([COASTS.index(t[4:]) for t in self.locations], np.int8),
+            location_coast=np.array([COASTS.index(coast) for coast in coasts], np.int8),
             province_location=province_location,
             terrain=terrain,
             neighbor=neighbor,
@@ -216,6 +217,19 @@ class Map:
             if isinstance(table, np.ndarray):
                 table.setflags(write=False)
         return board
+
+    def power_number(self, name: str) -> int:
+        """Return the index of a power, whatever the letter case of its name.
+
+        Raises:
+            UserError: the map has no such power.
+        """
+        number = self.power_index.get(name.upper()) if isinstance(name, str) else None
+        if number is None:
+            hint = did_you_mean(name.upper()[:40], self.powers) if isinstance(name, str) else ""
+            powers = ", ".join(self.powers)
+            raise UserError(f"{quoted(name, 40)} is no power of map {self.name} ({powers}){hint}")
+        return number
 
     def unit_text(self, kind: int, location: int) -> str:
         """Return a unit's text, such as `F STP/NC`."""
@@ -468,16 +482,18 @@ def _unit_problems(facts: dict) -> list[str]:
             continue
         for unit in units:
             where = f"start_units: {power:.40} {quoted(unit, 40)}"
-            if not isinstance(unit, str) or not re.fullmatch(r"[AF] [A-Z]{3}(/[NESW]C)?", unit):
+            form = re.fullmatch(_UNIT, unit) if isinstance(unit, str) else None
+            if form is None:
                 problems.append(f"{where} is not a unit such as 'A PAR' or 'F STP/SC'")
                 continue
-            reason = _stand_problem(facts, UNIT_LETTERS.index(unit[0]), unit[2:])
+            letter, location, province = form.groups()
+            reason = _stand_problem(facts, UNIT_LETTERS.index(letter), location)
             if reason:
                 problems.append(f"{where}: {reason}")
-            elif unit[2:5] in taken:
-                problems.append(f"{where}: {unit[2:5]} already holds {taken[unit[2:5]]}")
+            elif province in taken:
+                problems.append(f"{where}: {province} already holds {taken[province]}")
             else:
-                taken[unit[2:5]] = unit
+                taken[province] = unit
     return problems
 
 
