@@ -1,14 +1,24 @@
 """Words and numbers shared by every module: kinds, phases, result bits, and the shape legend.
 
-Shape legend, used in every comment and docstring of the project:
+Shape legend. In a shape, such as `(E, P)`, a letter means this and nothing else. What only one
+module counts has a word instead, such as `(positions, copies)`.
 
-    E  games of a VectorGame            V  provinces of the map (alphabetical)
-    P  powers of the map (alphabetical) L  locations: provinces and their coasts (alphabetical)
-    C  supply centers of the map        A  orders in the map's vocabulary
+    E  games of a VectorGame, or of those of its rows that a call is about
+    P  powers of the map (alphabetical)
+    V  provinces of the map (alphabetical)
+    L  locations: provinces and their coasts (alphabetical)
+    C  supply centers of the map
+    A  orders in the map's vocabulary
     D  pending decisions, (game, power) pairs that have something to order
     S  order slots of those decisions (one unit, or one adjustment, each)
-    N  legal orders of those slots      F  features of one province in an observation
-    T  decisions of one learner stream  B  decisions in a minibatch
+    N  legal orders of those slots
+    G  boards that powers look at, each once; a board is a position as observations show it
+    F  features of one province on a board
+    M  entries of an environment's action mask
+    T  decisions of one learner stream
+    B  decisions in a minibatch
+    H  width of a network's layers
+    K  rows of a table that one code is the sum of
 
 Counters:
 

@@ -1,9 +1,9 @@
 """The DeepDip thesis' formulation of the game (Cruz 2019), for its experiments on a modern stack.
 
-    observation  three numbers for each of the R provinces: whether it is a supply center, its
+    observation  three numbers for each of the V provinces: whether it is a supply center, its
                  owner, and the power of the unit there (0 none, 1 the agent, then the others)
-    action       one of 1 + 2 R numbers for each province: 0 hold, 1 + r move to province r,
-                 1 + R + r support one's own unit of province r in whatever it does
+    action       one of 1 + 2 V numbers for each province: 0 hold, 1 + r move to province r,
+                 1 + V + r support one's own unit of province r in whatever it does
 
 Orders for provinces without a unit of the agent's are ignored, invalid ones hold. There is no mask.
 Retreats and adjustments are DumbBot's.

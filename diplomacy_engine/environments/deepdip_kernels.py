@@ -6,7 +6,7 @@ from ..constants import MOVE, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 
 @jit
 def deepdip_observation(board, state, rows, agent, out):
-    """Write the observations of games `rows`: out (R, 3 V) int64."""
+    """Write the observations of games `rows`: out (rows, 3 V) int64."""
     powers = board.num_powers
     for i in range(rows.shape[0]):
         e = rows[i]

@@ -150,8 +150,9 @@ def pick_decisions(decisions, who, player, out, counts):
 def settle(rows, step, agent, warm_up, begun, pays, terminated, truncated, on, paying, over, again):
     """See where the games `rows` stand after a step.
 
-    Reads   step: (ended (R,), captured (R,), alive (R, P)) of that step, agent (E,), begun (E,):
-            whether the agent has decided yet; pays: AT_END, AFTER_CAPTURES too, or EVERY_STEP
+    Reads   step: (ended (rows,), captured (rows,), alive (rows, P)) of that step, agent (E,),
+            begun (E,): whether the agent has decided yet; pays: AT_END, AFTER_CAPTURES too, or
+            EVERY_STEP
     Writes  terminated, truncated (E,) bool, of games that are over for the agent;
             on: rows that go on; paying: indices into `rows` where a reward may be due; over: rows
             that are over; again: those that are before they began; warm_up (E,), one less

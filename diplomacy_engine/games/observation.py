@@ -31,9 +31,15 @@ BOARD_FEATURES = (
     ("last_result", "128"),  # its result bits
 )
 NUM_BOARD_FEATURES = len(BOARD_FEATURES)
+UNIT_KIND, UNIT_OWNER, UNIT_COAST = range(3)  # columns of Observation.board
+DISLODGED_KIND, DISLODGED_OWNER, DISLODGED_COAST = range(3, 6)
+CENTER_OWNER, HOME_OF, LAST_OWNER, LAST_RESULT = range(6, NUM_BOARD_FEATURES)
 # Observation.scalars: these four, then P values each of the three below, by relative power.
 SCALARS = ("phase", "years_played", "years_left", "power")
 POWER_SCALARS = ("centers", "units", "owed")
+NUM_SCALARS = len(SCALARS)
+PHASE, YEARS_PLAYED, YEARS_LEFT, POWER = range(NUM_SCALARS)  # columns of Observation.scalars,
+CENTERS, UNITS, OWED = range(len(POWER_SCALARS))  # and blocks of P columns after them
 
 
 class Observation(NamedTuple):
@@ -45,7 +51,7 @@ class Observation(NamedTuple):
 
 
 class BoardViews(NamedTuple):
-    """What D powers see of G boards; each board is there once, as the first power sees it."""
+    """What D powers see of G boards; each is there once, as the map's first power sees it."""
 
     board: np.ndarray  # (G, V, F) int8, these three as in Observation
     last_order: np.ndarray  # (G, V) int32
@@ -92,30 +98,30 @@ def observe(board, state, games, powers, first, last, max_years, out_board, out_
             row = out_board[d, v]
             row[:] = 0
             if state.unit_power[e, v] != NONE:
-                row[0] = 1 + state.unit_kind[e, v]
-                row[1] = _owner(state.unit_power[e, v], me, num_powers)
-                row[2] = board.location_coast[state.unit_location[e, v]]
+                row[UNIT_KIND] = 1 + state.unit_kind[e, v]
+                row[UNIT_OWNER] = _owner(state.unit_power[e, v], me, num_powers)
+                row[UNIT_COAST] = board.location_coast[state.unit_location[e, v]]
             if state.dislodged_power[e, v] != NONE:
-                row[3] = 1 + state.dislodged_kind[e, v]
-                row[4] = _owner(state.dislodged_power[e, v], me, num_powers)
-                row[5] = board.location_coast[state.dislodged_location[e, v]]
+                row[DISLODGED_KIND] = 1 + state.dislodged_kind[e, v]
+                row[DISLODGED_OWNER] = _owner(state.dislodged_power[e, v], me, num_powers)
+                row[DISLODGED_COAST] = board.location_coast[state.dislodged_location[e, v]]
             if board.province_center[v] != NONE:
                 owner = state.center_owner[e, board.province_center[v]]
-                row[6] = 1 + _owner(owner, me, num_powers)
-            row[7] = _owner(board.home_power[v], me, num_powers)
-            row[8] = _owner(state.last_power[e, v], me, num_powers)
-            row[9] = state.last_result[e, v]
+                row[CENTER_OWNER] = 1 + _owner(owner, me, num_powers)
+            row[HOME_OF] = _owner(board.home_power[v], me, num_powers)
+            row[LAST_OWNER] = _owner(state.last_power[e, v], me, num_powers)
+            row[LAST_RESULT] = state.last_result[e, v]
             out_order[d, v] = state.last_order[e, v]
         played = state.year[e] - board.first_year
-        out_scalars[d, 0] = state.phase[e]
-        out_scalars[d, 1] = played
-        out_scalars[d, 2] = max_years - 1 - played if max_years > 0 else -1
-        out_scalars[d, 3] = me
+        out_scalars[d, PHASE] = state.phase[e]
+        out_scalars[d, YEARS_PLAYED] = played
+        out_scalars[d, YEARS_LEFT] = max_years - 1 - played if max_years > 0 else -1
+        out_scalars[d, POWER] = me
         for r in range(num_powers):
             power = (me + r) % num_powers
-            out_scalars[d, 4 + r] = count_centers(state, e, power)
-            out_scalars[d, 4 + num_powers + r] = count_units(state, e, power)
+            out_scalars[d, NUM_SCALARS + CENTERS * num_powers + r] = count_centers(state, e, power)
+            out_scalars[d, NUM_SCALARS + UNITS * num_powers + r] = count_units(state, e, power)
             owed = 0
             if is_winter(state.phase[e]):
                 owed = adjustments_owed(board, state, e, power)
-            out_scalars[d, 4 + 2 * num_powers + r] = owed
+            out_scalars[d, NUM_SCALARS + OWED * num_powers + r] = owed

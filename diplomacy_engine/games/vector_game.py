@@ -187,7 +187,7 @@ class VectorGame:
         self._movement = [movement_scratch(self.board) for _ in range(self.threads)]
         self._legal = [legal_scratch(self.board, self.table) for _ in range(self.threads)]
         self._orders_per_slot = _orders_per_slot(self)
-        self._order_room = 0
+        self._most_orders = 0  # that a slice of rows has had
         self._part_buffers = [None] * self.threads
         self._every_row = np.arange(num_games)
         self._code: dict[Callable, Callable] = {}
@@ -201,7 +201,7 @@ class VectorGame:
     def run(self, function: Callable[..., None], count: int, numbered: bool = False) -> list:
         """Call `function(first, last)` on slices of range(count), in threads; return the results.
 
-        With `numbered` the slice's number comes as a third argument, to choose a scratch by.
+        With `numbered` the slice's number comes as a third argument, to choose scratch by.
         """
         if self._pool is None or count < 2 * SLICE:
             return [function(0, count, 0) if numbered else function(0, count)]
@@ -303,7 +303,7 @@ class VectorGame:
             numbered=True,
         )
         for part in parts:
-            self._order_room = max(self._order_room, len(part.order))
+            self._most_orders = max(self._most_orders, len(part.order))
         return parts[0] if len(parts) == 1 else join_decisions(parts)
 
     def _list_slice(
@@ -313,7 +313,7 @@ class VectorGame:
         decisions = games * self.num_powers + self.num_powers + 1
         slots = (games + 2) * provinces + 1
         reserve = 2 * provinces * self._orders_per_slot
-        orders = max(2 * reserve, int(self._order_room * 1.25) + reserve)
+        orders = max(2 * reserve, int(self._most_orders * 1.25) + reserve)
         # A part is copied when it is joined, so its arrays serve again; fresh memory costs time.
         reuse = reuse or last - first < len(rows)
         buffers = self._part_buffers[thread] if reuse else None

@@ -23,12 +23,12 @@ Hook = Callable[[VectorGame, Decisions, np.ndarray], None]
 
 
 class Rollouts(NamedTuple):
-    """What became of K positions, each played on G times by P powers."""
+    """What became of each copy of each position."""
 
-    score: np.ndarray  # (K, G, P) float32
-    advantage: np.ndarray  # (K, G, P) float32, relative to the group; 0 where all scored the same
-    ended: np.ndarray  # (K, G) int8, End; RUNNING where the horizon came first
-    years: np.ndarray  # (K, G) int16, the calendar year each rollout was in at its end
+    score: np.ndarray  # (positions, copies, P) float32
+    advantage: np.ndarray  # the same shape; relative to the group, 0 where all scored the same
+    ended: np.ndarray  # (positions, copies) int8, End; RUNNING where the horizon came first
+    years: np.ndarray  # (positions, copies) int16, calendar year of the copy's end
 
 
 def center_share(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -60,12 +60,12 @@ def fork(
     """Copy positions, play every copy some years on, and score the powers within each group.
 
     The positions themselves stay. Position k's copies stand in the rows after all positions:
-    `destinations(games, K, G)[k]`. They keep the positions they reached.
+    `destinations(games, positions, copies)[k]`. They keep the positions they reached.
 
     Args:
-        games: made with auto_reset=False; its last K * G rows are played in.
-        rows: (K,) the positions, none of them among those last rows.
-        copies: G, rollouts of each position.
+        games: made with auto_reset=False; its last rows, one for each copy, are played in.
+        rows: (positions,) integers, none among those last rows.
+        copies: rollouts of each position.
         years: horizon: a rollout stops when it has been in `years` springs after its first
             phase, or with its game.
         players: who plays.
@@ -80,11 +80,11 @@ def fork(
     seats = np.zeros(games.num_powers, np.int64) if seats is None else np.asarray(seats)
     _check(games, rows, copies, years, players, seats)
     groups = destinations(games, len(rows), copies)
-    places = groups.ravel()
-    games.copy_games(np.repeat(rows, copies), places)
-    begin_games(games, players, places)
+    played = groups.ravel()
+    games.copy_games(np.repeat(rows, copies), played)
+    begin_games(games, players, played)
     left = np.full(games.num_games, years)
-    going = places[games.state.end[places] == RUNNING]
+    going = played[games.state.end[played] == RUNNING]
     while len(going):
         decisions = games.decisions(going)
         orders = ask_players(games, decisions, players, seats[decisions.power])
@@ -94,12 +94,12 @@ def fork(
         left[going[games.state.phase[going] == SPRING_MOVEMENT]] -= 1
         going = going[(games.state.end[going] == RUNNING) & (left[going] > 0)]
     shape = (len(rows), copies)
-    scores = np.asarray(score(games, places), np.float32).reshape(*shape, games.num_powers)
+    scores = np.asarray(score(games, played), np.float32).reshape(*shape, games.num_powers)
     return Rollouts(
         scores,
         group_advantages(scores).astype(np.float32),
-        games.state.end[places].reshape(shape),
-        games.state.year[places].reshape(shape),
+        games.state.end[played].reshape(shape),
+        games.state.year[played].reshape(shape),
     )
 
 

@@ -37,20 +37,20 @@ def rate_games(
     """Return the ratings after some games, rated one after the other.
 
     Args:
-        mean, deviation: (K,) ratings of K players before; a deviation of 0 makes a player an
-            anchor, whose rating never changes.
+        mean, deviation: (players,) ratings before; a deviation of 0 makes a player an anchor, whose
+            rating never changes.
         seats: (E, P) integers, the player at each seat of each game.
         ranks: (E, P), 1 = best; equal ones are ties.
         rng: breaks ties.
 
     Returns:
-        (K,) float64 means and deviations; the arguments stay as they are.
+        (players,) float64 means and deviations; the arguments stay as they are.
     """
     mean, deviation = mean.astype(np.float64), deviation.astype(np.float64)
-    places = np.lexsort((rng.random(ranks.shape), ranks)).argsort(1).astype(np.float64)
-    for row, place in zip(seats, places.tolist()):
+    untied = np.lexsort((rng.random(ranks.shape), ranks)).argsort(1).astype(np.float64)
+    for row, finish in zip(seats, untied.tolist()):
         before = [_MODEL.rating(float(mean[i]), float(max(deviation[i], _ANCHOR))) for i in row]
-        after = _MODEL.rate([[rating] for rating in before], ranks=place)
+        after = _MODEL.rate([[rating] for rating in before], ranks=finish)
         for i, old, (new,) in zip(row, before, after):
             if deviation[i] > 0:
                 mean[i] += new.mu - old.mu
@@ -65,7 +65,7 @@ def bootstrap_errors(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> np.ndarray:
-    """Return the standard errors (K,) of newcomers' ratings after some games.
+    """Return the standard errors (players,) of newcomers' ratings after some games.
 
     Each resample draws as many games with replacement, in an order and with ties broken by chance,
     so that the errors hold what the order of the games adds to what the games themselves do.

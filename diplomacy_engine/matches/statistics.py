@@ -20,9 +20,9 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
 
 
 def bootstrap_intervals(strata: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the 95 % intervals of the means of K figures, (2, K): low and high.
+    """Return the 95 % intervals of the means of figures, (2, figures): low and high.
 
-    Each stratum, (n, K), is resampled on its own, always with the same random numbers.
+    Each stratum, (n, figures), is resampled on its own, always with the same random numbers.
     """
     generator = np.random.default_rng(0)
     count = sum(len(values) for values in strata)

@@ -29,13 +29,13 @@ def balanced_seats(
     once in every rotation of the powers, so that those who meet meet with each other's powers too.
     """
     seats = np.empty((num_games, powers), np.int64)
-    first, place = np.arange(players)[:, None], np.arange(powers)
+    first, chair = np.arange(players)[:, None], np.arange(powers)
     for start in range(0, num_games, players):
         turn = start // players % powers
         if turn == 0:
             order, chairs = rng.permutation(players), rng.permutation(powers)
         block = np.empty((players, powers), np.int64)
-        block[:, chairs[(place + turn) % powers]] = order[(first + place) % players]
+        block[:, chairs[(chair + turn) % powers]] = order[(first + chair) % players]
         seats[start : start + players] = block[: num_games - start]
     return seats
 
@@ -47,15 +47,15 @@ def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players:
         seats: (E, P), the player at each seat.
         ranks: (E, P), 1 = best; equal ones are ties.
         solo: (E, P), 1 at the seat that won a solo.
-        players: K of them.
+        players: how many.
 
     Returns:
-        `games`, `above` and `solos`, (K, K) each: the games that two players share; the sum over
-        these games of the share of their pairs of seats in which the first ranks above the second,
-        a tie being half; the games in which the first wins a solo. The diagonals are 0.
+        `games`, `above` and `solos`, (players, players) each: the games that two players share; the
+        sum over these games of the share of their pairs of seats in which the first ranks above the
+        second, a tie being half; the games in which the first wins a solo. The diagonals are 0.
     """
     games, above, solos = np.zeros((3, players, players))
-    has = seats[:, :, None] == np.arange(players)  # (E, P, K)
+    has = seats[:, :, None] == np.arange(players)  # (E, P, players)
     sits = has.any(1)
     won = (has * solo[:, :, None]).sum(1)
     ahead = (ranks[:, :, None] < ranks[:, None, :]) + 0.5 * (ranks[:, :, None] == ranks[:, None, :])

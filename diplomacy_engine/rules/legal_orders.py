@@ -16,15 +16,15 @@ from .map import Board
 from .state import adjustments_owed, is_movement, is_open_home, is_retreat
 from .vocabulary import OrderTable
 
-# Columns of LegalScratch.slot
+# Columns of LegalScratch.aim
 GOAL, SUPPORT_HOLD, BEFORE, AFTER, ARC, ARCS = range(6)
 CHUNK = 4  # numbers written at a time, wanted or not: cheaper than loops that stop exactly
 
 
 class LegalScratch(NamedTuple):
-    """Tables of a map, and room for one thread to list the orders of one game at a time.
+    """Tables of a map, and working arrays of a thread that lists the orders of one game at a time.
 
-    A node is kind * L + location. A slot is a province into which a node can support; its columns:
+    A node is kind * L + location. An aim is a province into which a node can support; its columns:
 
         GOAL            the province
         SUPPORT_HOLD    number of a support to hold, less the supported unit's rank, from one
@@ -37,8 +37,8 @@ class LegalScratch(NamedTuple):
 
     hold: np.ndarray  # (2 * L,) int32, number of a node's hold; its moves follow
     hold_and_moves: np.ndarray  # (2 * L,) uint32, how many orders these are
-    slot_first: np.ndarray  # (2 * L + 1,) uint32, where each node's slots begin
-    slot: np.ndarray  # (slots, 6) int32
+    aim_first: np.ndarray  # (2 * L + 1,) uint32, where each node's aims begin
+    aim: np.ndarray  # (aims, 6) int32
     rank: np.ndarray  # (2 * L,) uint32, of a node among those of its province, from one
     sea_bit: np.ndarray  # (V,) uint64, bit of its sea_index; 0 where no fleet convoys
     shore: np.ndarray  # (V,) uint64, seas next to it
@@ -53,7 +53,7 @@ class LegalScratch(NamedTuple):
     # Moves into each province that units on the board can make by themselves
     land_count: np.ndarray  # (V,) uint32
     land_arc: np.ndarray  # (V, most) int32, from the first into it, by the mover's province
-    land_place: np.ndarray  # (V + 1, most slots) uint32, where a unit's own stand in that row
+    land_own: np.ndarray  # (V + 1, most aims) uint32, where a unit's own stand in that row
     # Moves that armies can make only over fleets
     over_count: np.ndarray  # (V,) uint32
     over_arc: np.ndarray  # (V, most) int32
@@ -69,8 +69,8 @@ class LegalScratch(NamedTuple):
 def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
     """Return fresh scratch for one thread."""
     provinces = len(board.terrain)
-    slots, slot_first = _support_slots(board, table)
-    arcs_into = np.bincount(slots[:, GOAL], slots[:, ARCS], provinces)
+    aims, aim_first = _support_aims(board, table)
+    arcs_into = np.bincount(aims[:, GOAL], aims[:, ARCS], provinces)
     seas = [(v, int(table.sea_index[v])) for v in np.flatnonzero(table.sea_index != NONE)]
     sea_bit, shore = np.zeros((2, provinces), np.uint64)
     for v, index in seas:
@@ -79,48 +79,48 @@ def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
     most_over = max(1, int((table.via != NONE).sum(axis=0).max()))
     pairs = max(1, int((table.via != NONE).sum()))
 
-    def room(*shape: int, kind: type = np.uint32) -> np.ndarray:
+    def zeros(*shape: int, kind: type = np.uint32) -> np.ndarray:
         return np.zeros(shape, kind)
 
     return LegalScratch(
         hold=table.hold.ravel(),
         hold_and_moves=(board.neighbor_count.ravel() + 1).astype(np.uint32),
-        slot_first=slot_first,
-        slot=slots,
+        aim_first=aim_first,
+        aim=aims,
         rank=(table.node_rank.ravel() + 1).astype(np.uint32),
         sea_bit=sea_bit,
         shore=shore,
         convoy=table.convoy.reshape(len(table.convoy), table.convoy[0].size if seas else 0),
-        unit_province=room(provinces + 1),
-        unit_power=room(provinces + 1),
-        unit_node=room(provinces + 1),
-        by_power=room(provinces + 1),
-        power_last=room(board.num_powers + 1),
-        standing=room(provinces),
-        land_count=room(provinces),
-        land_arc=room(provinces, int(arcs_into.max(initial=0)) + CHUNK, kind=np.int32),
-        land_place=room(provinces + 1, table.support_province.shape[2]),
-        over_count=room(provinces),
-        over_arc=room(provinces, most_over, kind=np.int32),
-        over_from=room(provinces, most_over),
-        over_needs=room(provinces, most_over, kind=np.uint64),
-        pair_first=room(provinces + 2),
-        pair_to=room(pairs),
-        pair_cell=room(pairs),
-        pair_seas=room(pairs, kind=np.uint64),
+        unit_province=zeros(provinces + 1),
+        unit_power=zeros(provinces + 1),
+        unit_node=zeros(provinces + 1),
+        by_power=zeros(provinces + 1),
+        power_last=zeros(board.num_powers + 1),
+        standing=zeros(provinces),
+        land_count=zeros(provinces),
+        land_arc=zeros(provinces, int(arcs_into.max(initial=0)) + CHUNK, kind=np.int32),
+        land_own=zeros(provinces + 1, table.support_province.shape[2]),
+        over_count=zeros(provinces),
+        over_arc=zeros(provinces, most_over, kind=np.int32),
+        over_from=zeros(provinces, most_over),
+        over_needs=zeros(provinces, most_over, kind=np.uint64),
+        pair_first=zeros(provinces + 2),
+        pair_to=zeros(pairs),
+        pair_cell=zeros(pairs),
+        pair_seas=zeros(pairs, kind=np.uint64),
     )
 
 
-def _support_slots(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarray]:
-    """Return LegalScratch's slot and slot_first."""
-    slots, first = [], [0]
+def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarray]:
+    """Return LegalScratch's aim and aim_first."""
+    aims, first = [], [0]
     for kind, here in np.ndindex(board.can_stand.shape):
         near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
         for i in range(table.support_count[kind, here]):
             goal = table.support_province[kind, here, i]
             own = np.flatnonzero(board.location_province[near] == goal)  # to each of its coasts
             number = int(table.first_support_move[kind, here, i])
-            slots.append(
+            aims.append(
                 (
                     goal,
                     table.first_support_hold[kind, here, i] - 1,
@@ -130,8 +130,8 @@ def _support_slots(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndar
                     len(own),
                 )
             )
-        first.append(len(slots))
-    return np.array(slots, np.int32).reshape(-1, 6), np.array(first, np.uint32)
+        first.append(len(aims))
+    return np.array(aims, np.int32).reshape(-1, 6), np.array(first, np.uint32)
 
 
 @jit_inner
@@ -179,12 +179,12 @@ def _find_moves(units, scratch):
     """
     for u in range(units):
         node = np.uint64(scratch.unit_node[u])
-        first = np.int64(scratch.slot_first[node])
-        for s in range(first, np.int64(scratch.slot_first[node + np.uint64(1)])):
-            goal = np.uint64(scratch.slot[s, GOAL])
+        first = np.int64(scratch.aim_first[node])
+        for s in range(first, np.int64(scratch.aim_first[node + np.uint64(1)])):
+            goal = np.uint64(scratch.aim[s, GOAL])
             n = np.uint64(scratch.land_count[goal])
-            arc, arcs = scratch.slot[s, ARC], scratch.slot[s, ARCS]
-            scratch.land_place[u, s - first] = n
+            arc, arcs = scratch.aim[s, ARC], scratch.aim[s, ARCS]
+            scratch.land_own[u, s - first] = n
             scratch.land_arc[goal, n] = arc
             scratch.land_arc[goal, n + np.uint64(1)] = arc + 1  # counts if it has two
             if arcs > 2:
@@ -277,19 +277,19 @@ def _movement_orders(u, pairs, via, sea_index, scratch, order, n):
         for p in range(np.int64(scratch.pair_first[u]), np.int64(scratch.pair_first[u + 1])):
             order[n] = via[v, scratch.pair_to[p]]
             n += np.uint64(1)
-    first = np.int64(scratch.slot_first[node])
-    last = np.int64(scratch.slot_first[node + np.uint64(1)])
+    first = np.int64(scratch.aim_first[node])
+    last = np.int64(scratch.aim_first[node + np.uint64(1)])
     for s in range(first, last):
-        rank = scratch.standing[np.uint64(scratch.slot[s, GOAL])]
-        order[n] = scratch.slot[s, SUPPORT_HOLD] + rank
+        rank = scratch.standing[np.uint64(scratch.aim[s, GOAL])]
+        order[n] = scratch.aim[s, SUPPORT_HOLD] + rank
         n += np.uint64(rank != 0)
     for s in range(first, last):
-        goal = np.uint64(scratch.slot[s, GOAL])
-        before, after = scratch.slot[s, BEFORE], scratch.slot[s, AFTER]
+        goal = np.uint64(scratch.aim[s, GOAL])
+        before, after = scratch.aim[s, BEFORE], scratch.aim[s, AFTER]
         # A province into which a unit supports is one that it could attack itself.
-        own = np.uint64(scratch.land_place[u, s - first])
+        own = np.uint64(scratch.land_own[u, s - first])
         n = _write_supports(scratch.land_arc, goal, np.uint64(0), own, before, order, n)
-        own += np.uint64(scratch.slot[s, ARCS])
+        own += np.uint64(scratch.aim[s, ARCS])
         ends = np.uint64(scratch.land_count[goal])
         n = _write_supports(scratch.land_arc, goal, own, ends, after, order, n)
         if pairs:
@@ -351,21 +351,21 @@ def _adjustment_list(board, table, state, e, power, builds, buffer, n):
 
 
 @jit_inner
-def list_game(board, table, state, e, scratch, rows, counts, buffers):
+def list_game(board, table, state, e, scratch, most_orders, counts, buffers):
     """Append the pending decisions of game e; return False if a buffer could overflow.
 
     Reads   row e of state
     Writes  counts (3,) int64: decisions, slots and orders written so far, and `buffers`, the arrays
             (game, power, slot_start, slot_province, order_start, order) of a Decisions
     Rule    a power has a decision if it has a unit to order, a retreat or an adjustment to make;
-            `rows` is the most orders one unit or adjustment can have
+            `most_orders` is how many one unit or adjustment can have at most
     """
     game, power_of, slot_start, slot_province, order_start, order = buffers
     provinces = board.terrain.shape[0]
     if (
         counts[0] + board.num_powers >= game.shape[0]
         or counts[1] + 2 * provinces >= slot_province.shape[0]
-        or counts[2] + rows * 2 * provinces >= order.shape[0]
+        or counts[2] + most_orders * 2 * provinces >= order.shape[0]
     ):
         return False
     phase = state.phase[e]

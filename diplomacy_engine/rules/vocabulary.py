@@ -86,7 +86,7 @@ class OrderTable(NamedTuple):
     via: np.ndarray  # (V, V) int32, army from, to
     support_province: np.ndarray  # (2, L, most) int16, provinces (k, l) can support into, sorted
     support_count: np.ndarray  # (2, L) int16
-    support_slot: np.ndarray  # (2, L, V) int8, position of a province in support_province, or NONE
+    support_index: np.ndarray  # (2, L, V) int8, position of a province in support_province, or NONE
     first_support_hold: np.ndarray  # (2, L, most) int32, then + node_rank of the supported unit
     node_rank: np.ndarray  # (2, L) int8, position of (k, l) among those of its province
     first_support_move: np.ndarray  # (2, L, most) int32, then + arc - arc_first - arcs skipped
@@ -243,7 +243,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     build, via = table(2, num_locations), table(num_provinces, num_provinces)
     support_province = table(2, num_locations, most_supports, kind=np.int16)
     support_count = np.zeros((2, num_locations), np.int16)
-    support_slot = table(2, num_locations, num_provinces, kind=np.int8)
+    support_index = table(2, num_locations, num_provinces, kind=np.int8)
     first_support_hold = table(2, num_locations, most_supports)
     first_support_move = table(2, num_locations, most_supports)
     own_arcs = np.zeros((2, num_locations, most_supports), np.int16)
@@ -288,17 +288,17 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
                         text = f"{me} - {locations[target]} VIA"
                         via[province, goal] = add(MOVE_VIA, node, target, text=text)
             support_count[node] = len(supports[node])
-            for slot, goal in enumerate(supports[node]):
-                support_province[node][slot] = goal
-                support_slot[node][goal] = slot
-                first_support_hold[node][slot] = len(texts)
+            for i, goal in enumerate(supports[node]):
+                support_province[node][i] = goal
+                support_index[node][goal] = i
+                first_support_hold[node][i] = len(texts)
                 for other in nodes_of[goal]:
                     add(SUPPORT_HOLD, node, other[1], other, f"{me} S {unit(*other)}")
-            for slot, goal in enumerate(supports[node]):
-                first_support_move[node][slot] = len(texts)
+            for i, goal in enumerate(supports[node]):
+                first_support_move[node][i] = len(texts)
                 for kind, origin, target in arcs_into[goal]:
                     if province_of(origin) == province:
-                        own_arcs[node][slot] += 1
+                        own_arcs[node][i] += 1
                         continue
                     text = f"{me} S {unit(kind, origin)} - {locations[target]}"
                     add(SUPPORT_MOVE, node, target, (kind, origin), text)
@@ -337,7 +337,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         via=via,
         support_province=support_province,
         support_count=support_count,
-        support_slot=support_slot,
+        support_index=support_index,
         first_support_hold=first_support_hold,
         node_rank=node_rank,
         first_support_move=first_support_move,

@@ -51,10 +51,10 @@ class Batch(NamedTuple):
         The boards are dealt out at random, or in their order without `rng`.
         """
         row, boards = self.experience.obs.row, len(self.experience.obs.board)
-        place = (np.arange(boards) if rng is None else rng.permutation(boards))[row]
-        rows = np.argsort(place, kind="stable")
+        turn = (np.arange(boards) if rng is None else rng.permutation(boards))[row]
+        rows = np.argsort(turn, kind="stable")
         edges = np.arange(1, count) * boards // count
-        parts = np.split(rows, np.searchsorted(place[rows], edges))
+        parts = np.split(rows, np.searchsorted(turn[rows], edges))
         return [part for part in parts if len(part)]
 
 

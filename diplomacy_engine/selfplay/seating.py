@@ -104,8 +104,8 @@ class Seating:
         first_powers = arrival.argsort(1)
         member, stream = self.pool.draw(self.rng, shape), np.full(shape, NONE)
         game, own_seats = np.arange(len(rows))[:, None], np.arange(args.learner_seats)
-        for place, learner in enumerate(self.pool.learners):
-            powers = first_powers[:, place * args.learner_seats + own_seats]
+        for number, learner in enumerate(self.pool.learners):
+            powers = first_powers[:, number * args.learner_seats + own_seats]
             member[game, powers] = learner.number
             stream[game, powers] = rows[:, None] * args.learner_seats + own_seats
         seats.member[rows], seats.stream[rows] = member, stream

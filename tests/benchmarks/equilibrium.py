@@ -36,7 +36,7 @@ EXPLORE = 0.15  # share of the orders drawn at random
 
 
 def features(games: VectorGame, rows: np.ndarray) -> np.ndarray:
-    """Return units, dislodged units, owners and phase as (rows, F) float32 of zeros and ones."""
+    """Return units, dislodged units, owners and phase of `rows` as zeros and ones, float32."""
     state, powers = games.state, np.arange(games.num_powers)
     parts = [
         array[rows][:, :, None] == powers
@@ -50,7 +50,7 @@ def features(games: VectorGame, rows: np.ndarray) -> np.ndarray:
 
 
 def solve(payoff: np.ndarray, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return both mixtures and the values of B matrix games (B, K, K); NaN where there is no entry.
+    """Return both mixtures and the values of matrix games (games, n, m); NaN where is no entry.
 
     The rows' player wins what the columns' loses. Regret matching plus, averaged by time.
     """
@@ -109,7 +109,7 @@ class Equilibrium:
         return np.where(over, self.outcome(games, rows), value.astype(float))
 
     def candidates(self, wanted: np.ndarray, lists: list[np.ndarray]) -> np.ndarray:
-        """Return at most CANDIDATES joint orders (C, slots) from each slot's legal orders."""
+        """Return at most CANDIDATES joint orders (joint, slots) from each slot's legal orders."""
         sizes = [len(options) for options in lists]
         if np.prod(sizes, dtype=float) <= CANDIDATES:
             grid = np.indices(sizes).reshape(len(sizes), -1)
@@ -129,7 +129,7 @@ class Equilibrium:
         """Solve the matrix games of at most BATCH rows.
 
         Returns:
-            Per row and power: its slots' legal orders, its candidates, and its mixture (K,); these
+            Per row and power: its slots' legal orders, its candidates, and its mixture; these
             are None, None and (1, 0, ...) where it has nothing to decide. Then the values (rows,).
         """
         with torch.no_grad():

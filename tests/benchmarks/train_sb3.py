@@ -54,7 +54,7 @@ class OneHotBoard(BaseFeaturesExtractor):
         self.width = int(sizes[columns].sum())
 
     def forward(self, seen: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Return the features, (B, features_dim) float32."""
+        """Return the features, (observations, features_dim) float32."""
         index = seen["board"][:, :, self.columns].long() + self.first
         board = torch.zeros(*index.shape[:2], self.width).scatter_(2, index, 1.0)
         return torch.cat([board.flatten(1), seen["scalars"] * self.scale], 1)

@@ -37,11 +37,11 @@ def test_a_small_block_of_seats_by_hand():
 def test_seats_are_balanced(players, powers, num_games):
     seats = balanced_seats(players, powers, num_games, np.random.default_rng(num_games))
     assert seats.shape == (num_games, powers)
-    counts = (seats[:, :, None] == np.arange(players)).sum(0)  # (P, K)
+    counts = (seats[:, :, None] == np.arange(players)).sum(0)  # (P, players)
     assert counts.min() >= 1 and np.ptp(counts, axis=1).max() <= 1
     if num_games % players == 0:
         assert (counts == num_games // players).all()
-    at_table = (seats[:, :, None] == np.arange(players)).sum(1)  # (E, K)
+    at_table = (seats[:, :, None] == np.arange(players)).sum(1)  # (E, players)
     assert np.ptp(at_table, axis=1).max() <= 1
     if players >= powers:
         assert at_table.max() == 1

@@ -296,7 +296,7 @@ def test_provinces_that_border_touch_and_others_do_not():
 
 
 def outline(path: str) -> np.ndarray:
-    """Return points (N, 2) along a path of relative steps, as close as two pixels."""
+    """Return points (n, 2) along a path of relative steps, as close as two pixels."""
     points = []
     for part in path.split("M")[1:]:
         start, steps = part.rstrip("Z").split("l")

@@ -309,7 +309,7 @@ def test_which_friend_a_holding_unit_supports(paquette, order):
         location = game_map.location_index[origin]
         near = games.board.neighbor[ARMY, location].tolist()
         scratch.mover[index[goal]] = index[origin]
-        scratch.mover_slot[index[goal]] = near.index(game_map.location_index[goal])
+        scratch.mover_neighbor[index[goal]] = near.index(game_map.location_index[goal])
         values.value[node(graph, game_map, f"A {origin}")] = here
         values.value[node(graph, game_map, f"A {goal}")] = there
     bur = index["BUR"]

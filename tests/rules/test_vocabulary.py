@@ -207,7 +207,7 @@ def test_arithmetic_finds_every_number(game_map):
         goals = table.support_province[kind, here, : table.support_count[kind, here]].tolist()
         assert goals == sorted({int(board.location_province[t]) for t in neighbors(kind, here)})
         for slot, goal in enumerate(goals):
-            assert table.support_slot[kind, here, goal] == slot
+            assert table.support_index[kind, here, goal] == slot
             for other_kind, other in nodes:
                 if board.location_province[other] == goal:
                     first = table.first_support_hold[kind, here, slot]

@@ -15,7 +15,7 @@ from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.state import adjustments_owed, decision_seed, is_movement, is_open_home, is_retreat
 from .dumbbot_moves import insert, movement_orders, order_scratch, pick, remove, shuffle_units
-from .dumbbot_values import compute_values, node_graph, survey_game, value_scratch
+from .dumbbot_values import compute_values, new_values, node_graph, survey_game
 
 DUMBBOT_SALT, PAQUETTE_SALT = 103, 104  # uses of `state.decision_seed`
 
@@ -39,16 +39,16 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, or
         node = graph.number[kind, here]
         count = 0
         for i in range(graph.way_first[node], graph.way_first[node + 1]):
-            to, slot = graph.way_node[i], graph.way_slot[i]
-            if paquette or (options >> slot) & 1:
+            to, neighbor = graph.way_node[i], graph.way_neighbor[i]
+            if paquette or (options >> neighbor) & 1:
                 count = insert(
                     scratch.rank,
                     scratch.node,
-                    scratch.slot,
+                    scratch.neighbor,
                     count,
                     values.value[to],
                     to,
-                    slot,
+                    neighbor,
                     paquette,
                 )
         orders[e, v] = table.disband[kind, here]
@@ -57,10 +57,10 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, or
             q = graph.province[scratch.node[at]]
             if scratch.mover[q] == NONE and state.unit_power[e, q] == NONE:
                 scratch.mover[q] = v
-                if (options >> scratch.slot[at]) & 1:
-                    orders[e, v] = table.first_retreat[kind, here] + scratch.slot[at]
+                if (options >> scratch.neighbor[at]) & 1:
+                    orders[e, v] = table.first_retreat[kind, here] + scratch.neighbor[at]
                 break
-            count = remove(scratch.rank, scratch.node, scratch.slot, count, at)
+            count = remove(scratch.rank, scratch.node, scratch.neighbor, count, at)
     return rng
 
 
@@ -73,13 +73,13 @@ def _build_orders(
     Writes  orders (E, V)
     Rule    every unit kind and coast of every vacant home center competes on value
     """
-    ranks, nodes, slots = scratch.rank, scratch.node, scratch.slot
+    ranks, nodes, neighbors = scratch.rank, scratch.node, scratch.neighbor
     count = 0
     for n in range(graph.kind.shape[0]):
         v = graph.province[n]
         if is_open_home(board, state, e, power, v):
             orders[e, v] = NONE
-            count = insert(ranks, nodes, slots, count, values.value[n], n, NONE, paquette)
+            count = insert(ranks, nodes, neighbors, count, values.value[n], n, NONE, paquette)
     while owed > 0 and count > 0:
         rng, at = pick(ranks, count, 1, paquette, rng)
         n = nodes[at]
@@ -88,7 +88,7 @@ def _build_orders(
         owed -= 1
         for i in range(count - 1, -1, -1):
             if graph.province[nodes[i]] == v:
-                count = remove(ranks, nodes, slots, count, i)
+                count = remove(ranks, nodes, neighbors, count, i)
 
 
 @jit_inner
@@ -100,7 +100,7 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, paquet
             50 %. Of units with equal value the last one only is a candidate; one too few leaves the
             rest to civil disorder
     """
-    ranks, nodes, slots = scratch.rank, scratch.node, scratch.slot
+    ranks, nodes, neighbors = scratch.rank, scratch.node, scratch.neighbor
     provinces = state.unit_power.shape[1]
     count = 0
     for i in range(provinces):
@@ -108,13 +108,13 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, paquet
         if state.unit_power[e, v] == power:
             orders[e, v] = NONE
             n = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
-            count = insert(ranks, nodes, slots, count, -values.value[n], n, NONE, paquette)
+            count = insert(ranks, nodes, neighbors, count, -values.value[n], n, NONE, paquette)
     while owed > 0 and count > 0:
         rng, at = pick(ranks, count, -1, paquette, rng)
         n = nodes[at]
         orders[e, graph.province[n]] = table.disband[graph.kind[n], graph.location[n]]
         owed -= 1
-        count = remove(ranks, nodes, slots, count, at)
+        count = remove(ranks, nodes, neighbors, count, at)
 
 
 @jit_inner
@@ -149,7 +149,7 @@ def dumbbot_orders(
     """Write the orders of decisions first..last-1.
 
     Reads   the games' rows of state
-    Writes  out (S,), order numbers; orders (E, V), scratch
+    Writes  out (S,), order numbers; values, scratch and orders (E, V), to work with
     """
     surveyed = NONE
     for d in range(first, last):
@@ -186,25 +186,25 @@ class Dumbbot:
     salt = DUMBBOT_SALT
 
     def __init__(self):
-        self._map: Map | None = None  # that the scratch of each thread, below, is for
-        self._scratch: dict[int, tuple] = {}
+        self._map: Map | None = None  # that what each thread works with, below, is for
+        self._of_thread: dict[int, tuple] = {}
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""
         if self._map is not games.map:
-            self._map, self._scratch = games.map, {}
+            self._map, self._of_thread = games.map, {}
         orders = games.new_orders()
         numbers = np.empty(len(decisions.slot_province), np.int32)
 
         def order_slice(first: int, last: int, thread: int) -> None:
-            if thread not in self._scratch:
+            if thread not in self._of_thread:
                 graph = node_graph(games.map, self.paquette)
                 values, scratch = (
-                    value_scratch(games.board, graph),
+                    new_values(games.board, graph),
                     order_scratch(games.board, graph),
                 )
-                self._scratch[thread] = graph, values, scratch
-            graph, values, scratch = self._scratch[thread]
+                self._of_thread[thread] = graph, values, scratch
+            graph, values, scratch = self._of_thread[thread]
             games.call(
                 dumbbot_orders,
                 games.board,

@@ -18,21 +18,21 @@ UNORDERED, HOLDING, MOVING, SUPPORTING = 0, 1, 2, 3
 
 
 class OrderScratch(NamedTuple):
-    """Room for one thread to order one power's units; (V,) is by a unit's province unless said."""
+    """Working arrays of a thread that orders a power's units; (V,) is by province unless said."""
 
     queue: np.ndarray  # (V,) int16, provinces of the units still to order
     key: np.ndarray  # (V,) int64
     status: np.ndarray  # (V,) int8, UNORDERED, HOLDING, MOVING or SUPPORTING
     mover: np.ndarray  # (V,) int16, by destination: province of the unit ordered there, or NONE
-    mover_slot: np.ndarray  # (V,) int16, by destination: that unit's neighbor slot
+    mover_neighbor: np.ndarray  # (V,) int16, by destination: which neighbor it is of that unit's
     avoid: np.ndarray  # (V, V) bool, the port: provinces of the units that wait for this one
     way_count: np.ndarray  # (V,) int32, destinations of a unit; NONE before they are listed
     way_rank: np.ndarray  # (V, most) float64, destinations, best first: value,
     way_node: np.ndarray  # (V, most) int16, node,
-    way_slot: np.ndarray  # (V, most) int16, and neighbor slot, NONE to stay
+    way_neighbor: np.ndarray  # (V, most) int16, and which neighbor it is, NONE to stay
     rank: np.ndarray  # (longest list,) float64, the same of the list now picked from
     node: np.ndarray  # (longest list,) int16
-    slot: np.ndarray  # (longest list,) int16
+    neighbor: np.ndarray  # (longest list,) int16
 
 
 def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
@@ -45,20 +45,20 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
         key=np.zeros(provinces, np.int64),
         status=np.zeros(provinces, np.int8),
         mover=np.full(provinces, NONE, np.int16),
-        mover_slot=np.full(provinces, NONE, np.int16),
+        mover_neighbor=np.full(provinces, NONE, np.int16),
         avoid=np.zeros((provinces, provinces), bool),
         way_count=np.full(provinces, NONE, np.int32),
         way_rank=np.zeros((provinces, most)),
         way_node=np.zeros((provinces, most), np.int16),
-        way_slot=np.zeros((provinces, most), np.int16),
+        way_neighbor=np.zeros((provinces, most), np.int16),
         rank=np.zeros(longest),
         node=np.zeros(longest, np.int16),
-        slot=np.zeros(longest, np.int16),
+        neighbor=np.zeros(longest, np.int16),
     )
 
 
 @jit_inner
-def insert(ranks, nodes, slots, count, rank, node, slot, paquette):
+def insert(ranks, nodes, neighbors, count, rank, node, neighbor, paquette):
     """Insert a candidate into a list kept best first; return the list's new length.
 
     Rule    of candidates with equal value Norman's container keeps the first inserted only; the
@@ -70,16 +70,16 @@ def insert(ranks, nodes, slots, count, rank, node, slot, paquette):
     if not paquette and at > 0 and ranks[at - 1] == rank:
         return count
     for i in range(count, at, -1):
-        ranks[i], nodes[i], slots[i] = ranks[i - 1], nodes[i - 1], slots[i - 1]
-    ranks[at], nodes[at], slots[at] = rank, node, slot
+        ranks[i], nodes[i], neighbors[i] = ranks[i - 1], nodes[i - 1], neighbors[i - 1]
+    ranks[at], nodes[at], neighbors[at] = rank, node, neighbor
     return count + 1
 
 
 @jit_inner
-def remove(ranks, nodes, slots, count, at):
+def remove(ranks, nodes, neighbors, count, at):
     """Remove a candidate from a list; return the list's new length."""
     for i in range(at, count - 1):
-        ranks[i], nodes[i], slots[i] = ranks[i + 1], nodes[i + 1], slots[i + 1]
+        ranks[i], nodes[i], neighbors[i] = ranks[i + 1], nodes[i + 1], neighbors[i + 1]
     return count - 1
 
 
@@ -147,19 +147,20 @@ def _list_ways(graph, value, node, v, paquette, scratch):
     Writes  row v of scratch.way_*
     Rule    staying counts 1 more than the node's value; not in the port
     """
-    ranks, nodes, slots = scratch.way_rank[v], scratch.way_node[v], scratch.way_slot[v]
+    ranks, nodes, neighbors = scratch.way_rank[v], scratch.way_node[v], scratch.way_neighbor[v]
     count = 0
     for i in range(graph.way_first[node], graph.way_first[node + 1]):
-        to, slot = graph.way_node[i], graph.way_slot[i]
-        count = insert(ranks, nodes, slots, count, value[to], to, slot, paquette)
+        to, neighbor = graph.way_node[i], graph.way_neighbor[i]
+        count = insert(ranks, nodes, neighbors, count, value[to], to, neighbor, paquette)
     stay = value[node] if paquette else value[node] + 1
-    scratch.way_count[v] = insert(ranks, nodes, slots, count, stay, node, NONE, paquette)
+    scratch.way_count[v] = insert(ranks, nodes, neighbors, count, stay, node, NONE, paquette)
 
 
 @jit_inner
 def _copy_ways(graph, v, paquette, scratch):
-    """Copy the destinations of the unit in province v to scratch.rank, node, slot; return how many.
+    """Copy the destinations of the unit in province v to the list picked from; return how many.
 
+    Writes  scratch.rank, node, neighbor
     Rule    in the port a unit leaves out the provinces of friends that wait for it
     """
     count = 0
@@ -168,7 +169,7 @@ def _copy_ways(graph, v, paquette, scratch):
         if not (paquette and scratch.avoid[v, graph.province[node]]):
             scratch.rank[count] = scratch.way_rank[v, i]
             scratch.node[count] = node
-            scratch.slot[count] = scratch.way_slot[v, i]
+            scratch.neighbor[count] = scratch.way_neighbor[v, i]
             count += 1
     return count
 
@@ -178,7 +179,7 @@ def _support_hold(table, state, e, v, q):
     """Return the number of the order of the unit in v to support the one in q to hold."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     rank = table.node_rank[state.unit_kind[e, q], state.unit_location[e, q]]
-    return table.first_support_hold[kind, here, table.support_slot[kind, here, q]] + rank
+    return table.first_support_hold[kind, here, table.support_index[kind, here, q]] + rank
 
 
 @jit_inner
@@ -187,11 +188,11 @@ def _support_move(table, state, e, v, q, scratch):
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     origin = scratch.mover[q]
     arc = table.move_arc[
-        state.unit_kind[e, origin], state.unit_location[e, origin], scratch.mover_slot[q]
+        state.unit_kind[e, origin], state.unit_location[e, origin], scratch.mover_neighbor[q]
     ]
-    slot = table.support_slot[kind, here, q]
-    number = table.first_support_move[kind, here, slot] + arc - table.arc_first[q]
-    return number - table.own_arcs[kind, here, slot] if origin > v else number
+    i = table.support_index[kind, here, q]
+    number = table.first_support_move[kind, here, i] + arc - table.arc_first[q]
+    return number - table.own_arcs[kind, here, i] if origin > v else number
 
 
 @jit_inner
@@ -209,8 +210,8 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquett
     count = _copy_ways(graph, v, paquette, scratch)
     while count > 0:
         rng, at = pick(scratch.rank, count, 1, paquette, rng)
-        slot = scratch.slot[at]
-        if slot == NONE:
+        neighbor = scratch.neighbor[at]
+        if neighbor == NONE:
             break
         q = graph.province[scratch.node[at]]
         friend = state.unit_power[e, q] == power
@@ -229,10 +230,10 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquett
         else:
             scratch.status[v] = MOVING
             scratch.mover[q] = v
-            scratch.mover_slot[q] = slot
-            orders[e, v] = table.first_move[kind, here] + slot
+            scratch.mover_neighbor[q] = neighbor
+            orders[e, v] = table.first_move[kind, here] + neighbor
             return rng, NONE
-        count = remove(scratch.rank, scratch.node, scratch.slot, count, at)
+        count = remove(scratch.rank, scratch.node, scratch.neighbor, count, at)
     scratch.status[v] = HOLDING
     orders[e, v] = table.hold[kind, here]
     return rng, NONE

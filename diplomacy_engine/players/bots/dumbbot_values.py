@@ -25,7 +25,7 @@ STRENGTH_WEIGHT = COMPETITION_WEIGHT = WINTER_DEFENSE_WEIGHT = 1000
 
 
 class NodeGraph(NamedTuple):
-    """The nodes of a map and how they touch. M nodes; lists are rows first[n]..first[n + 1]-1.
+    """The nodes of a map and how they touch; lists are rows first[n]..first[n + 1]-1.
 
     Indices are unsigned where they never are NONE: compiled code then skips the test for negative
     ones, which halves the time of the inner loop.
@@ -35,33 +35,33 @@ class NodeGraph(NamedTuple):
     an army's and a fleet's place in one location for two candidates.
     """
 
-    kind: np.ndarray  # (M,) int8, UnitKind
-    location: np.ndarray  # (M,) int16
-    province: np.ndarray  # (M,) uint16
+    kind: np.ndarray  # (nodes,) int8, UnitKind
+    location: np.ndarray  # (nodes,) int16
+    province: np.ndarray  # (nodes,) uint16
     number: np.ndarray  # (2, L) int16, node of a unit kind at a location, or NONE
-    flow_first: np.ndarray  # (M + 1,) uint32
+    flow_first: np.ndarray  # (nodes + 1,) uint32
     flow: np.ndarray  # uint16, nodes whose proximity flows in, each in full
-    group_first: np.ndarray  # (M + 1,) uint32
+    group_first: np.ndarray  # (nodes + 1,) uint32
     member_first: np.ndarray  # (groups + 1,) uint32
     member: np.ndarray  # uint16, groups of nodes of one province, of which the largest flows in
-    way_first: np.ndarray  # (M + 1,) uint32
+    way_first: np.ndarray  # (nodes + 1,) uint32
     way_node: np.ndarray  # uint16, destinations of a unit at the node
-    way_slot: np.ndarray  # uint16, the neighbor in board.neighbor that each of them is
+    way_neighbor: np.ndarray  # uint16, the position in board.neighbor of each of them
     weights: np.ndarray  # (2, LEVELS) float64, proximity weights: spring; fall and winter
 
 
-class ValueScratch(NamedTuple):
-    """Values of one power in one position, and room to compute them."""
+class PowerValues(NamedTuple):
+    """What the map is worth to one power in one position, and what that is computed from."""
 
     size: np.ndarray  # (P + 1,) float64, of each power; last, of nobody
     presence: np.ndarray  # (P, V) int32, units of a power in or next to a province
     base: np.ndarray  # (V,) float64, proximity 0
     threat: np.ndarray  # (C,) float64, size of the largest power but its owner that can enter
     defense: np.ndarray  # (V,) float64, the threat to own centers, elsewhere 0
-    proximity: np.ndarray  # (LEVELS, M) float64
+    proximity: np.ndarray  # (LEVELS, nodes) float64
     strength: np.ndarray  # (V,) int32, own units in or next to a province
     competition: np.ndarray  # (V,) int32, the most that any other power has there
-    value: np.ndarray  # (M,) float64, destination value
+    value: np.ndarray  # (nodes,) float64, destination value
 
 
 @lru_cache(maxsize=16)
@@ -128,15 +128,15 @@ def node_graph(game_map: Map, paquette: bool = False) -> NodeGraph:
         member=flat(all_groups),
         way_first=starts(ways),
         way_node=flat([[n for n, _ in row] for row in ways]),
-        way_slot=flat([[i for _, i in row] for row in ways]),
+        way_neighbor=flat([[i for _, i in row] for row in ways]),
         weights=np.array([SPRING_WEIGHTS, FALL_WEIGHTS], np.float64),
     )
 
 
-def value_scratch(board: Board, graph: NodeGraph) -> ValueScratch:
-    """Return fresh scratch for one thread."""
+def new_values(board: Board, graph: NodeGraph) -> PowerValues:
+    """Return values for one thread to fill in."""
     provinces, nodes = len(board.terrain), len(graph.kind)
-    return ValueScratch(
+    return PowerValues(
         size=np.zeros(board.num_powers + 1),
         presence=np.zeros((board.num_powers, provinces), np.int32),
         base=np.zeros(provinces),
@@ -150,11 +150,11 @@ def value_scratch(board: Board, graph: NodeGraph) -> ValueScratch:
 
 
 @jit
-def survey_game(board, state, e, paquette, scratch):
+def survey_game(board, state, e, paquette, values):
     """Compute what all powers of game e share: sizes, presence and threats.
 
     Reads   state.center_owner, state.unit_*
-    Writes  scratch.size, scratch.presence, scratch.threat
+    Writes  values.size, values.presence, values.threat
     Rule    size x*x + 4x + 16 of x centers, unowned ones counted as those of one more power. A unit
             is present in its own province and at each neighboring location, so that a fleet next
             to both coasts of a province counts twice there; in the port, once in each province
@@ -163,70 +163,70 @@ def survey_game(board, state, e, paquette, scratch):
     """
     neutral = board.num_powers
     for p in range(neutral + 1):
-        scratch.size[p] = 0
+        values.size[p] = 0
     for c in range(board.center_province.shape[0]):
         owner = state.center_owner[e, c]
-        scratch.size[neutral if owner == NONE else owner] += 1
+        values.size[neutral if owner == NONE else owner] += 1
     for p in range(neutral + 1):
-        scratch.size[p] = scratch.size[p] * scratch.size[p] + 4 * scratch.size[p] + 16
-    scratch.presence[:] = 0
-    scratch.threat[:] = 0
+        values.size[p] = values.size[p] * values.size[p] + 4 * values.size[p] + 16
+    values.presence[:] = 0
+    values.threat[:] = 0
     for v in range(board.terrain.shape[0]):
         p = state.unit_power[e, v]
         if p == NONE:
             continue
         if not paquette:
-            scratch.presence[p, v] += 1
+            values.presence[p, v] += 1
         kind, here = state.unit_kind[e, v], state.unit_location[e, v]
         before = NONE
         for i in range(board.neighbor_count[kind, here]):
             q = board.location_province[board.neighbor[kind, here, i]]
             if not paquette or q != before:  # coasts of a province are next to each other
-                scratch.presence[p, q] += 1
+                values.presence[p, q] += 1
             before = q
             center = board.province_center[q]
             if center != NONE and state.center_owner[e, center] != p:
-                scratch.threat[center] = max(scratch.threat[center], scratch.size[p])
+                values.threat[center] = max(values.threat[center], values.size[p])
 
 
 @jit_inner
-def _compute_base(board, state, e, power, attack_weight, defense_weight, paquette, scratch):
+def _compute_base(board, state, e, power, attack_weight, defense_weight, paquette, values):
     """Compute what the centers themselves are worth to a power.
 
-    Reads   scratch.size, scratch.threat
-    Writes  scratch.defense, scratch.base
+    Reads   values.size, values.threat
+    Writes  values.defense, values.base
     Rule    a foreign center: its owner's size (0 if nobody's in the port); an own one: the threat
     """
-    scratch.defense[:] = 0
-    scratch.base[:] = 0
+    values.defense[:] = 0
+    values.base[:] = 0
     for c in range(board.center_province.shape[0]):
         v = board.center_province[c]
         owner = state.center_owner[e, c]
         if owner == power:
-            scratch.defense[v] = scratch.threat[c]
-            scratch.base[v] = scratch.threat[c] * defense_weight
+            values.defense[v] = values.threat[c]
+            values.base[v] = values.threat[c] * defense_weight
         elif owner != NONE:
-            scratch.base[v] = scratch.size[owner] * attack_weight
+            values.base[v] = values.size[owner] * attack_weight
         elif not paquette:
-            scratch.base[v] = scratch.size[board.num_powers] * attack_weight
+            values.base[v] = values.size[board.num_powers] * attack_weight
 
 
 @jit_inner
-def _spread_proximity(graph, weights, paquette, scratch):
+def _spread_proximity(graph, weights, paquette, values):
     """Let the value of the centers spread over the board, a step a level, and sum it up.
 
-    Reads   scratch.base, weights (LEVELS,)
-    Writes  scratch.proximity, scratch.value
+    Reads   values.base, weights (LEVELS,)
+    Writes  values.proximity, values.value
     Rule    a fifth of the sum over the node itself and the provinces next to it, fraction dropped;
             of two coasts that a fleet touches the better one counts. The port keeps fractions
     """
     nodes = graph.kind.shape[0]
-    before = scratch.proximity[0]
+    before = values.proximity[0]
     for n in range(nodes):
-        before[n] = scratch.base[graph.province[n]]
-        scratch.value[n] = weights[0] * before[n]
+        before[n] = values.base[graph.province[n]]
+        values.value[n] = weights[0] * before[n]
     for level in range(1, LEVELS):
-        now = scratch.proximity[level]
+        now = values.proximity[level]
         for n in range(nodes):
             total = 0.0
             for i in range(graph.flow_first[n], graph.flow_first[n + 1]):
@@ -238,47 +238,47 @@ def _spread_proximity(graph, weights, paquette, scratch):
                 total += best
             now[n] = total / 5 if paquette else np.floor(total / 5)
         for n in range(nodes):
-            scratch.value[n] += weights[level] * now[n]
+            values.value[n] += weights[level] * now[n]
         before = now
 
 
 @jit
-def compute_values(board, graph, state, e, power, paquette, scratch):
+def compute_values(board, graph, state, e, power, paquette, values):
     """Compute the destination value of every node for one power.
 
-    Reads   scratch.size, presence and threat as left by `survey_game`
-    Writes  the rest of scratch
+    Reads   values.size, presence and threat as left by `survey_game`
+    Writes  the rest of values
     Rule    weighted proximities, plus 1000 * (strength - competition); in winter 1000 * defense
     """
     phase = state.phase[e]
     winter = phase == WINTER_ADJUSTMENTS
     fall = phase in (FALL_MOVEMENT, FALL_RETREATS)
     attack, defense = (FALL_ATTACK, FALL_DEFENSE) if fall else (SPRING_ATTACK, SPRING_DEFENSE)
-    _compute_base(board, state, e, power, attack, defense, paquette, scratch)
+    _compute_base(board, state, e, power, attack, defense, paquette, values)
     weights = graph.weights[1 if fall or winter else 0]
-    _spread_proximity(graph, weights, paquette, scratch)
+    _spread_proximity(graph, weights, paquette, values)
     for v in range(board.terrain.shape[0]):
-        scratch.strength[v] = scratch.presence[power, v]
-        scratch.competition[v] = 0
+        values.strength[v] = values.presence[power, v]
+        values.competition[v] = 0
     for p in range(board.num_powers):
         if p != power:
             for v in range(board.terrain.shape[0]):
-                scratch.competition[v] = max(scratch.competition[v], scratch.presence[p, v])
+                values.competition[v] = max(values.competition[v], values.presence[p, v])
     for n in range(graph.kind.shape[0]):
         v = graph.province[n]
         if winter:
-            scratch.value[n] += WINTER_DEFENSE_WEIGHT * scratch.defense[v]
+            values.value[n] += WINTER_DEFENSE_WEIGHT * values.defense[v]
         else:
-            scratch.value[n] += STRENGTH_WEIGHT * scratch.strength[v]
-            scratch.value[n] -= COMPETITION_WEIGHT * scratch.competition[v]
+            values.value[n] += STRENGTH_WEIGHT * values.strength[v]
+            values.value[n] -= COMPETITION_WEIGHT * values.competition[v]
 
 
 def power_values(
     game_map: Map, state: GameState, e: int, power: int, paquette: bool = False
-) -> tuple[NodeGraph, ValueScratch]:
-    """Return the nodes of a map and what they are worth to a power in game e (see ValueScratch)."""
+) -> tuple[NodeGraph, PowerValues]:
+    """Return the nodes of a map and what they are worth to a power in game e (see PowerValues)."""
     graph = node_graph(game_map, paquette)
-    scratch = value_scratch(game_map.board, graph)
-    survey_game(game_map.board, state, e, paquette, scratch)
-    compute_values(game_map.board, graph, state, e, power, paquette, scratch)
-    return graph, scratch
+    values = new_values(game_map.board, graph)
+    survey_game(game_map.board, state, e, paquette, values)
+    compute_values(game_map.board, graph, state, e, power, paquette, values)
+    return graph, values

@@ -19,7 +19,7 @@ def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rn
     Writes  numbers[slot]: WAIVE, which a restless bot never draws, or NONE if nothing is left
     """
     start, stop = decisions.order_start[slot], decisions.order_start[slot + 1]
-    place = board.location_province
+    province_of = board.location_province
     count = 0
     for wanted in range(2):  # count what is open, then go to the one drawn
         if wanted:
@@ -34,8 +34,8 @@ def _draw_adjustment(board, table, decisions, first, slot, restless, numbers, rn
             for earlier in range(first, slot):
                 past = numbers[earlier]
                 if past != NONE and past != table.waive and not waives:
-                    v = place[table.location[number]]
-                    taken = taken or place[table.location[past]] == v
+                    v = province_of[table.location[number]]
+                    taken = taken or province_of[table.location[past]] == v
             if taken:
                 continue
             if not wanted:
