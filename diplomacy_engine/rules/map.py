@@ -4,6 +4,7 @@ A map file is TOML (see `maps/small.toml`); `load_map` reads the ones that come 
 name and anybody's own by path. Reading checks everything that can be wrong and reports all of it.
 """
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -257,6 +258,8 @@ def load_map(name: "str | Path | Map") -> Map:
             _LOADED[name] = Map(read_map_file(MAPS_FOLDER / f"{name}.toml"), str(name))
         return _LOADED[name]
     path = Path(name)
+    if str(name) and path.name and os.path.isdir(path):
+        raise MapError(f"{str(name)!r:.200}", ["this is a folder; a map is one file (TOML)"])
     if not _is_file(path):
         hint = did_you_mean(str(name), MAP_NAMES)
         raise MapError(
