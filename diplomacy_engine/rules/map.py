@@ -21,6 +21,7 @@ MAP_NAMES = ("small", "three", "standard")
 DEFAULT_MAX_YEARS = 20
 MAX_NEIGHBORS = 32  # retreat options are kept as bits of a uint32
 MAX_POSITION = 1_000_000
+MAX_NAME = 100  # letters of a province's name
 # Reading time of TOML grows with the square of the parts of a dotted key, which is on one line.
 MAX_FILE_BYTES, MAX_LINE_DOTS = 1_000_000, 100
 
@@ -397,6 +398,11 @@ def _province_problems(facts: dict) -> list[str]:
             for coast in coasts
             if coast not in COASTS[1:]
         ]
+        if not province["name"].isprintable() or not 1 <= len(province["name"]) <= MAX_NAME:
+            problems.append(
+                f"{where}: name {quoted(province['name'], 40)} must be 1 to {MAX_NAME} letters, "
+                "signs and spaces, without control characters"
+            )
         home = province.get("home_of")
         if home is not None and home not in facts["powers"]:
             problems.append(f"{where}: home_of names the unknown power {home!r:.40}")
@@ -410,8 +416,8 @@ def _province_problems(facts: dict) -> list[str]:
                 f"{where}: position must be two numbers of at most {MAX_POSITION:,}, [x, y]"
             )
         for word in province.get("aliases", []):
-            if not isinstance(word, str) or not word.strip():
-                problems.append(f"{where}: alias {quoted(word, 40)} must be a text")
+            if not isinstance(word, str) or not word.strip() or not word.isprintable():
+                problems.append(f"{where}: alias {quoted(word, 40)} must be a text of one line")
             elif word.upper() in facts["provinces"] and word.upper() != code:
                 problems.append(f"{where}: alias {word!r:.40} is the code of another province")
             elif words.setdefault(word.upper(), code) != code:
