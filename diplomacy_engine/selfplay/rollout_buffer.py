@@ -121,6 +121,11 @@ class RolloutBuffer:
         self.open[streams] = False
 
     @property
+    def trajectory(self) -> tuple[np.ndarray, ...]:
+        """Return rewards, values, next values, ends, closed: (T, streams) each."""
+        return self.rewards, self.values, self.next_values, self.ends, self.closed
+
+    @property
     def is_full(self) -> bool:
         """Whether a stream holds `num_steps` decisions."""
         return bool(self.count.max() >= self.num_steps)

@@ -322,8 +322,8 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
         folder, writer, script.Summary, Progress(100, 0), Wandb(), None, lambda text: f"html {text}"
     )
     records.write_layout()
-    records.captures({"dumbbot": [small_game], "random": []}, 7)
-    records.captures({"dumbbot": []}, 8)
+    records.captures({"dumbbot": [small_game, small_game], "random": []}, 1, 7)
+    records.captures({"dumbbot": []}, 1, 8)
     records.flush()
     writer.close()
     (file,) = (tmp_path / "games").iterdir()
