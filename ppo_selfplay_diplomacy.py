@@ -52,7 +52,7 @@ from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPoo
 from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
 from diplomacy_engine.training.checks import NETWORK, policy_path
 from diplomacy_engine.training.nested import with_arrays, with_tensors
-from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, add_up
+from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, add_up, keep_memory
 from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.training.sample_games import thoughts
 from diplomacy_engine.training.settings import Settings
@@ -775,6 +775,7 @@ class Run:
         self.args, self.game_map, self.exploited = args, game_map, exploited
         self.ranks = ranks or Ranks()
         own = self.ranks.share(args)
+        keep_memory()
         torch.set_num_threads(1)
         self.workers = Workers(args.threads if device.type == "cpu" else 1, torch.set_num_threads)
         torch.manual_seed(args.seed)
