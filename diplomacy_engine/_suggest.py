@@ -3,20 +3,53 @@
 import difflib
 from collections.abc import Iterable
 
+_SHOWN = 20  # items of a list or table that are looked at
+_DEPTH = 3  # lists within lists
+
 
 def quoted(value: object, width: int = 80) -> str:
     """Return a value that came from outside as Python writes it, cut to `width` characters.
 
-    Whatever it is: lists nested too deep, or numbers too long, for Python to write are named by
-    their type.
+    Whatever it is: of texts and lists only the beginning is looked at, and what Python cannot
+    write, such as a number of 5,000 digits, is named by its type.
     """
     try:
-        return f"{value!r:.{width}}"
+        return _written(value, width, _DEPTH)[:width]
     except (RecursionError, ValueError):
         return f"something of type {type(value).__name__}"
 
 
+def _written(value: object, width: int, depth: int) -> str:
+    """Return `repr` of the beginning of a value: a list may hold itself, or the same list often."""
+    if isinstance(value, str | bytes):
+        return repr(value[:width])
+    if not isinstance(value, list | tuple | set | frozenset | dict):
+        return repr(value)
+    if depth == 0:
+        return "..."
+    parts = [_written(item, width, depth - 1) for item, _ in zip(value, range(_SHOWN))]
+    if isinstance(value, dict):
+        held = (_written(item, width, depth - 1) for item in value.values())
+        parts = [f"{key}: {item}" for key, item in zip(parts, held)]
+    if len(value) > len(parts):
+        parts.append("...")
+    inside = ", ".join(parts)
+    if isinstance(value, tuple):
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    return f"[{inside}]" if isinstance(value, list) else f"{{{inside}}}"
+
+
+def printable(text: str) -> str:
+    """Return a text with everything but letters, signs and spaces as Python writes it, one line.
+
+    A terminal obeys some control characters, and others turn what follows them around.
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the choice most like a word; nothing if none is like it."""
-    near = difflib.get_close_matches(word, list(choices), 1)
+    near = difflib.get_close_matches(word[:80], list(choices), 1)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -99,6 +99,7 @@ UNIT_LETTERS = "AF"
 COMPLETED = "COMPLETED"  # in place of a phase's name once a game is over
 SEASON_LETTERS = "SSFFW"
 PHASE_LETTERS = "MRMRA"
+PHASE_KINDS = ("movement", "retreats", "movement", "retreats", "adjustments")
 _YEAR_DIGITS = 9  # longer ones are no years, and int() refuses some
 
 # Plain ints for the compiled kernels, which fold them into the machine code.
@@ -128,3 +129,11 @@ def parse_phase(name: str) -> tuple[int, int]:
             if letters == (name[0], name[-1]) and year.isascii() and year.isdigit():
                 return int(year), phase
     raise UserError(f"{quoted(name)} is not a phase such as S1901M, F1901R or W1901A")
+
+
+def phase_kind(name: str) -> str:
+    """Return `movement`, `retreats` or `adjustments`; an empty text for no phase, as COMPLETED."""
+    try:
+        return PHASE_KINDS[parse_phase(name)[1]]
+    except UserError:
+        return ""

@@ -9,9 +9,11 @@ from support.commands import refusal
 
 import diplomacy_engine
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine._suggest import quoted
 from diplomacy_engine.commands import check_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.players.loading import PlayerError
 
 
 def fail(error: Exception):
@@ -60,3 +62,33 @@ def test_so_does_the_trainer(monkeypatch, tmp_path, capsys):
     with pytest.raises(ValueError, match="a bug"):
         ppo.main(argv)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("it's", '"it\'s"'),
+        ("\x1b[2J\u202e\n", r"'\x1b[2J\u202e\n'"),
+        ("long" * 10**6, "'longlonglonglonglon"),
+        ([1, (2,), {"a": [3]}], "[1, (2,), {'a': [3]}"),
+        ({1}, "{1}"),
+        (list(range(1000)), "[0, 1, 2, 3, 4, 5, 6"),
+        (10**5000, "something of type int"),
+        ([[[[1]]]], "[[[...]]]"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_of_files_are_shown_shortened(value, shown):
+    assert quoted(value, 20) == shown
+
+
+def test_a_list_that_holds_itself_is_shown():
+    value: list = []
+    value.append(value)
+    assert quoted(value) == "[[[...]]]"
+
+
+def test_no_message_has_control_characters():
+    """A terminal would obey them; a message may quote a file, and the file come from anybody."""
+    for error in (UserError, PlayerError):
+        assert str(error("\x1b]0;owned\x07 É 漢 \u202e\n")) == r"\x1b]0;owned\x07 É 漢 \u202e\n"

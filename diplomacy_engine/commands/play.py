@@ -8,7 +8,6 @@ from pathlib import Path
 from .._files import check_target
 from ..errors import UserError
 from ..games.game import Game
-from ..games.position import power_number
 from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import PlaySession
@@ -222,9 +221,9 @@ def _seats(
     """Return who plays what by the flags, else as `people` sit; None if the host shall choose."""
     seats = {} if arguments.watch or arguments.power or arguments.guest else dict(people or {})
     for name in arguments.guest:
-        seats[game_map.powers[power_number(game_map, name)]] = Seat(GUEST)
+        seats[game_map.powers[game_map.power_number(name)]] = Seat(GUEST)
     if arguments.power:
-        power = game_map.powers[power_number(game_map, arguments.power)]
+        power = game_map.powers[game_map.power_number(arguments.power)]
         if power in seats and seats[power].kind == GUEST:
             raise UserError(f"{power} is both yours and a guest's")
         seats[power] = Seat(HOST)

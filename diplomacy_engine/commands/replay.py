@@ -8,7 +8,7 @@ from pathlib import Path
 from .._files import atomic_write, check_target
 from ..errors import UserError
 from ..pictures.png import png
-from ..replays.replay import Frame, Replay, frame_svg, load_replays, order_lines, page
+from ..replays.replay import Frame, Replay, frame_svg, load_replays, page
 from ._arguments import whole_number
 
 _SUFFIXES = (".html", ".svg", ".png")
@@ -91,13 +91,12 @@ def frame_text(replay: Replay, number: int, width: int = 100) -> str:
 
 def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:
     centers, units = frame.scene.centers[power], frame.scene.units[power]
-    orders = order_lines(replay, frame, power)
+    orders = frame.orders.get(power, ())
     if not (centers or units or orders):
         return []
     lines = [f"\n{power}  {len(centers)} centers: {' '.join(centers)}"[:width]]
-    ordered = {text for text, _ in orders}
-    wide = max((len(text) for text in ordered), default=0)
-    lines += [f"  {text:{wide}}  {', '.join(words)}".rstrip() for text, words in orders]
+    wide = max((len(given.text) for given in orders), default=0)
+    lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
     if not orders:
         lines.append(("  " + ", ".join(units))[:width])
     gone = frame.scene.dislodged.get(power, ())

@@ -41,7 +41,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     check_tournament(arguments.players, game_map, arguments.games)
     players = load_players(arguments.players, game_map, arguments)
     announce_compilation()
-    result = play_tournament(
+    result, _ = play_tournament(
         game_map,
         players,
         arguments.games,

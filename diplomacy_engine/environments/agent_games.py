@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._suggest import did_you_mean, quoted
+from .._suggest import quoted
 from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
@@ -62,18 +62,6 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
     return players
 
 
-def agent_power(power: str | None, game_map: Map) -> int:
-    """Return the index of the agent's power, or NONE for `None`, which draws one in each game."""
-    if power is None:
-        return NONE
-    if power not in game_map.powers:
-        raise UserError(
-            f"map {game_map.name!r} has no power {quoted(power)}: it is one of "
-            f"{', '.join(game_map.powers)}, or None{did_you_mean(str(power), game_map.powers)}"
-        )
-    return game_map.powers.index(power)
-
-
 def seeds_of(numbers: Sequence[int]) -> np.ndarray:
     """Return the row seeds of VectorGame, uint64, that belong to the seeds of environments."""
     return np.array(
@@ -118,7 +106,7 @@ class AgentGames:
             game_map, num_games, max_years=settings.max_years, threads=threads, auto_reset=False
         )
         games, powers = self.games, self.games.num_powers
-        self._power = agent_power(settings.power, games.map)
+        self._power = NONE if settings.power is None else games.map.power_number(settings.power)
         for index in range(powers) if self._power == NONE else [self._power]:
             if index not in games.board.start_unit_power and index not in games.board.home_power:
                 raise UserError(

@@ -29,21 +29,22 @@ from ..errors import UserError
 from ..pictures.board import board_svg
 from ..rules.map import Map, load_map
 from ..rules.notation import (
+    as_written,
     matching_orders,
     ordered_unit,
     read_order,
     read_place,
-    unit_text,
     unnamed_coast_text,
 )
+from .causes import played_orders, result_words
 from .position import (
     current_phase,
+    legal_numbers,
     load_state,
     owed_adjustments,
     owned_centers,
     parse_position_line,
     position_line,
-    power_number,
     retreat_places,
     standing_units,
     state_dictionary,
@@ -66,6 +67,13 @@ class Game:
         id: a text that names the game in saved games.
         history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
         messages: what was said in this phase so far, as in a saved game.
+
+    `adjudicate` says what became of each order, and `causes` who was in the way:
+
+        game = Game.from_position("small S1901M; ENGLAND A LON =; RUSSIA A PAR =")
+        game.submit("ENGLAND", ["A LON - PAR"])
+        game.adjudicate()   # {"A LON": ["bounce"], "A PAR": []}
+        game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
     """
 
     def __init__(self, game_map: str | Path | Map = "standard", max_years: int | None = None):
@@ -154,20 +162,7 @@ class Game:
     def _legal(self) -> dict[int, list[int]]:
         """Return province -> numbers of the legal orders there, WAIVE left out."""
         if self._lists is None:
-            self._lists = {}
-            found, table = self._games.decisions(), self._games.table
-            provinces = self._games.board.location_province
-            for d in range(found.count):
-                for s in range(found.slot_start[d], found.slot_start[d + 1]):
-                    numbers = found.order[found.order_start[s] : found.order_start[s + 1]].tolist()
-                    if found.slot_province[s] != NONE:
-                        self._lists[int(found.slot_province[s])] = numbers
-                        continue
-                    for number in numbers:
-                        if number != table.waive:
-                            v = int(provinces[table.location[number]])
-                            self._lists.setdefault(v, []).append(number)
-                    break  # every slot of a winter decision lists the same orders
+            self._lists = legal_numbers(self._games)
         return self._lists
 
     def submit(self, power: str, orders: list[str], strict: bool = True) -> None:
@@ -183,7 +178,7 @@ class Game:
             UserError: unknown power, not a list of texts, or (strict) an illegal order, with the
                 order and the reason; the orders given before stay.
         """
-        name = self.map.powers[power_number(self.map, power)]
+        name = self.map.powers[self.map.power_number(power)]
         texts = [orders] if isinstance(orders, str) else orders
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             raise UserError(f"the orders of {name} must be a list of texts, not {quoted(orders)}")
@@ -400,7 +395,7 @@ class Game:
             for text, numbers in given:
                 unit = None if numbers else ordered_unit(self.map, text)
                 if unit is not None:
-                    written = unit_text(self.map, unit)
+                    written = as_written(self.map, unit)
                     stands = own.get(unit.place.province, written)
                     results[written if _is_build(self.map, text) else stands] = VOID
         for text in foreign:
@@ -413,6 +408,35 @@ class Game:
             if state.unit_power[0, v] == NONE and chosen.get(v, NONE) == NONE:
                 results[text] = DISBANDED | results.get(text, 0)
         return {text: _words(bits) for text, bits in results.items()}
+
+    def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
+        """Return who was in the way of the orders of a phase that was played.
+
+        Args:
+            phase: its name, such as `S1901M`; None for the last one.
+
+        Returns:
+            unit -> result word -> the units behind it, all by their texts before the phase: those
+            that a move or retreat bounced with (`bounce`), that cut a support (`cut`), that moved
+            in (`dislodged`), the dislodged fleets of a convoy (`no convoy`). Units that need no
+            explanation are left out; see causes.py for the rules.
+
+        Raises:
+            UserError: no such phase was played.
+            ValueError: its position, which a saved game brought along, is impossible.
+        """
+        played = {record["name"]: record for record in self.history}
+        if not played:
+            raise UserError("no phase was played yet")
+        names = list(played)
+        name = names[-1] if phase is None else phase.upper() if isinstance(phase, str) else ""
+        if name not in played:
+            raise UserError(
+                f"{quoted(phase, 40)} was not played: the game went from {names[0]} to {names[-1]}"
+            )
+        record, games = played[name], VectorGame(self.map, 1, threads=1, auto_reset=False)
+        load_state(games, record["state"])
+        return played_orders(games, record["orders"], result_words(record["results"]))[1]
 
     def to_state(self) -> dict:
         """Return the position as the `state` dictionary of a saved game."""
@@ -441,7 +465,7 @@ class Game:
         theme: str = "auto",
         width: int | None = None,
     ) -> str:
-        """Return a picture of the position with orders as arrows; see `render.board_svg`.
+        """Return a picture of the position with orders as arrows; see pictures/board.py.
 
         Without `orders` those submitted so far are drawn.
         """

@@ -25,7 +25,15 @@ from ..constants import (
 )
 from ..errors import UserError
 from ..rules.map import Map
-from ..rules.notation import UnitText, place_text, read_place, read_unit, unit_phrase, unit_text
+from ..rules.notation import (
+    UnitText,
+    as_written,
+    place_text,
+    province_of,
+    read_place,
+    read_unit,
+    unit_phrase,
+)
 from ..rules.state import adjustments_owed, is_open_home, reset_game
 from .vector_game import VectorGame
 
@@ -89,6 +97,25 @@ def owed_adjustments(games: VectorGame) -> dict[str, int]:
     return {name: number for name, number in owed.items() if number}
 
 
+def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
+    """Return province -> numbers of the legal orders there, WAIVE left out."""
+    found: dict[int, list[int]] = {}
+    decisions, table = games.decisions(), games.table
+    for d in range(decisions.count):
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            first, last = decisions.order_start[s : s + 2]
+            numbers = decisions.order[first:last].tolist()
+            if decisions.slot_province[s] != NONE:
+                found[int(decisions.slot_province[s])] = numbers
+                continue
+            for number in numbers:
+                if number != table.waive:
+                    v = int(games.board.location_province[table.location[number]])
+                    found.setdefault(v, []).append(number)
+            break  # every slot of a winter decision lists the same orders
+    return found
+
+
 def winners(games: VectorGame) -> list[str]:
     """Return the solo winner, or after a year limit the powers alive; nobody while it goes on."""
     if games.state.end[0] == SOLO:
@@ -108,7 +135,7 @@ def state_dictionary(games: VectorGame) -> dict:
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
-    influence = {power: {text[2:5] for text in units[power]} for power in powers}
+    influence = {power: set(map(province_of, units[power])) for power in powers}
     occupied = set().union(*influence.values())
     over = winners(games)
     return {
@@ -262,7 +289,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         )
         if row.unit_power[0, v] == power:
             raise UserError(
-                f"{unit_text(games.map, unit)} cannot be dislodged by a unit of its own power"
+                f"{as_written(games.map, unit)} cannot be dislodged by a unit of its own power"
             )
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
     _load_centers(games, state.get("centers"))
@@ -289,22 +316,12 @@ def _load_result(games: VectorGame) -> None:
         games.state.winner[0] = int(centers.argmax())
 
 
-def power_number(game_map: Map, name: str) -> int:
-    """Return the index of a power; UserError with the powers of the map if there is none."""
-    index = game_map.power_index.get(name.upper()) if isinstance(name, str) else None
-    if index is None:
-        raise UserError(
-            f"{quoted(name, 40)} is no power of map {game_map.name} ({', '.join(game_map.powers)})"
-        )
-    return index
-
-
 def _by_power(games: VectorGame, table: Mapping, key: str, kind: type) -> list[tuple[int, object]]:
     if not isinstance(table, Mapping):
         raise UserError(f"{key!r} of the state is not a dictionary")
     rows = []
     for power, value in table.items():
-        number = power_number(games.map, power)
+        number = games.map.power_number(power)
         allowed = Mapping if kind is dict else list | tuple
         if not isinstance(value, allowed):
             form = "a dictionary" if kind is dict else "a list"
@@ -317,7 +334,7 @@ def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, lo
     """Put a unit on the board; return its province."""
     province, code = unit.place.province, place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
-    text = unit_text(games.map, unit)
+    text = as_written(games.map, unit)
     if location is None or not games.board.can_stand[unit.kind, location]:
         raise UserError(f"{unit_phrase(unit.kind)} cannot stand at {code}: {text}")
     if powers[0, province] != NONE:
@@ -342,10 +359,12 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             and (unit.kind != FLEET or place.coast in (0, board.location_coast[location]))
         ]
         if kind is not None or not options:
-            raise UserError(f"{unit_text(games.map, unit)} can never retreat to {quoted(text, 40)}")
+            raise UserError(
+                f"{as_written(games.map, unit)} can never retreat to {quoted(text, 40)}"
+            )
         if len(options) > 1:
             raise UserError(
-                f"{unit_text(games.map, unit)} may retreat to {quoted(text, 40)}: name the coast"
+                f"{as_written(games.map, unit)} may retreat to {quoted(text, 40)}: name the coast"
             )
         bits |= 1 << options[0]
     return bits

@@ -22,7 +22,15 @@ from ..constants import (
     WAIVE,
     WINTER_ADJUSTMENTS,
 )
-from ..rules.notation import OrderText, Place, UnitText, order_words, place_text, unit_phrase
+from ..rules.notation import (
+    OrderText,
+    Place,
+    UnitText,
+    order_words,
+    place_text,
+    province_of,
+    unit_phrase,
+)
 from ..rules.state import is_open_home
 from .position import current_phase, owed_adjustments, retreat_places
 from .vector_game import VectorGame
@@ -156,7 +164,7 @@ def _why_no_retreat(games: VectorGame, power: str, order: OrderText) -> str:
     if fault:
         return fault.replace("the unit", "the dislodged unit")
     places = next(
-        places for unit, places in retreat_places(games)[power].items() if unit[2:5] == code
+        places for unit, places in retreat_places(games)[power].items() if province_of(unit) == code
     )
     goal = place_text(games.map, order.target)
     can = f"only to {', '.join(places)}" if places else "nowhere"

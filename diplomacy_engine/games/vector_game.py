@@ -20,7 +20,9 @@ from ..rules.legal_orders import legal_scratch, list_game
 from ..rules.map import Map, load_map
 from ..rules.phases import adjudicate_phase
 from ..rules.state import (
+    GameState,
     allocate_state,
+    check_state,
     copy_game,
     count_centers,
     is_alive,
@@ -476,13 +478,22 @@ class VectorGame:
         """Continue from a `snapshot()` of games of the same map and number.
 
         Raises:
-            ValueError: an array is missing or of another shape; nothing has been changed then.
+            ValueError: an array is missing, of another shape, or has what no position of this map
+                has; nothing has been changed then.
         """
         arrays = self.state._asdict() | {"row_seed": self.row_seed}
+        if not isinstance(snapshot, dict):
+            raise ValueError("the snapshot is no dictionary")
         for name, array in arrays.items():
             saved = snapshot.get(name)
-            if saved is None or saved.shape != array.shape or saved.dtype != array.dtype:
+            fits = isinstance(saved, np.ndarray) and saved.dtype == array.dtype
+            if not fits or saved.shape != array.shape:
                 raise ValueError(f"the snapshot's {name!r} does not fit these games")
+        found = GameState(*(snapshot[name] for name in GameState._fields))
+        try:
+            check_state(self.board, len(self.vocabulary), found)
+        except ValueError as error:
+            raise ValueError(f"the snapshot has no sound position: {error}") from None
         for name, array in arrays.items():
             array[:] = snapshot[name]
 

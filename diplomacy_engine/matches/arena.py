@@ -8,14 +8,28 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..constants import BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, phase_name
+from ..constants import (
+    BUILD,
+    FALL_MOVEMENT,
+    FALL_RETREATS,
+    NONE,
+    RUNNING,
+    SPRING_RETREATS,
+    phase_name,
+)
 from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
-from ..scoring.outcomes import FIGURES, Outcomes, check_year_limit, figure_values
+from ..scoring.outcomes import (
+    FIGURES,
+    Outcomes,
+    check_year_limit,
+    figure_ranges,
+    figure_values,
+)
 from .statistics import summarize
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -73,7 +87,7 @@ def play_games(
     seat_player: np.ndarray,
     players: Sequence[Player],
     recorder: GameRecorder | None = None,
-    report: Callable[[int], None] | None = None,
+    report: Callable[[float], None] | None = None,
 ) -> Outcomes:
     """Play all games to their end.
 
@@ -83,7 +97,8 @@ def play_games(
         seat_player: (E, P) integers, which of `players` plays each power of each game.
         players: each is asked once a step for all its decisions in all games.
         recorder: notes the orders of its rows.
-        report: called after each step with the number of games that have ended.
+        report: called after each step with how many games have been played; what is played of a
+            running one counts, too, by its years.
 
     Raises:
         ValueError: the arguments do not fit each other.
@@ -107,8 +122,18 @@ def play_games(
             recorder.note(games, orders)
         games.step(orders)
         if report is not None:
-            report(int((games.state.end != RUNNING).sum()))
+            report(_played(games))
     return games.outcomes()
+
+
+def _played(games: VectorGame) -> float:
+    """Return how many games have been played, running ones in part."""
+    state = games.state
+    part = np.zeros(games.num_games)
+    if games.max_years:
+        years = state.year - games.board.first_year + 0.5 * (state.phase >= FALL_MOVEMENT)
+        part = np.clip(years / games.max_years, 0, 0.999)
+    return float(np.where(state.end == RUNNING, part, 1.0).sum())
 
 
 def play_tables(
@@ -118,7 +143,7 @@ def play_tables(
     seed: int,
     max_years: int | None = None,
     threads: int | None = None,
-    report: Callable[[int], None] | None = None,
+    report: Callable[[float], None] | None = None,
     samples: int = 0,
     batch: int = BATCH,
     think: Callable[[int, Game], dict] | None = None,
@@ -164,8 +189,9 @@ def evaluate_player(
     threads: int | None = None,
     samples: int = 0,
     batch: int = BATCH,
-    report: Callable[[int], None] | None = None,
+    report: Callable[[float], None] | None = None,
     think: Callable[[Game, str], dict] | None = None,
+    per_game: bool = False,
 ) -> tuple[dict, list[dict]]:
     """Play a player as every power equally often against copies of another.
 
@@ -180,11 +206,14 @@ def evaluate_player(
         threads: of the games; None: as many as there are processors.
         samples: so many games are returned as saved games.
         batch: games played at once.
-        report: called now and then with the number of games that have ended.
+        report: called now and then with how many games have been played, running ones in part.
         think: of a Game and the player's power, returns the `thoughts` that the samples keep.
+        per_game: whether the result has `per_game`, too: a dictionary for each game with `game`
+            (from 1 on), the player's `power`, and the figures.
 
     Returns:
-        The result as `evaluate --json` writes it, and the saved games.
+        The result as `evaluate --json` writes it, and the saved games; their `players` are the
+        names of those who played each power.
 
     Raises:
         UserError: a number is out of range.
@@ -212,8 +241,12 @@ def evaluate_player(
     )
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     values = {name: every[name][np.arange(num_games), seat] for name in FIGURES}
+    saved_games = []
     for row, game in enumerate(sampled):
         game.id = f"{seed}-{row}-{names[row]}"
+        who = {name: (player if name == names[row] else against).name for name in game.powers}
+        saved_games.append(game.to_saved_game() | {"players": who})
+    ranges = map_ranges(game_map, max_years)
     result = {
         "map": game_map.name,
         "player": player.name,
@@ -223,13 +256,27 @@ def evaluate_player(
         "max_years": max_years,
         "year_limit": year_limit,
         "greedy": bool(getattr(player, "greedy", False)),
-        "overall": summarize(values, seat),
+        "overall": summarize(values, seat, ranges),
         "by_power": {
             name: summarize(
                 {figure: values[figure][seat == power] for figure in FIGURES},
                 seat[seat == power],
+                ranges,
             )
             for power, name in enumerate(game_map.powers)
         },
     }
-    return result, [game.to_saved_game() for game in sampled]
+    if per_game:
+        rows = zip(names, *(values[figure].tolist() for figure in FIGURES))
+        result["per_game"] = [
+            dict(zip(("game", "power", *FIGURES), (number, *row)))
+            for number, row in enumerate(rows, 1)
+        ]
+    return result, saved_games
+
+
+def map_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
+    """Return what outcomes.figure_ranges says of games on a map."""
+    board = game_map.board
+    centers = len(board.center_province)
+    return figure_ranges(len(game_map.powers), centers, board.victory_centers, max_years)

@@ -1,14 +1,18 @@
 """Intervals of rates and means over many games."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..scoring.outcomes import FIGURES, MEANS, RATES
 
-RESAMPLES = 2000  # of the bootstrap
 Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+# 97.5 % quantiles of Student's t by degrees of freedom; between two the inverse is interpolated.
+_DEGREES = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 120, math.inf)
+_QUANTILES = (12.706, 8.649, 6.017, 4.303, 3.182, 2.776, 2.571, 2.447, 2.306, 2.228) + (
+    2.131, 2.086, 2.042, 2.000, 1.980, Z,
+)  # fmt: skip
 
 
 def wilson_interval(successes: float, count: int) -> tuple[float, float]:
@@ -19,38 +23,62 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
     return max(0.0, min(middle - half, rate)), min(1.0, max(middle + half, rate))
 
 
-def bootstrap_intervals(strata: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the 95 % intervals of the means of figures, (2, figures): low and high.
+def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
+    """Return the 95 % interval of a mean over games of several kinds, such as seats.
 
-    Each stratum, (n, figures), is resampled on its own, always with the same random numbers.
+    It is Student's, from the variance within each stratum, with the degrees of freedom of
+    Satterthwaite (1946); see Cochran, Sampling Techniques (1977), section 5.4. Where a stratum has
+    one value alone its variance is unknown: then all values are one sample, and what the strata
+    differ by widens the interval.
+
+    Values that are all alike have no variance, but others may come. How often they do is at most
+    the upper end of Wilson's interval for none in so many games, and they lie between `least` and
+    `most`; so does the interval. One game says nothing: its interval is the whole range.
+
+    Args:
+        strata: (n,) values of each kind of game.
+        least, most: the range of the values.
     """
-    generator = np.random.default_rng(0)
-    count = sum(len(values) for values in strata)
-    totals = 0.0
-    for values in strata:
-        # Drawing n rows with replacement is drawing how often each distinct row comes.
-        distinct, times = np.unique(values, axis=0, return_counts=True)
-        drawn = generator.multinomial(len(values), times / len(values), RESAMPLES)
-        totals = totals + drawn @ distinct
-    return np.quantile(totals / count, (0.025, 0.975), axis=0)
+    values = np.concatenate(strata)
+    count, mean = len(values), float(values.mean())
+    if count == 1:
+        return float(least), float(most)
+    if min(map(len, strata)) < 2:
+        strata = [values]
+    parts = [(len(s) / count) ** 2 * s.var(ddof=1) / len(s) for s in strata]
+    variance = float(sum(parts))
+    if values.max() - values.min() < 1e-9 or variance < 1e-18:
+        other = wilson_interval(0, count)[1]
+        return mean - other * (mean - least), mean + other * (most - mean)
+    freedom = variance**2 / sum(part**2 / (len(s) - 1) for part, s in zip(parts, strata))
+    half = student_quantile(freedom) * math.sqrt(variance)
+    return max(float(least), mean - half), min(float(most), mean + half)
 
 
-def summarize(values: dict[str, np.ndarray], seat: np.ndarray) -> dict[str, dict[str, float]]:
+def student_quantile(freedom: float) -> float:
+    """Return the 97.5 % quantile of Student's t, hardly above it between entries of the table."""
+    return float(np.interp(-1 / freedom, [-1 / degrees for degrees in _DEGREES], _QUANTILES))
+
+
+def summarize(
+    values: Mapping[str, np.ndarray],
+    seat: np.ndarray,
+    ranges: Mapping[str, tuple[float, float]],
+) -> dict[str, dict[str, float]]:
     """Return value, low and high of FIGURES over games.
 
     Args:
         values: (games,) of each figure.
         seat: (games,) the power played, by which means are stratified.
+        ranges: of MEANS, see outcomes.figure_ranges.
     """
     count = len(seat)
     summary = {}
     for name in RATES:
-        low, high = wilson_interval(float(values[name].sum()), count)
-        summary[name] = {"value": float(values[name].mean()), "low": low, "high": high}
-    table = np.stack([values[name] for name in MEANS], axis=1)
-    lows, highs = bootstrap_intervals([table[seat == power] for power in np.unique(seat)])
-    for name, mean, low, high in zip(MEANS, table.mean(0), lows, highs):
-        # Rounding may leave the mean of equal values just outside.
-        bounds = min(low, mean), mean, max(high, mean)
-        summary[name] = dict(zip(("low", "value", "high"), map(float, bounds)))
-    return {name: {key: summary[name][key] for key in ("value", "low", "high")} for name in FIGURES}
+        summary[name] = float(values[name].mean()), *wilson_interval(values[name].sum(), count)
+    for name in MEANS:
+        strata = [values[name][seat == power] for power in np.unique(seat)]
+        summary[name] = float(values[name].mean()), *mean_interval(strata, *ranges[name])
+    return {
+        name: dict(zip(("value", "low", "high"), map(float, summary[name]))) for name in FIGURES
+    }

@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
-from .arena import play_tables
+from .arena import map_ranges, play_tables
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
 from .statistics import Z, summarize, wilson_interval
 
@@ -79,8 +79,10 @@ def play_tournament(
     max_years: int | None = None,
     year_limit: str = "draw",
     threads: int | None = None,
-    report: Callable[[int], None] | None = None,
-) -> dict:
+    report: Callable[[float], None] | None = None,
+    samples: int = 0,
+    per_game: bool = False,
+) -> tuple[dict, list[dict]]:
     """Play mixed tables of several players with different names, and compare the players.
 
     Args:
@@ -91,10 +93,14 @@ def play_tournament(
         max_years: game years after which a game ends; None: the map's own.
         year_limit: `draw` or `truncate`, see arena.figure_values.
         threads: of the games; None: as many as there are processors.
-        report: called now and then with the number of games that have ended.
+        report: called now and then with how many games have been played, running ones in part.
+        samples: so many games are returned as saved games.
+        per_game: whether the result has `per_game`, too: a dictionary for each seat of each game
+            with `game` (from 1 on), `power`, `player` and the figures.
 
     Returns:
-        The result as `tournament --json` writes it. Of each player: `rating` (its value,
+        The result as `tournament --json` writes it, and the saved games, whose `players` are the
+        names of those who played each power. In the result, of each player: `rating` (its value,
         openskill's deviation `sigma`, the standard error `bootstrap` over games, and a 95 %
         interval by the larger of the two: where one player always wins all resamples are alike),
         `seats` (how many it played), and as in `evaluate` `overall` and `by_power`. Of each pair in
@@ -114,12 +120,20 @@ def play_tournament(
     check_year_limit(year_limit)
     count, rng = len(players), np.random.default_rng(seed)
     seats = balanced_seats(count, len(powers), num_games, rng)
-    outcomes, _ = play_tables(game_map, players, seats, seed, max_years, threads, report)
+    outcomes, sampled = play_tables(
+        game_map, players, seats, seed, max_years, threads, report, samples
+    )
+    saved_games = []
+    for row, game in enumerate(sampled):
+        game.id = f"{seed}-{row}"
+        who = {power: names[player] for power, player in zip(powers, seats[row])}
+        saved_games.append(game.to_saved_game() | {"players": who})
     values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     ranks = values["rank"]
     newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
     mean, deviation = rate_games(*newcomers, seats, ranks, rng)
     error = bootstrap_errors(count, seats, ranks, rng)
+    ranges = map_ranges(game_map, max_years)
     met = cross_table(seats, ranks, values["solo"], count)
 
     def compare(one: int, other: int) -> dict | None:
@@ -138,15 +152,17 @@ def play_tournament(
         return {
             "rating": rating | spread,
             "seats": len(game),
-            "overall": summarize(mine, power),
+            "overall": summarize(mine, power, ranges),
             "by_power": {
-                name: summarize({f: mine[f][power == p] for f in FIGURES}, power[power == p])
+                name: summarize(
+                    {f: mine[f][power == p] for f in FIGURES}, power[power == p], ranges
+                )
                 for p, name in enumerate(powers)
             },
         }
 
     best_first = np.argsort(-mean, kind="stable").tolist()
-    return {
+    result = {
         "map": game_map.name,
         "games": num_games,
         "seed": seed,
@@ -159,6 +175,16 @@ def play_tournament(
             names[i]: {names[j]: compare(i, j) for j in best_first if j != i} for i in best_first
         },
     }
+    if per_game:
+        columns = ("game", "power", "player", *FIGURES)
+        result["per_game"] = [
+            dict(zip(columns, (game + 1, powers[power], names[seats[game, power]], *figures)))
+            for (game, power), figures in zip(
+                np.ndindex(seats.shape),
+                np.stack([values[f] for f in FIGURES], 2).reshape(-1, len(FIGURES)).tolist(),
+            )
+        ]
+    return result, saved_games
 
 
 def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> None:

@@ -15,13 +15,18 @@ from ..constants import (
     RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
-    UNIT_LETTERS,
     WAIVE,
 )
 from ..errors import UserError
-from ..rules.map import Map
-from ..rules.notation import OrderText, Place, place_text, read_order
-from .layout import Layout
+from ..rules.notation import (
+    GivenOrder,
+    OrderText,
+    Place,
+    place_text,
+    province_of,
+    read_order,
+)
+from .drawing import Drawing
 
 Point = tuple[float, float]
 _CLEAR = 15.0  # from the middle of a unit to the end of a line
@@ -45,57 +50,53 @@ _FAILURES = {"bounce", "void", "cut", "no convoy", "disrupted"}
 class _Drawn(NamedTuple):
     """An order that can be drawn."""
 
-    power: str
-    text: str
+    given: GivenOrder
     order: OrderText
     place: Point  # of the ordered unit
-    words: Sequence[str]  # its result
 
 
 def order_marks(
-    game_map: Map,
-    layout: Layout,
+    drawing: Drawing,
     units: Mapping[str, Point],
-    orders: Mapping[str, Sequence[str]],
+    orders: Mapping[str, Sequence[GivenOrder]],
     outcome: Mapping[str, Sequence[str]],
     retreating: bool,
 ) -> tuple[str, str, list[tuple[str, str, Point]]]:
     """Return SVG text that belongs below the units, what belongs above them, and what is built.
 
     Args:
-        game_map: the map.
-        layout: its layout.
+        drawing: of the map.
         units: where each unit stands; the text of a dislodged one begins with `*`.
-        orders: power -> order texts; those that mean nothing on this map are left out.
+        orders: by power; those that mean nothing on this map are left out.
         outcome: result words by unit.
         retreating: whether the orders are for the dislodged units.
     """
-    drawn = list(_readable(game_map, layout, units, orders, outcome, retreating))
+    drawn = list(_drawable(drawing, units, orders, retreating))
     paths = {}
     for each in drawn:
         if each.order.kind in (MOVE, RETREAT):
-            paths[each.order.unit.place.province] = _path(game_map, layout, drawn, each)
+            paths[each.order.unit.place.province] = _path(drawing, drawn, each)
     standing = {
-        game_map.province_index[unit[2:5]]: place
+        drawing.map.province_index[province_of(unit)]: place
         for unit, place in units.items()
         if not unit.startswith("*")
     }
     below, above, built = [], [], []
     for each in drawn:
-        failed = bool(_FAILURES & set(each.words))
-        lower, upper = _marks(each, paths, standing, game_map, layout, failed)
+        given = each.given
+        failed = bool(_FAILURES & set(given.words))
+        lower, upper = _marks(each, paths, standing, drawing, failed)
         classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
-        words = ", ".join(each.words)
-        result = f" data-result={quoteattr(words)}" if words else ""
-        title = f"{each.text} ({each.power}){': ' if words else ''}{words}"
+        result = f" data-result={quoteattr(', '.join(given.words))}" if given.words else ""
+        title = f"{given.text} ({given.power}){': ' if given.said else ''}{given.said}"
         below.append(
-            f'<g class="{classes}" data-order={quoteattr(each.text)} data-power="{each.power}"'
+            f'<g class="{classes}" data-order={quoteattr(given.text)} data-power="{given.power}"'
             f"{result}><title>{escape(title)}</title>{lower}</g>"
         )
         above.append(upper)
         if each.order.kind == BUILD and not failed:
-            built.append((each.power, _unit_text(game_map, each.order), each.place))
-    disbanded = {_unit_text(game_map, e.order) for e in drawn if e.order.kind == DISBAND}
+            built.append((given.power, given.unit, each.place))
+    disbanded = {each.given.unit for each in drawn if each.order.kind == DISBAND}
     for unit, words in outcome.items():
         key = f"*{unit}" if retreating else unit
         if key in units and "dislodged" in words:
@@ -105,50 +106,32 @@ def order_marks(
     return "".join(below), "".join(above), built
 
 
-def _readable(
-    game_map: Map,
-    layout: Layout,
+def _drawable(
+    drawing: Drawing,
     units: Mapping[str, Point],
-    orders: Mapping[str, Sequence[str]],
-    outcome: Mapping[str, Sequence[str]],
+    orders: Mapping[str, Sequence[GivenOrder]],
     retreating: bool,
 ) -> Iterator[_Drawn]:
-    """Yield the orders that can be drawn; a unit's first one carries its result."""
-    told = set()
-    for power, texts in orders.items():
-        if power not in game_map.power_index:
+    """Yield the orders that can be drawn."""
+    for given in itertools.chain.from_iterable(orders.values()):
+        if given.order is None or given.order.kind == WAIVE:
             continue
-        for text in texts or ():
-            try:
-                order = read_order(game_map, text)
-            except UserError:
-                continue
-            if order.kind == WAIVE:
-                continue
-            unit = _unit_text(game_map, order)
-            place = units.get(f"*{unit}" if retreating else unit)
-            if place is None and order.kind == BUILD:
-                place = _spot(game_map, layout, order.unit.place)
-            if place is None:
-                continue
-            words = ["void"] if unit in told else list(outcome.get(unit, ()))
-            told.add(unit)
-            yield _Drawn(power, text, order, place, words)
+        place = units.get(f"*{given.unit}" if retreating else given.unit)
+        if place is None and given.order.kind == BUILD:
+            place = _spot(drawing, given.order.unit.place)
+        if place is not None:
+            yield _Drawn(given, given.order, place)
 
 
-def _unit_text(game_map: Map, order: OrderText) -> str:
-    return f"{UNIT_LETTERS[order.unit.kind]} {place_text(game_map, order.unit.place)}"
-
-
-def _spot(game_map: Map, layout: Layout, place: Place) -> Point:
+def _spot(drawing: Drawing, place: Place) -> Point:
     """Return where a unit at a place stands; at the province if it has no such coast."""
-    text = place_text(game_map, place)
-    return layout.units[text if text in layout.units else text[:3]]
+    text, spots = place_text(drawing.map, place), drawing.layout.units
+    return spots[text if text in spots else province_of(text)]
 
 
-def _path(game_map: Map, layout: Layout, drawn: Sequence[_Drawn], mover: _Drawn) -> list[Point]:
+def _path(drawing: Drawing, drawn: Sequence[_Drawn], mover: _Drawn) -> list[Point]:
     """Return the points that a mover's arrow runs through: over its fleets, or a slight bow."""
-    start, end = mover.place, _spot(game_map, layout, mover.order.target)
+    start, end = mover.place, _spot(drawing, mover.order.target)
     dx, dy = end[0] - start[0], end[1] - start[1]
     fleets = [
         each.place
@@ -168,8 +151,7 @@ def _marks(
     each: _Drawn,
     paths: Mapping[int, list[Point]],
     standing: Mapping[int, Point],
-    game_map: Map,
-    layout: Layout,
+    drawing: Drawing,
     failed: bool,
 ) -> tuple[str, str]:
     """Return an order's SVG below and above the units."""
@@ -183,7 +165,7 @@ def _marks(
     if order.kind == HOLD:
         return _ring(place, 16.5, "line"), _cross(place) if failed else ""
     if order.kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
-        return _help(each, paths, standing, game_map, layout, failed)
+        return _help(each, paths, standing, drawing, failed)
     if order.kind == BUILD:
         return _ring(place, 18, "line"), _cross(place, 9) if failed else _plus(place)
     # A removal beyond those owed: the unit stays, so only the order is crossed, beside it.
@@ -194,8 +176,7 @@ def _help(
     each: _Drawn,
     paths: Mapping[int, list[Point]],
     standing: Mapping[int, Point],
-    game_map: Map,
-    layout: Layout,
+    drawing: Drawing,
     failed: bool,
 ) -> tuple[str, str]:
     """Return a support or convoy: a broken line to the unit, or to the middle of its arrow."""
@@ -206,11 +187,11 @@ def _help(
     if path is not None:
         end, clear = _along(path, 0.5), 0.0
     elif order.target is not None:  # the move was not ordered: show where it was expected
-        start = standing.get(other, _spot(game_map, layout, order.other.place))
-        goal = _spot(game_map, layout, order.target)
+        start = standing.get(other, _spot(drawing, order.other.place))
+        goal = _spot(drawing, order.target)
         end, clear = ((start[0] + goal[0]) / 2, (start[1] + goal[1]) / 2), 0.0
     else:
-        end, clear = standing.get(other, _spot(game_map, layout, order.other.place)), 19.0
+        end, clear = standing.get(other, _spot(drawing, order.other.place)), 19.0
     dx, dy = end[0] - each.place[0], end[1] - each.place[1]
     middle = (each.place[0] + dx / 2 - dy * 0.06, each.place[1] + dy / 2 + dx * 0.06)
     points = _shortened([each.place, middle, end], _CLEAR, clear)
@@ -221,17 +202,15 @@ def _help(
     return lower, _cross(_along(points, 0.5)) if failed else ""
 
 
-def considered(
-    game_map: Map, layout: Layout, power: str, text: str, place: Point, share: float
-) -> str:
+def considered(drawing: Drawing, power: str, text: str, place: Point, share: float) -> str:
     """Return a move that a player considered, as wide as it is likely; nothing for other orders."""
     try:
-        order = read_order(game_map, text)
+        order = read_order(drawing.map, text)
     except UserError:
         return ""
     if order.kind not in (MOVE, RETREAT):
         return ""
-    points = _path(game_map, layout, (), _Drawn(power, text, order, place, ()))
+    points = _path(drawing, (), _Drawn(GivenOrder(power, text, order, ""), order, place))
     points = _shortened(points, _CLEAR, 6.0)
     x, y = _along(points, 0.7)
     path = _curve(points)

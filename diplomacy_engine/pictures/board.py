@@ -19,12 +19,14 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
-from ..constants import COMPLETED, LAND, SEA
+from ..constants import ARMY, COMPLETED, LAND, SEA, UNIT_LETTERS, phase_kind
 from ..errors import UserError
 from ..rules.map import Map
+from ..rules.notation import GivenOrder, location_of, province_of, read_orders
 from .arrows import LEAST_SHARE, considered, order_marks
-from .colors import THEMES, style_sheet
-from .layout import Layout, layout_of
+from .colors import THEMES
+from .drawing import Drawing, drawing_of
+from .layout import Layout
 
 UNIT_RADIUS = 12.0
 DISLODGED_SHIFT = (20.0, 12.0)
@@ -81,7 +83,9 @@ def board_svg(
         game.centers,
         trail([*(phase["state"] for phase in game.history), {"units": game.units}]),
     )
-    return scene_svg(game.map, scene, orders, outcome, theme, width, legend)
+    ordered = scene.dislodged if phase_kind(scene.phase) == "retreats" else scene.units
+    given = read_orders(game.map, scene.phase, ordered, orders or {}, outcome or {})
+    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
 
 
 def trail(states: Sequence[Mapping]) -> dict[str, str]:
@@ -91,14 +95,14 @@ def trail(states: Sequence[Mapping]) -> dict[str, str]:
         for power, units in state["units"].items():
             for unit in units or ():
                 if not unit.startswith("*"):
-                    found[unit[2:5]] = power
+                    found[province_of(unit)] = power
     return found
 
 
 def scene_svg(
-    game_map: Map,
+    drawing: Drawing,
     scene: Scene,
-    orders: Mapping[str, Sequence[str]] | None = None,
+    orders: Mapping[str, Sequence[GivenOrder]] | None = None,
     outcome: Mapping[str, Sequence[str]] | None = None,
     theme: str = "auto",
     width: int | None = None,
@@ -109,7 +113,7 @@ def scene_svg(
         raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
     if width is not None and (type(width) is not int or width < 1):
         raise UserError(f"width must be a whole number of pixels from 1 on, not {width!r:.40}")
-    layout = layout_of(game_map)
+    game_map, layout = drawing.map, drawing.layout
     height = layout.height + (_LEGEND_HEIGHT if legend else 0)
     size = "" if width is None else f' width="{width}" height="{width * height / layout.width:.0f}"'
     label = f"{game_map.name} {scene.phase}"
@@ -118,19 +122,19 @@ def scene_svg(
             f'<svg xmlns="http://www.w3.org/2000/svg" class="dip-board" data-theme="{theme}"'
             f' data-map={quoteattr(game_map.name)} viewBox="0 0 {layout.width:g} {height:g}"'
             f'{size} role="img" aria-label={quoteattr(label)}>',
-            f"<title>{escape(label)}</title><style>{style_sheet(game_map, theme)}</style>",
-            ground(game_map, province_owners(game_map, scene)),
-            f'<g class="overlay">{overlay(game_map, scene, orders or {}, outcome or {})}</g>',
-            _labels(game_map),
-            _legend(game_map, scene, layout) if legend else "",
+            f"<title>{escape(label)}</title><style>{drawing.style(theme)}</style>",
+            ground(drawing, province_owners(drawing, scene)),
+            f'<g class="overlay">{overlay(drawing, scene, orders or {}, outcome or {})}</g>',
+            _labels(drawing),
+            _legend(drawing, scene) if legend else "",
             "</svg>",
         ]
     )
 
 
-def province_owners(game_map: Map, scene: Scene) -> dict[str, tuple[str, str]]:
+def province_owners(drawing: Drawing, scene: Scene) -> dict[str, tuple[str, str]]:
     """Return province -> (power, `center` or `passed`) for the provinces painted for a power."""
-    seas = _seas(game_map)
+    game_map, seas = drawing.map, drawing.seas
     owners = {
         code: (power, "passed")
         for code, power in scene.passed.items()
@@ -143,16 +147,10 @@ def province_owners(game_map: Map, scene: Scene) -> dict[str, tuple[str, str]]:
     return owners
 
 
-@lru_cache(maxsize=32)
-def _seas(game_map: Map) -> frozenset[str]:
-    terrain = game_map.board.terrain
-    return frozenset(code for v, code in enumerate(game_map.provinces) if terrain[v] == SEA)
-
-
-def ground(game_map: Map, owners: Mapping[str, tuple[str, str]]) -> str:
+def ground(drawing: Drawing, owners: Mapping[str, tuple[str, str]]) -> str:
     """Return the board without units and names: provinces in their owners' colors, center marks."""
     parts = []
-    for text, code, is_mark in _ground_parts(game_map):
+    for text, code, is_mark in _ground_parts(drawing):
         parts.append(text)
         if code in owners:
             power, held = owners[code]
@@ -164,12 +162,12 @@ def ground(game_map: Map, owners: Mapping[str, tuple[str, str]]) -> str:
 
 
 @lru_cache(maxsize=32)
-def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
+def _ground_parts(drawing: Drawing) -> tuple[tuple[str, str, bool], ...]:
     """Return the ground cut where owners are filled in.
 
     Of each part: its text, the province whose owner follows, whether that is a center's mark.
     """
-    layout = layout_of(game_map)
+    game_map, layout = drawing.map, drawing.layout
     board, parts = game_map.board, []
     terrain = {code: int(board.terrain[v]) for v, code in enumerate(game_map.provinces)}
     words = {LAND: "land", SEA: "sea"}
@@ -207,13 +205,12 @@ def _ground_parts(game_map: Map) -> tuple[tuple[str, str, bool], ...]:
 
 
 @lru_cache(maxsize=32)
-def _labels(game_map: Map) -> str:
+def _labels(drawing: Drawing) -> str:
     """Return the provinces' codes; they belong above the arrows, which may run anywhere."""
-    layout, seas = layout_of(game_map), _seas(game_map)
     text = '<g class="labels">'
-    for code in game_map.provinces:
-        x, y = layout.labels[code]
-        water = " sea" if code in seas else ""
+    for code in drawing.map.provinces:
+        x, y = drawing.layout.labels[code]
+        water = " sea" if code in drawing.seas else ""
         text += f'<text class="label{water}" x="{x:g}" y="{y:g}">{code}</text>'
     return text + "</g>"
 
@@ -224,13 +221,13 @@ def _links(layout: Layout) -> str:
 
 
 def overlay(
-    game_map: Map,
+    drawing: Drawing,
     scene: Scene,
-    orders: Mapping[str, Sequence[str]],
+    orders: Mapping[str, Sequence[GivenOrder]],
     outcome: Mapping[str, Sequence[str]],
 ) -> str:
     """Return what changes from phase to phase: arrows, units and marks."""
-    layout = layout_of(game_map)
+    layout = drawing.layout
     standing = {unit for units in scene.units.values() for unit in units}
     places = {unit: unit_place(layout, unit) for unit in standing}
     places |= {
@@ -239,24 +236,24 @@ def overlay(
         for unit in units
     }
     below, above, built = order_marks(
-        game_map, layout, places, orders, outcome, retreating=scene.phase.endswith("R")
+        drawing, places, orders, outcome, retreating=phase_kind(scene.phase) == "retreats"
     )
     parts = ['<g class="orders">', below, '</g><g class="units">']
     for power in sorted(scene.units):
         for unit in scene.units[power]:
-            parts.append(unit_svg(game_map, power, unit, places[unit]))
+            parts.append(unit_svg(drawing, power, unit, places[unit]))
     for power in sorted(scene.dislodged):
         for unit in scene.dislodged[power]:
-            parts.append(unit_svg(game_map, power, unit, places[f"*{unit}"], dislodged=True))
+            parts.append(unit_svg(drawing, power, unit, places[f"*{unit}"], dislodged=True))
     for power, unit, place in built:
         if unit not in standing:
-            parts.append(unit_svg(game_map, power, unit, place, extra=" built"))
+            parts.append(unit_svg(drawing, power, unit, place, extra=" built"))
     return "".join([*parts, '</g><g class="marks">', above, "</g>"])
 
 
 def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:
     """Return where a unit text such as `F STP/SC` stands in the picture."""
-    x, y = layout.units[unit[2:]]
+    x, y = layout.units[location_of(unit)]
     if dislodged:
         x, y = x + DISLODGED_SHIFT[0], y + DISLODGED_SHIFT[1]
     return x, y
@@ -268,7 +265,7 @@ _FLEET = "M-15 0H-2V-13L8 -2H-2V0H15L10 10Q9 12 7 12H-7Q-9 12 -10 10Z"
 
 
 def unit_svg(
-    game_map: Map,
+    drawing: Drawing,
     power: str,
     unit: str,
     place: tuple[float, float],
@@ -276,8 +273,8 @@ def unit_svg(
     extra: str = "",
 ) -> str:
     """Return a unit's token: an army is a shield, a fleet a ship, with its power's initial."""
-    army = unit[0] == "A"
-    name = escape(game_map.province_names[unit[2:5]])
+    army = unit[0] == UNIT_LETTERS[ARMY]
+    name = escape(drawing.map.province_names[province_of(unit)])
     kind = "army" if army else "fleet"
     state = ' data-dislodged="true"' if dislodged else ""
     return (
@@ -285,29 +282,13 @@ def unit_svg(
         f' transform="translate({place[0]:g} {place[1]:g}) scale({_TOKEN:g})">'
         f"<title>{unit} ({power}{', dislodged' if dislodged else ''}) {name}</title>"
         f'<path class="token" d="{_ARMY if army else _FLEET}"/>'
-        f'<text y="{4.6 if army else 9.6:g}">{initials(game_map)[power]}</text></g>'
+        f'<text y="{4.6 if army else 9.6:g}">{drawing.initials[power]}</text></g>'
     )
 
 
-@lru_cache(maxsize=32)
-def initials(game_map: Map) -> dict[str, str]:
-    """Return power -> the fewest first letters, at most three, that tell it from the others."""
-    found = {}
-    for power in game_map.powers:
-        others = [other for other in game_map.powers if other != power]
-        found[power] = next(
-            (
-                power[:n]
-                for n in (1, 2, 3)
-                if not any(other.startswith(power[:n]) for other in others)
-            ),
-            power[:1] + power[-2:],
-        )
-    return found
-
-
-def _legend(game_map: Map, scene: Scene, layout: Layout) -> str:
+def _legend(drawing: Drawing, scene: Scene) -> str:
     """Return one line: the phase, then each power's color, initials, name and centers."""
+    game_map, layout = drawing.map, drawing.layout
     y, step = layout.height + _LEGEND_HEIGHT / 2, (layout.width - 96) / len(game_map.powers)
     parts = [
         f'<g class="legend"><rect class="paper" y="{layout.height:g}" width="{layout.width:g}"'
@@ -317,7 +298,7 @@ def _legend(game_map: Map, scene: Scene, layout: Layout) -> str:
     for i, power in enumerate(game_map.powers):
         x = 100 + i * step
         owned, units = len(scene.centers.get(power, ())), len(scene.units.get(power, ()))
-        chip = initials(game_map)[power]
+        chip = drawing.initials[power]
         wide = 8 + 8 * len(chip)
         name = f" {power.capitalize()}" if step > 100 else ""
         parts.append(
@@ -329,17 +310,17 @@ def _legend(game_map: Map, scene: Scene, layout: Layout) -> str:
     return "".join([*parts, "</g>"])
 
 
-def thoughts_svg(game_map: Map, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
+def thoughts_svg(drawing: Drawing, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
     """Return the moves that players considered: the likelier, the thicker, with their shares."""
-    layout, parts = layout_of(game_map), []
-    star = "*" if scene.phase.endswith("R") else ""
+    layout, parts = drawing.layout, []
+    dislodged = phase_kind(scene.phase) == "retreats"
     for power, thought in thoughts.items():
         for unit, choices in thought["orders"].items():
-            if unit[2:] not in layout.units or (power not in game_map.power_index):
+            if location_of(unit) not in layout.units or power not in drawing.map.power_index:
                 continue
-            place = unit_place(layout, unit, bool(star))
+            place = unit_place(layout, unit, dislodged)
             parts += [
-                considered(game_map, layout, power, text, place, share)
+                considered(drawing, power, text, place, share)
                 for text, share in choices
                 if share >= LEAST_SHARE
             ]

@@ -5,9 +5,8 @@ from xml.sax.saxutils import escape
 
 from ..constants import parse_phase
 from ..errors import UserError
-from ..rules.map import Map
-from .board import initials
-from .colors import THEMES, style_sheet
+from .colors import THEMES
+from .drawing import Drawing
 
 WIDTH, HEIGHT = 480.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 28.0, 92.0, 12.0, 26.0
@@ -15,7 +14,7 @@ _LABEL = 14.0  # pixels that the name at a line's end needs
 
 
 def centers_svg(
-    game_map: Map,
+    drawing: Drawing,
     phases: Sequence[str],
     counts: Mapping[str, Sequence[int]],
     theme: str = "auto",
@@ -23,13 +22,14 @@ def centers_svg(
     """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT.
 
     Args:
-        game_map: the map.
+        drawing: of the map.
         phases: names in order, such as `S1901M`.
         counts: power -> supply centers in each phase.
         theme: as for board_svg.
     """
     if theme not in THEMES:
         raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
+    game_map = drawing.map
     victory = game_map.board.victory_centers
     most = max([victory, *(max(row) for row in counts.values() if len(row))])
     last = max(len(phases) - 1, 1)
@@ -43,7 +43,7 @@ def centers_svg(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dip-board chart" data-theme="{theme}"'
         f' viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="supply centers over time">'
-        f"<style>{style_sheet(game_map, theme)}</style>"
+        f"<style>{drawing.style(theme)}</style>"
         f'<rect class="paper" width="{WIDTH:g}" height="{HEIGHT:g}"/>'
     ]
     step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if most / s <= 8)
@@ -76,7 +76,7 @@ def centers_svg(
     heights = _apart([ends[power] for power in game_map.powers])
     for power, height in zip(game_map.powers, heights):
         right = WIDTH - RIGHT + 8
-        chip = initials(game_map)[power]
+        chip = drawing.initials[power]
         wide = 6 + 7 * len(chip)
         parts.append(
             f'<g data-power="{power}"><rect class="token" x="{right:g}" y="{height - 6:.1f}"'

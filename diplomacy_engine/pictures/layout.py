@@ -14,6 +14,7 @@ import numpy as np
 
 from ..constants import SEA
 from ..rules.map import MAP_NAMES, MAPS_FOLDER, Map, load_map
+from ..rules.notation import province_of
 
 DISC = 30.0  # radius of a province that has no drawing
 _GAP = 92.0  # between the centers of two discs, at least
@@ -84,8 +85,8 @@ def _discs(game_map: Map) -> Layout:
             (min(first, second), max(first, second))
             for key in ("army_borders", "fleet_borders")
             for one, others in game_map.facts.get(key, {}).items()
-            for first in [one[:3]]
-            for second in [other[:3] for other in others.split()]
+            for first in [province_of(one)]
+            for second in map(province_of, others.split())
         }
     )
     seas = {code for v, code in enumerate(game_map.provinces) if game_map.board.terrain[v] == SEA}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..constants import phase_kind
 from ..errors import UserError
 from ..games.game import Game
 from ..games.saved_game import read_saved_games
@@ -36,7 +37,9 @@ def rebuild(game: Game, phases: int, orders: Mapping[str, list[str]] | None = No
     """
     history = game.history[:phases]
     state = game.history[phases]["state"] if phases < len(game.history) else game.to_state()
-    moves = [number for number, phase in enumerate(history) if phase["name"].endswith("M")]
+    moves = [
+        number for number, phase in enumerate(history) if phase_kind(phase["name"]) == "movement"
+    ]
     built = None
     if moves:
         built = _replayed(game.map, history[moves[-1] :], game.max_years)

@@ -47,7 +47,7 @@ class Viewer(NamedTuple):
 
 
 @dataclasses.dataclass
-class Position:
+class SessionState:
     """All of a session that changes; replaced as a whole once it is saved."""
 
     game: Game
@@ -55,8 +55,8 @@ class Position:
     step: int = 0  # grows with every phase played or taken back
     answered: dict[str, tuple[int, list[str]]] = dataclasses.field(default_factory=dict)
 
-    def copy(self) -> "Position":
-        return Position(self.game.copy(), self.seats, self.step, dict(self.answered))
+    def copy(self) -> "SessionState":
+        return SessionState(self.game.copy(), self.seats, self.step, dict(self.answered))
 
 
 class PlaySession:
@@ -73,7 +73,7 @@ class PlaySession:
         saved: the key `play` of the file, to go on with a session.
 
     Attributes:
-        now: the Position.
+        now: the SessionState.
         revision: grows with every change.
         trouble: why the players could not go on, if they could not.
         tokens: HOST, WATCH and every power -> token.
@@ -96,13 +96,13 @@ class PlaySession:
         self.revision, self.trouble = 0, ""
         self.tokens = {who: secrets.token_urlsafe(18) for who in (HOST, WATCH, *game.powers)}
         self._players = {name: load(name) for name in self.opponents}
-        position = Position(game)
+        first = SessionState(game)
         if saved is not None:
-            position.step, position.seats = saved["step"], saved["seats"]
-            position.answered, self.tokens = saved["answered"], saved["tokens"]
+            first.step, first.seats = saved["step"], saved["seats"]
+            first.answered, self.tokens = saved["answered"], saved["tokens"]
         if seats is not None:
-            position.seats = dict(seats)
-        for seat in (position.seats or {}).values():
+            first.seats = dict(seats)
+        for seat in (first.seats or {}).values():
             if seat.kind == PLAYER and seat.player not in self._players:
                 self._players[seat.player] = load(seat.player)
         self.hint_name = hint
@@ -114,7 +114,7 @@ class PlaySession:
             able = [p for p in self._players.values() if isinstance(p, ExplainingPlayer)]
             self._hint = able[0] if able else None
         self._written: tuple[int, int] | None = None
-        self._commit(position)
+        self._commit(first)
         self._go_on()
 
     # --- Who and what ---------------------------------------------------------------------------
@@ -206,9 +206,9 @@ class PlaySession:
                     raise PlayError(f"{power} must be played by me, guest or one of the players")
             if sum(seat.kind == HOST for seat in seats.values()) > 1:
                 raise PlayError("you can play one power only; give the others a link")
-            position = self.now.copy()
-            position.seats = seats
-            self._commit(position)
+            after = self.now.copy()
+            after.seats = seats
+            self._commit(after)
             self._go_on()
 
     def submit(self, viewer: Viewer, step: int, orders: list[str]) -> None:
@@ -228,13 +228,13 @@ class PlaySession:
                 raise PlayError("the game is over", "stale")
             if not has_decision(self.game.to_state(), power):
                 raise PlayError(f"{power} has nothing to order in {self.game.phase}")
-            position = self.now.copy()
+            after = self.now.copy()
             try:
-                position.game.submit(power, orders)
+                after.game.submit(power, orders)
             except UserError as error:
                 raise PlayError(str(error)) from None
-            position.answered[power] = (step, orders)
-            self._commit(position)
+            after.answered[power] = (step, orders)
+            self._commit(after)
             self._go_on()
 
     def withdraw(self, viewer: Viewer, step: int) -> None:
@@ -244,11 +244,11 @@ class PlaySession:
             self._only_now(step)
             if power not in self.game.orders:
                 raise PlayError(f"{power} has given no orders for {self.game.phase} yet")
-            position = self.now.copy()
+            after = self.now.copy()
             others = {name: texts for name, texts in self.game.orders.items() if name != power}
-            position.game = rebuild(position.game, len(position.game.history), others)
-            position.answered.pop(power, None)
-            self._commit(position)
+            after.game = rebuild(after.game, len(after.game.history), others)
+            after.answered.pop(power, None)
+            self._commit(after)
 
     def take_back(self, viewer: Viewer, step: int) -> None:
         """Go back to the last phase in which a person could give orders; watching, to the last.
@@ -262,12 +262,12 @@ class PlaySession:
             back = self._last_own_phase()
             if self.now.seats is None or back is None:
                 raise PlayError("there is no phase to take back")
-            position = self.now.copy()
-            position.game = rebuild(position.game, back)
-            position.step += 1
-            position.answered = {}
+            after = self.now.copy()
+            after.game = rebuild(after.game, back)
+            after.step += 1
+            after.answered = {}
             self.trouble = ""
-            self._commit(position)
+            self._commit(after)
 
     def _last_own_phase(self) -> int | None:
         history, people = self.game.history, self.people()
@@ -342,18 +342,18 @@ class PlaySession:
 
     def _play_phase(self) -> None:
         """Ask the players for their orders and adjudicate."""
-        position = self.now.copy()
-        game, seats = position.game, position.seats
-        draws = np.random.SeedSequence([self.seed, position.step]).generate_state(1, np.uint64)[0]
+        after = self.now.copy()
+        game, seats = after.game, after.seats
+        draws = np.random.SeedSequence([self.seed, after.step]).generate_state(1, np.uint64)[0]
         for name in dict.fromkeys(s.player for s in seats.values() if s.kind == PLAYER):
             powers = [power for power, seat in seats.items() if seat == Seat(PLAYER, name)]
             given = self._ask(game, name, self._players[name], powers, int(draws))
             for power, texts in given.items():
                 game.submit(power, texts, strict=False)
         game.adjudicate()
-        position.step += 1
+        after.step += 1
         self.trouble = ""
-        self._commit(position)
+        self._commit(after)
 
     def _ask(
         self, game: Game, name: str, player: Player, powers: list[str], seed: int
@@ -367,31 +367,31 @@ class PlaySession:
 
     # --- Keeping --------------------------------------------------------------------------------
 
-    def _commit(self, position: Position) -> None:
-        """Save a position and only then make it the current one."""
+    def _commit(self, after: SessionState) -> None:
+        """Save a state and only then make it the current one."""
         if self._written is not None and _stamp(self.file) not in (None, self._written):
             raise PlayError(
                 f"another program has written {self.file}, perhaps a second game with the same "
                 "file; nothing was changed here"
             )
-        saved = position.game.to_saved_game() | {"play": self._play_key(position)}
+        saved = after.game.to_saved_game() | {"play": self._play_key(after)}
         atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
         self._written = _stamp(self.file)
-        self.now = position
+        self.now = after
         self.revision += 1
 
-    def _play_key(self, position: Position) -> dict:
-        seats = position.seats
+    def _play_key(self, after: SessionState) -> dict:
+        seats = after.seats
         return {
             "format": FORMAT,
-            "step": position.step,
+            "step": after.step,
             "seats": None if seats is None else {power: list(s) for power, s in seats.items()},
-            "answered": {power: list(answer) for power, answer in position.answered.items()},
+            "answered": {power: list(answer) for power, answer in after.answered.items()},
             "tokens": self.tokens,
             "opponents": self.opponents,
             "hint": self.hint_name,
             "seed": self.seed,
-            "max_years": position.game.max_years,
+            "max_years": after.game.max_years,
         }
 
     def saved_game(self) -> dict:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .._files import atomic_write
+from ..constants import phase_kind
 from ..errors import UserError
 from ..players.advice import has_decision
-from ..replays.replay import make_replay, order_lines
+from ..replays.replay import make_replay
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
 from .view import phase_title
@@ -165,9 +166,10 @@ class TextGame:
     def _units(self) -> list[str]:
         """Return the units that need an order; in winter none does."""
         game, power = self.session.game, self.viewer.power
-        if game.phase.endswith("R"):
+        kind = phase_kind(game.phase)
+        if kind == "retreats":
             return list(game.dislodged.get(power, {}))
-        return game.units[power] if game.phase.endswith("M") else []
+        return game.units[power] if kind == "movement" else []
 
     def _drop(self, place: str) -> None:
         kept = [order for order in self.orders if _unit(order) != place.upper()]
@@ -182,7 +184,7 @@ class TextGame:
         if power is None or game.is_over or not has_decision(state, power):
             return {}
         places = self._units()
-        if game.phase.endswith("A"):
+        if phase_kind(game.phase) == "adjustments":
             places = game.units[power] if game.adjustments[power] < 0 else []
             places = places or state["builds"][power]["homes"]
         return {place: game.legal_orders(place) for place in places}
@@ -221,9 +223,9 @@ class TextGame:
             frame = replay.frames[number]
             self.write(f"\n--- {phase_title(frame.scene.phase)} ---")
             for power in game.powers:
-                for text, words in order_lines(replay, frame, power):
-                    result = f"   ({', '.join(words)})" if words else ""
-                    self.write(f"  {power:10} {text}{result}")
+                for given in frame.orders.get(power, ()):
+                    result = f"   ({given.said})" if given.said else ""
+                    self.write(f"  {power:10} {given.text}{result}")
         self.seen = len(game.history)
 
     def _show_board(self) -> None:

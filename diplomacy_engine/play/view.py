@@ -14,23 +14,24 @@ from ..constants import (
     DISBAND,
     HOLD,
     MOVE,
+    PHASE_KINDS,
     RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
     parse_phase,
+    phase_kind,
 )
 from ..errors import UserError
 from ..games.game import Game
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import board_svg
-from ..replays.replay import frame_svg, make_replay, order_lines
+from ..replays.replay import frame_svg, make_replay
 from ..rules.map import Map
-from ..rules.notation import Place, UnitText, place_text, read_order
+from ..rules.notation import Place, UnitText, place_text, province_of, read_order
 from .file import GUEST, HOST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 
 _SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
-_KINDS = ("movement", "retreats", "movement", "retreats", "adjustments")
 _COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
 
 
@@ -39,7 +40,7 @@ def phase_title(name: str) -> str:
     if name == COMPLETED:
         return "Game over"
     year, phase = parse_phase(name)
-    return f"{_SEASONS[phase]} {year}, {_KINDS[phase]}"
+    return f"{_SEASONS[phase]} {year}, {PHASE_KINDS[phase]}"
 
 
 def order_view(game_map: Map, text: str) -> dict:
@@ -96,27 +97,27 @@ def decision_view(game: Game, power: str) -> dict | None:
     """
     if game.is_over:
         return None
-    owed = game.adjustments.get(power, 0)
-    if game.phase.endswith("R"):
+    owed, phase = game.adjustments.get(power, 0), phase_kind(game.phase)
+    if phase == "retreats":
         kind, places = "retreats", list(game.dislodged.get(power, {}))
-    elif game.phase.endswith("A"):
+    elif phase == "adjustments":
         kind = "builds" if owed > 0 else "removals"
         places = game.units[power]
         if owed > 0:
             places = game.to_state()["builds"][power]["homes"]
     else:
         kind, places = "orders", game.units[power]
-    if not places or (game.phase.endswith("A") and not owed):
+    if not places or (phase == "adjustments" and not owed):
         return None
     return {
         "kind": kind,
-        "count": abs(owed) if game.phase.endswith("A") else len(places),
+        "count": abs(owed) if phase == "adjustments" else len(places),
         "units": [_place_view(game, place) for place in places],
     }
 
 
 def _place_view(game: Game, place: str) -> dict:
-    province = place.split()[-1][:3]
+    province = province_of(place)
     orders = [text for text in game.legal_orders(place) if text != "WAIVE"]
     return {
         "unit": place,
@@ -199,9 +200,9 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
         lines = [
-            {"power": power, "text": text, "result": words}
-            for power in game.powers
-            for text, words in order_lines(replay, replay.frames[number], power)
+            {"power": power, "text": given.text, "result": list(given.words), "said": given.said}
+            for power, orders in replay.frames[number].orders.items()
+            for given in orders
         ]
         return _picture(
             game.history[number]["name"], frame_svg(replay, number, legend=False), lines

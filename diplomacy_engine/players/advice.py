@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..constants import NONE
+from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
@@ -90,9 +90,9 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
 
 def has_decision(state: dict, power: str) -> bool:
     """Tell whether a power has something to order in the state of a saved game."""
-    kind = state["name"][-1]
-    if kind == "R":
+    kind = phase_kind(state["name"])
+    if kind == "retreats":
         return bool(state.get("retreats", {}).get(power))
-    if kind == "A":
+    if kind == "adjustments":
         return bool(state.get("builds", {}).get(power, {}).get("count"))
-    return kind == "M" and bool(state["units"].get(power))
+    return kind == "movement" and bool(state["units"].get(power))

@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
+from ..games.causes import played_orders, result_words
 from ..games.position import load_state, owned_centers, retreat_places, standing_units
 from ..games.saved_game import check_saved_game, read_saved_games
 from ..games.vector_game import VectorGame
-from ..pictures.board import Scene, initials, overlay, province_owners, scene_svg, thoughts_svg
+from ..pictures.board import Scene, overlay, province_owners, scene_svg, thoughts_svg
 from ..pictures.chart import LEFT, RIGHT, WIDTH, centers_svg
-from ..pictures.colors import style_sheet
+from ..pictures.drawing import drawing_of
 from ..rules.map import Map
-from ..rules.notation import ordered_unit, unit_text
+from ..rules.notation import GivenOrder, province_of
 
 PAGE = Path(__file__).parent / "replay.html"
 
@@ -31,7 +32,7 @@ class Frame(NamedTuple):
     """One phase of a replay."""
 
     scene: Scene
-    orders: dict[str, list[str]]  # power -> texts
+    orders: dict[str, list[GivenOrder]]  # by power; units without an order but with a result last
     outcome: dict[str, list[str]]  # unit -> result words
     thoughts: dict[str, dict]  # power -> {"value": reward, "orders": {unit: [[text, share]]}}
 
@@ -109,7 +110,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             raise UserError(f"phase {phase['name']:.20}: {error}{named}") from error
         units, dislodged = standing_units(games), retreat_places(games)
         for power, texts in units.items():
-            passed.update(dict.fromkeys((unit[2:5] for unit in texts), power))
+            passed.update(dict.fromkeys(map(province_of, texts), power))
         scene = Scene(
             phase["name"],
             units,
@@ -117,28 +118,11 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             owned_centers(games),
             dict(passed),
         )
-        frames.append(
-            Frame(
-                scene,
-                {
-                    power: list(phase["orders"].get(power) or ())
-                    for power in found_map.powers
-                    if phase["orders"].get(power)
-                },
-                _words(phase["results"]),
-                _thoughts(found_map, phase.get("thoughts")),
-            )
-        )
+        orders = {power: phase["orders"].get(power) for power in found_map.powers}
+        words = result_words(phase["results"])
+        orders, _ = played_orders(games, orders, words)
+        frames.append(Frame(scene, orders, words, _thoughts(found_map, phase.get("thoughts"))))
     return Replay(game_id, found_map, frames)
-
-
-def _words(results: Mapping) -> dict[str, list[str]]:
-    """Return result words by unit; other programs write empty words for success."""
-    return {
-        str(unit): [word for word in words if isinstance(word, str) and word]
-        for unit, words in results.items()
-        if isinstance(words, list | tuple)
-    }
 
 
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
@@ -171,14 +155,14 @@ def frame_svg(
     replay: Replay, number: int, theme: str = "auto", width: int | None = None, legend: bool = True
 ) -> str:
     """Return the picture of a phase with its orders and their results."""
-    frame = replay.frames[number]
-    return scene_svg(replay.map, frame.scene, frame.orders, frame.outcome, theme, width, legend)
+    frame, drawing = replay.frames[number], drawing_of(replay.map)
+    return scene_svg(drawing, frame.scene, frame.orders, frame.outcome, theme, width, legend)
 
 
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
     """Return the chart of the centers of a game."""
     return centers_svg(
-        replay.map,
+        drawing_of(replay.map),
         [frame.scene.phase for frame in replay.frames],
         {
             power: [len(frame.scene.centers[power]) for frame in replay.frames]
@@ -188,37 +172,15 @@ def chart_svg(replay: Replay, theme: str = "auto") -> str:
     )
 
 
-def order_lines(replay: Replay, frame: Frame, power: str) -> list[tuple[str, list[str]]]:
-    """Return the orders of a power with the result words of each.
-
-    Units that were given none but have a result, such as one removed unasked, come last.
-    """
-    lines, told = [], set()
-    for text in frame.orders.get(power, ()):
-        unit = ordered_unit(replay.map, text)
-        key = unit_text(replay.map, unit) if unit else text
-        lines.append((text, ["void"] if key in told else frame.outcome.get(key, [])))
-        told.add(key)
-    mine = [*frame.scene.units.get(power, ()), *frame.scene.dislodged.get(power, ())]
-    for unit in dict.fromkeys(mine):
-        if unit not in told and frame.outcome.get(unit):
-            lines.append((f"{unit} (no order)", frame.outcome[unit]))
-    return lines
-
-
 def page(replays: Sequence[Replay], title: str) -> str:
     """Return the HTML page that replays games; it needs nothing but itself."""
-    maps: dict[str, dict] = {}
+    maps: dict[Map, str] = {}
     games = []
     for replay in replays:
-        key = next((key for key, other in maps.items() if other["map"] is replay.map), None)
-        if key is None:
-            key = str(len(maps))
-            maps[key] = {"map": replay.map}
         games.append(
             {
                 "id": replay.id,
-                "map": key,
+                "map": maps.setdefault(replay.map, str(len(maps))),
                 "phases": [frame.scene.phase for frame in replay.frames],
                 "data": _packed(replay),
                 "chart": _compressed(chart_svg(replay)),
@@ -228,15 +190,13 @@ def page(replays: Sequence[Replay], title: str) -> str:
         "games": games,
         "maps": {
             key: {
-                "name": entry["map"].name,
-                "powers": entry["map"].powers,
-                "initials": initials(entry["map"]),
-                "ground": _compressed(
-                    scene_svg(entry["map"], Scene("", {}, {}, {}, {}), legend=False)
-                ),
-                "style": style_sheet(entry["map"], "light", "dark", "auto"),
+                "name": drawing.map.name,
+                "powers": drawing.map.powers,
+                "initials": drawing.initials,
+                "ground": _compressed(scene_svg(drawing, Scene("", {}, {}, {}, {}), legend=False)),
+                "style": drawing.style("light", "dark", "auto"),
             }
-            for key, entry in maps.items()
+            for key, drawing in ((key, drawing_of(game_map)) for game_map, key in maps.items())
         },
         "chart": {"left": LEFT, "right": RIGHT, "width": WIDTH},
     }
@@ -248,19 +208,22 @@ def page(replays: Sequence[Replay], title: str) -> str:
 
 def _packed(replay: Replay) -> str:
     """Return all phases of a game: what the page shows of each."""
-    frames = []
+    frames, drawing = [], drawing_of(replay.map)
     for frame in replay.frames:
-        owners = province_owners(replay.map, frame.scene)
+        owners = province_owners(drawing, frame.scene)
         frames.append(
             {
                 "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},
-                "overlay": overlay(replay.map, frame.scene, frame.orders, frame.outcome),
-                "thoughts": thoughts_svg(replay.map, frame.scene, frame.thoughts),
+                "overlay": overlay(drawing, frame.scene, frame.orders, frame.outcome),
+                "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
                 "powers": {
                     power: {
                         "centers": len(frame.scene.centers[power]),
                         "units": len(frame.scene.units[power]),
-                        "orders": order_lines(replay, frame, power),
+                        "orders": [
+                            (given.text, given.words, given.said)
+                            for given in frame.orders.get(power, ())
+                        ],
                         **({"thought": thought} if (thought := frame.thoughts.get(power)) else {}),
                     }
                     for power in replay.map.powers

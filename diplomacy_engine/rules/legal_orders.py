@@ -125,7 +125,7 @@ def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarr
                     goal,
                     table.first_support_hold[kind, here, i] - 1,
                     number,
-                    number - table.own_arcs[kind, here, i],
+                    number - int(table.own_arcs[kind, here, i]),  # which itself is an int16
                     table.move_arc[kind, here, own[0]] - table.arc_first[goal],
                     len(own),
                 )

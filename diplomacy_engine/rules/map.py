@@ -4,6 +4,7 @@ A map file is TOML (see `maps/small.toml`); `load_map` reads the ones that come 
 name and anybody's own by path. Reading checks everything that can be wrong and reports all of it.
 """
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -20,6 +21,7 @@ MAP_NAMES = ("small", "three", "standard")
 DEFAULT_MAX_YEARS = 20
 MAX_NEIGHBORS = 32  # retreat options are kept as bits of a uint32
 MAX_POSITION = 1_000_000
+MAX_NAME = 100  # letters of a province's name
 # Reading time of TOML grows with the square of the parts of a dotted key, which is on one line.
 MAX_FILE_BYTES, MAX_LINE_DOTS = 1_000_000, 100
 
@@ -35,6 +37,7 @@ _TOP_KEYS = {
     "fleet_borders": dict,
 }
 _OPTIONAL_TOP_KEYS = ("first_phase", "max_years", "fleet_borders")
+_UNIT = r"([AF]) (([A-Z]{3})(?:/[NESW]C)?)"  # letter, location, province
 _PROVINCE_KEYS = {
     "name": str,
     "terrain": str,
@@ -132,9 +135,8 @@ class Map:
     def _build_board(self) -> Board:
         facts, provinces = self.facts["provinces"], self.provinces
         num_locations, num_provinces = len(self.locations), len(provinces)
-        location_province = np.array(
-            [self.province_index[text[:3]] for text in self.locations], np.int16
-        )
+        codes, _, coasts = zip(*(text.partition("/") for text in self.locations))
+        location_province = np.array([self.province_index[code] for code in codes], np.int16)
         terrain = np.array([Terrain[facts[c]["terrain"].upper()] for c in provinces], np.int8)
         province_location = np.array([self.location_index[c] for c in provinces], np.int16)
 
@@ -186,14 +188,15 @@ class Map:
         }
         for power, units in self.facts["start_units"].items():
             for unit in units:
-                location = self.location_index[unit[2:]]
+                letter, text = unit.split()
+                location = self.location_index[text]
                 province = location_province[location]
                 start["power"][province] = self.power_index[power]
-                start["kind"][province] = UNIT_LETTERS.index(unit[0])
+                start["kind"][province] = UNIT_LETTERS.index(letter)
                 start["location"][province] = location
         board = Board(
             location_province=location_province,
-            location_coast=np.array([COASTS.index(t[4:]) for t in self.locations], np.int8),
+            location_coast=np.array([COASTS.index(coast) for coast in coasts], np.int8),
             province_location=province_location,
             terrain=terrain,
             neighbor=neighbor,
@@ -216,6 +219,19 @@ class Map:
             if isinstance(table, np.ndarray):
                 table.setflags(write=False)
         return board
+
+    def power_number(self, name: str) -> int:
+        """Return the index of a power, whatever the letter case of its name.
+
+        Raises:
+            UserError: the map has no such power.
+        """
+        number = self.power_index.get(name.upper()) if isinstance(name, str) else None
+        if number is None:
+            hint = did_you_mean(name.upper()[:40], self.powers) if isinstance(name, str) else ""
+            powers = ", ".join(self.powers)
+            raise UserError(f"{quoted(name, 40)} is no power of map {self.name} ({powers}){hint}")
+        return number
 
     def unit_text(self, kind: int, location: int) -> str:
         """Return a unit's text, such as `F STP/NC`."""
@@ -243,6 +259,8 @@ def load_map(name: "str | Path | Map") -> Map:
             _LOADED[name] = Map(read_map_file(MAPS_FOLDER / f"{name}.toml"), str(name))
         return _LOADED[name]
     path = Path(name)
+    if str(name) and path.name and os.path.isdir(path):
+        raise MapError(f"{str(name)!r:.200}", ["this is a folder; a map is one file (TOML)"])
     if not _is_file(path):
         hint = did_you_mean(str(name), MAP_NAMES)
         raise MapError(
@@ -380,6 +398,11 @@ def _province_problems(facts: dict) -> list[str]:
             for coast in coasts
             if coast not in COASTS[1:]
         ]
+        if not province["name"].isprintable() or not 1 <= len(province["name"]) <= MAX_NAME:
+            problems.append(
+                f"{where}: name {quoted(province['name'], 40)} must be 1 to {MAX_NAME} letters, "
+                "signs and spaces, without control characters"
+            )
         home = province.get("home_of")
         if home is not None and home not in facts["powers"]:
             problems.append(f"{where}: home_of names the unknown power {home!r:.40}")
@@ -393,8 +416,8 @@ def _province_problems(facts: dict) -> list[str]:
                 f"{where}: position must be two numbers of at most {MAX_POSITION:,}, [x, y]"
             )
         for word in province.get("aliases", []):
-            if not isinstance(word, str) or not word.strip():
-                problems.append(f"{where}: alias {quoted(word, 40)} must be a text")
+            if not isinstance(word, str) or not word.strip() or not word.isprintable():
+                problems.append(f"{where}: alias {quoted(word, 40)} must be a text of one line")
             elif word.upper() in facts["provinces"] and word.upper() != code:
                 problems.append(f"{where}: alias {word!r:.40} is the code of another province")
             elif words.setdefault(word.upper(), code) != code:
@@ -468,16 +491,18 @@ def _unit_problems(facts: dict) -> list[str]:
             continue
         for unit in units:
             where = f"start_units: {power:.40} {quoted(unit, 40)}"
-            if not isinstance(unit, str) or not re.fullmatch(r"[AF] [A-Z]{3}(/[NESW]C)?", unit):
+            form = re.fullmatch(_UNIT, unit) if isinstance(unit, str) else None
+            if form is None:
                 problems.append(f"{where} is not a unit such as 'A PAR' or 'F STP/SC'")
                 continue
-            reason = _stand_problem(facts, UNIT_LETTERS.index(unit[0]), unit[2:])
+            letter, location, province = form.groups()
+            reason = _stand_problem(facts, UNIT_LETTERS.index(letter), location)
             if reason:
                 problems.append(f"{where}: {reason}")
-            elif unit[2:5] in taken:
-                problems.append(f"{where}: {unit[2:5]} already holds {taken[unit[2:5]]}")
+            elif province in taken:
+                problems.append(f"{where}: {province} already holds {taken[province]}")
             else:
-                taken[unit[2:5]] = unit
+                taken[province] = unit
     return problems
 
 

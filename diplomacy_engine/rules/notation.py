@@ -8,8 +8,8 @@ which of a list of legal orders it means.
 
 import difflib
 import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, wraps
 from typing import NamedTuple
 
 from .._suggest import quoted
@@ -29,6 +29,7 @@ from ..constants import (
     UNIT_LETTERS,
     WAIVE,
     OrderKind,
+    phase_kind,
 )
 from ..errors import UserError
 from .map import Map
@@ -38,6 +39,7 @@ MAX_TEXT = 200  # characters; no order of any map comes near
 
 # Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
 _DASHES = "\\-\u2010-\u2015\u2212\u2192"
+_DASH = re.compile(f"[{_DASHES}]")
 _TOKEN = re.compile(f"[{_DASHES}]+>?|[/()*]|[^\\s{_DASHES}/()*]+")
 _UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET}
 _VERBS = {
@@ -95,6 +97,18 @@ class OrderText(NamedTuple):
     via: bool = False
 
 
+class GivenOrder(NamedTuple):
+    """An order as a power gave it, and what became of it."""
+
+    power: str
+    text: str
+    order: OrderText | None  # None if the text is no order
+    unit: str  # the ordered unit as it stands on the board, else as written; "" if there is none
+    words: tuple[str, ...] = ()  # result words; none if it succeeded, or nothing is known
+    said: str = ""  # the result for people
+    counts: bool = True  # False if another order of this unit counts, or it is not the power's unit
+
+
 @lru_cache(maxsize=16)
 def _province_words(game_map: Map) -> tuple[dict[tuple[str, ...], int], int]:
     """Return token sequences that name a province -> its index, and the length of the longest.
@@ -120,7 +134,7 @@ def _province_words(game_map: Map) -> tuple[dict[tuple[str, ...], int], int]:
 
 def _tokens(text: str) -> tuple[str, ...]:
     return tuple(
-        "-" if re.match(f"[{_DASHES}]", token) else token
+        "-" if _DASH.match(token) else token
         for token in _TOKEN.findall(text.upper().replace(".", ""))
     )
 
@@ -207,6 +221,18 @@ def unknown_province(game_map: Map, word: str) -> str:
     return f"there is no province {word!r:.50} on this map{hint}"
 
 
+def _remembered(read: Callable) -> Callable:
+    """Remember what a text says: in a game the same few hundred come again and again."""
+    cached = lru_cache(maxsize=1 << 13)(read)
+
+    @wraps(read)
+    def reading(game_map: Map, text: str):
+        return cached(game_map, text) if isinstance(text, str) else read(game_map, text)
+
+    return reading
+
+
+@_remembered
 def read_order(game_map: Map, text: str) -> OrderText:
     """Return what an order text says.
 
@@ -277,6 +303,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
     return OrderText(CONVOY if verb == CONVOY else SUPPORT_MOVE, unit, target, other)
 
 
+@_remembered
 def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
     """Return `(unit kind or None, place)` of a text such as `A PAR`, `*A MUN` or `PAR`.
 
@@ -299,6 +326,7 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
     return kind, place
 
 
+@_remembered
 def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     """Return a unit text such as `A PAR` and whether it is starred as dislodged (`*A PAR`).
 
@@ -313,6 +341,72 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     except UserError as error:
         raise UserError(f"{quoted(text)} is no unit: {error}") from None
     return unit, starred
+
+
+def read_orders(
+    game_map: Map,
+    phase: str,
+    units: Mapping[str, Sequence[str]],
+    orders: Mapping[str, Sequence[str] | None],
+    results: Mapping[str, Sequence[str]],
+    choose: Callable[[list[GivenOrder]], GivenOrder] | None = None,
+) -> dict[str, list[GivenOrder]]:
+    """Return the orders of a phase by power, each with what became of it.
+
+    Args:
+        game_map: the map; powers that it does not have are left out.
+        phase: its name.
+        units: power -> the units that the phase orders.
+        orders: power -> order texts.
+        results: unit -> result words; it may be empty.
+        choose: tells which of several orders of one unit counts; None for the first that can be
+            read. The others are void, and so are orders of another power's unit.
+    """
+    winter = phase_kind(phase) == "adjustments"
+    standing = {unit for own in units.values() for unit in own}
+    found = {}
+    for power, texts in orders.items():
+        if power not in game_map.power_index:
+            continue
+        own = {(unit[0], province_of(unit)): unit for unit in units.get(power, ())}
+        by_unit: dict[str, list[GivenOrder]] = {}
+        found[power] = []
+        for text in texts or ():
+            given = _read_given(game_map, power, text, own)
+            if given.order is not None and given.order.kind in (BUILD, WAIVE):
+                given = given._replace(counts=winter and given.unit not in standing)
+            found[power].append(given)
+            if given.counts and given.unit:
+                by_unit.setdefault(given.unit, []).append(given)
+        counting = {
+            unit: several[0] if len(several) == 1 else (choose or _first_read)(several)
+            for unit, several in by_unit.items()
+        }
+        for i, given in enumerate(found[power]):
+            counts = given.counts and counting.get(given.unit, given) is given
+            words = tuple(results.get(given.unit, ())) if counts else ("void",)
+            found[power][i] = given._replace(words=words, said=", ".join(words), counts=counts)
+    return found
+
+
+def _first_read(several: list[GivenOrder]) -> GivenOrder:
+    return next((given for given in several if given.order), several[0])
+
+
+def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
+    """Return an order of a power; `own` has its units, by letter and province."""
+    try:
+        order = read_order(game_map, text)
+        unit = order.unit
+    except UserError:
+        order, unit = None, ordered_unit(game_map, text)
+    if unit is None:
+        return GivenOrder(power, text, order, "", counts=order is not None)
+    written = as_written(game_map, unit)
+    if order is not None and order.kind == BUILD:
+        return GivenOrder(power, text, order, written)
+    key = UNIT_LETTERS[unit.kind], game_map.provinces[unit.place.province]
+    return GivenOrder(power, text, order, own.get(key, written), counts=key in own)
 
 
 def matching_orders(
@@ -394,6 +488,16 @@ def place_text(game_map: Map, place: Place) -> str:
     return game_map.provinces[place.province] + coast
 
 
-def unit_text(game_map: Map, unit: UnitText) -> str:
-    """Return a unit as read, such as `F STP/SC`."""
+def as_written(game_map: Map, unit: UnitText) -> str:
+    """Return a unit as read, such as `F STP/SC`; `Map.unit_text` is for one on the board."""
     return f"{UNIT_LETTERS[unit.kind]} {place_text(game_map, unit.place)}"
+
+
+def location_of(unit: str) -> str:
+    """Return where a unit text such as `A PAR` or `*F STP/SC` stands: `PAR`, `STP/SC`."""
+    return unit.rpartition(" ")[2]
+
+
+def province_of(unit: str) -> str:
+    """Return the province of a unit text or a location text: of `*F STP/SC` and `STP/SC` `STP`."""
+    return location_of(unit).partition("/")[0]

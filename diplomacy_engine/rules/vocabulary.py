@@ -1,14 +1,37 @@
 """The order vocabulary: every order a unit of a map could ever be given, numbered once and for all.
 
 It is generated from the Board alone, so it is the same on every machine; `OrderVocabulary.hash`
-names it, and a checkpoint stores that name. All orders of a province are consecutive, and within
-them all orders of one (unit kind, location):
+names it, and a checkpoint stores that name. Legal orders, saved orders and network inputs are
+numbers in this list; the kernels find a number by arithmetic on the OrderTable, people by its text.
 
-    hold | moves | moves via convoy | supports to hold | supports of moves | convoys | retreats
-    | disband | build
+The list has a part for each province, in it a block for each unit that could stand there (kind and
+location), and in a block one kind of orders after the other. Of the standard map:
 
-with WAIVE last of all. Legal orders, saved orders and network inputs are numbers in this list; the
-kernels find a number by arithmetic on the OrderTable, people by its text.
+    0     309   697         2678          2905         13500 13635            20008
+    +-----+-----+--- ... ---+------+------+--- ... ---+-----+------ ... ------+-------+
+    | ADR | AEG |           |     BRE     |           | PAR |                 | WAIVE |
+    +-----+-----+--- ... ---+------+------+--- ... ---+-----+------ ... ------+-------+
+                            | A BRE| F BRE|           |A PAR|
+                            +------+------+           +-----+
+                            2678   2800               13500
+
+A block has these kinds, each only if there are such orders: an army inland has no VIA, only a
+fleet at sea convoys, only a home center builds. Of A PAR:
+
+    hold   move         via  support to hold  support a move  convoy  retreat      disband  build
+    13500  13501-13504   -   13505-13511      13512-13628       -     13629-13632  13633    13634
+
+So the number of an order is where its kind begins in its block, plus its place in that kind. Moves
+stand in the order of the board's neighbors, and A PAR - BUR is number 13501 + 1:
+
+>>> from diplomacy_engine import load_map
+>>> standard = load_map("standard")
+>>> words, paris = vocabulary(standard), standard.location_index["PAR"]
+>>> first = int(words.table.first_move[ARMY, paris])
+>>> [standard.locations[near] for near in standard.board.neighbor[ARMY, paris, :4]]
+['BRE', 'BUR', 'GAS', 'PIC']
+>>> first, first + 1, words.texts[first + 1], words.number["A PAR - BUR"]
+(13501, 13502, 'A PAR - BUR', 13502)
 """
 
 import hashlib

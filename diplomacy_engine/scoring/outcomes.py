@@ -44,6 +44,26 @@ def check_year_limit(year_limit: str) -> None:
         )
 
 
+def figure_ranges(
+    powers: int, centers: int, victory_centers: int, max_years: int
+) -> dict[str, tuple[float, float]]:
+    """Return the least and the greatest value that each of MEANS can have.
+
+    Args:
+        powers: of the map.
+        centers: of the map.
+        victory_centers: that win.
+        max_years: after which a game ends.
+    """
+    return {
+        "centers": (0, centers),
+        "rank": (1, powers),
+        "sum_of_squares": (0, 1),
+        "deepdip_reward": (-victory_centers, centers + victory_centers),
+        "game_years": (1, max_years),
+    }
+
+
 class Outcomes(NamedTuple):
     """How games stand, finished or not. This alone says who has won, drawn, lost, and is alive."""
 

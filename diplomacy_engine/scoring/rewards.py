@@ -32,13 +32,14 @@ What the table leaves open:
 
 import importlib
 import math
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from .._suggest import did_you_mean
-from ..constants import RUNNING, SOLO, YEAR_LIMIT
+from ..constants import NONE, RUNNING, SOLO, YEAR_LIMIT
 from ..errors import UserError
 
 
@@ -222,7 +223,14 @@ def _own_reward(name: str) -> Reward:
         raise UserError(f"reward {name!r}: {module_name} has no function {function_name!r}")
 
     def checked(game: RewardInput) -> np.ndarray:
-        paid = np.asarray(function(game), np.float32)
+        try:
+            paid = np.asarray(function(game), np.float32)
+        except Exception as error:
+            # Whatever a user's function does wrong, this sentence says where.
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = "" if where.filename == __file__ else f" (line {where.lineno})"
+            reason = f"{type(error).__name__}: {error}{place}"
+            raise UserError(f"reward {name!r} cannot be paid: {reason}") from error
         if paid.shape != game.alive.shape or not np.isfinite(paid).all():
             raise UserError(
                 f"reward {name!r} must return {game.alive.shape} finite numbers, "
@@ -253,18 +261,22 @@ class RewardMix:
     def __init__(self, parts: list[_Part]):
         self._parts = parts
 
+    @property
+    def parts(self) -> dict[str, Reward]:
+        """Each reward of the mix, without its weight, by name."""
+        return {part.name: part.reward for part in self._parts}
+
     def weights(self, progress: float) -> dict[str, float]:
         """Return the weight of each reward at a training progress of 0..1."""
         return {part.name: part.weight(progress) for part in self._parts}
 
+    def weigh(self, paid: Mapping[str, np.ndarray], progress: float = 0.0) -> np.ndarray:
+        """Return the weighted sum, float32, of what each part pays, at a progress of 0..1."""
+        return sum(np.float32(w) * paid[name] for name, w in self.weights(progress).items())
+
     def __call__(self, game: RewardInput, progress: float = 0.0) -> np.ndarray:
         """Return the rewards of a step, (E, P) float32, at a training progress of 0..1."""
-        paid = np.zeros(game.alive.shape, np.float32)
-        for part in self._parts:
-            weight = part.weight(progress)
-            if weight:
-                paid += np.float32(weight) * part.reward(game)
-        return paid
+        return self.weigh({name: part(game) for name, part in self.parts.items()}, progress)
 
 
 def make_reward_mix(text: str) -> RewardMix:
@@ -296,3 +308,26 @@ def make_reward_mix(text: str) -> RewardMix:
             )
         parts.append(_Part(name, make_reward(name), *numbers))
     return RewardMix(parts)
+
+
+def try_reward(reward: Reward, powers: int, victory_centers: int) -> None:
+    """Pay a reward once for a running game, a solo, and a game at the year limit.
+
+    Raises:
+        UserError: it is the user's own and cannot be paid; so a run says it before it begins.
+    """
+    centers = np.zeros((3, powers), np.int16)
+    centers[:, 0] = victory_centers
+    alive = np.broadcast_to(np.arange(powers) < max(1, powers - 1), centers.shape)
+    reward(
+        RewardInput(
+            ended=np.array([RUNNING, SOLO, YEAR_LIMIT], np.int8),
+            winner=np.array([NONE, 0, NONE], np.int8),
+            captured=np.ones(3, bool),
+            centers=centers,
+            centers_before=centers,
+            alive=alive,
+            eliminated=~alive,
+            victory_centers=victory_centers,
+        )
+    )

@@ -31,6 +31,7 @@ import europe
 
 from diplomacy_engine.constants import SEA
 from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
+from diplomacy_engine.rules.notation import province_of
 
 WIDTH, HEIGHT = 1200.0, 1000.0
 MERIDIAN = 12.0  # degrees east, upright in the middle of the picture
@@ -229,14 +230,14 @@ def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
         if place in game_map.location_index:
             units[place] = rounded(project(*spot))
     for v, code in enumerate(game_map.provinces):
-        taken = [rectangle(*units[place], 31, 30) for place in units if place[:3] == code]
+        taken = [rectangle(*units[place], 31, 30) for place in units if province_of(place) == code]
         inside = land[code].intersection(frame.buffer(-6))
         labels[code] = rounded(beside(inside, *units[code], 25, 9, taken))
         taken.append(rectangle(*labels[code], 25, 10))
         if board.province_center[v] >= 0:
             centers[code] = rounded(beside(inside, *units[code], 9, 9, taken))
     borders = {
-        frozenset((first[:3], second[:3]))
+        frozenset((province_of(first), province_of(second)))
         for key in ("army_borders", "fleet_borders")
         for first, others in game_map.facts[key].items()
         for second in others.split()

@@ -9,9 +9,8 @@ from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.arena import GameRecorder, evaluate_player, play_games
-from diplomacy_engine.matches.statistics import bootstrap_intervals, summarize, wilson_interval
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.scoring.outcomes import FIGURES, MEANS, RATES, Outcomes, figure_values
+from diplomacy_engine.scoring.outcomes import FIGURES, Outcomes, figure_values
 
 OUTCOMES = Outcomes(
     ended=np.array([SOLO, YEAR_LIMIT, YEAR_LIMIT], np.int8),
@@ -48,40 +47,6 @@ def test_figures_by_hand():
     np.testing.assert_allclose(cut["sum_of_squares"], expected["sum_of_squares"])
 
 
-def test_wilson_interval():
-    # Wilson's interval for 8 of 10, as tabulated by Agresti and Coull (1998) and by statsmodels.
-    low, high = wilson_interval(8, 10)
-    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
-    assert wilson_interval(0, 10)[0] == 0 and 0.27 < wilson_interval(0, 10)[1] < 0.28
-    assert wilson_interval(10, 10)[1] == 1
-    low, high = wilson_interval(936, 1000)
-    assert low < 0.936 < high
-
-
-def test_bootstrap_resamples_each_seat_on_its_own():
-    generator = np.random.default_rng(1)
-    # Without strata the difference between the seats would widen the interval.
-    strata = [generator.normal(mean, 1, (400, 1)).round(1) for mean in (0, 100)]
-    (low,), (high,) = bootstrap_intervals(strata)
-    mean = np.concatenate(strata).mean()
-    error = 1 / np.sqrt(800)
-    assert low < mean < high
-    assert 0.8 * 2 * 1.96 * error < high - low < 1.2 * 2 * 1.96 * error
-    assert np.array_equal(bootstrap_intervals(strata), bootstrap_intervals(strata))
-
-
-def test_summary_contains_its_values():
-    games = 30
-    values = {name: np.full(games, 0.1) for name in MEANS} | {
-        name: (np.arange(games) < 3).astype(float) for name in RATES
-    }
-    summary = summarize(values, np.arange(games) % 3)
-    assert tuple(summary) == FIGURES
-    for figure in summary.values():
-        assert figure["low"] <= figure["value"] <= figure["high"]
-        assert figure["value"] == pytest.approx(0.1)
-
-
 class Watcher:
     """Holds everywhere, and keeps which decisions it was asked for."""
 
@@ -109,7 +74,7 @@ def test_every_decision_goes_to_the_player_of_its_seat():
     assert sum(len(game) for game, _ in first) == 40 * 3
     assert (outcomes.ended == YEAR_LIMIT).all() and (outcomes.years == 3).all()
     assert outcomes.alive.all() and (outcomes.centers == 1).all()
-    assert ended == sorted(ended) and ended[-1] == 40
+    assert ended == sorted(ended) and 0 < ended[0] < 20 < ended[-2] < ended[-1] == 40
 
 
 def test_play_games_checks_its_arguments():
@@ -162,6 +127,20 @@ def test_result_of_an_evaluation():
         "5-2-RUSSIA",
         "5-3-ENGLAND",
     ]
+    dumbbot, hold = "dumbbot", "hold"
+    assert saved_games[1]["players"] == {"ENGLAND": hold, "ITALY": dumbbot, "RUSSIA": hold}
+
+
+def test_a_row_of_each_game():
+    bots = make_bot("dumbbot"), make_bot("random")
+    result, _ = evaluate_player("three", *bots, 30, seed=5, max_years=6, per_game=True)
+    rows = result["per_game"]
+    assert [row["game"] for row in rows] == list(range(1, 31))
+    assert [row["power"] for row in rows[:4]] == ["ENGLAND", "ITALY", "RUSSIA", "ENGLAND"]
+    assert list(rows[0]) == ["game", "power", *FIGURES]
+    for figure in FIGURES:
+        mean = np.mean([row[figure] for row in rows])
+        assert mean == pytest.approx(result["overall"][figure]["value"])
 
 
 def test_same_seed_same_result():

@@ -12,6 +12,7 @@ import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
 
 from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.games.game import Game
 from diplomacy_engine.matches.arena import play_tables
 from diplomacy_engine.matches.ratings import DEVIATION, MEAN
 from diplomacy_engine.matches.statistics import wilson_interval
@@ -75,7 +76,8 @@ def test_tables_are_played_by_those_seated():
 
 @pytest.fixture(scope="module")
 def ladder() -> dict:
-    return play_tournament("small", [make_bot(name) for name in LADDER], 90, seed=3, threads=1)
+    players = [make_bot(name) for name in LADDER]
+    return play_tournament("small", players, 90, seed=3, threads=1)[0]
 
 
 def test_a_tournament_orders_the_bots(ladder):
@@ -111,9 +113,34 @@ def test_what_a_tournament_returns(ladder):
 
 def test_the_same_seed_gives_the_same_tournament(ladder):
     players = [make_bot(name) for name in LADDER]
-    assert play_tournament("small", players, 90, seed=3, threads=2) == ladder
-    other = play_tournament("small", players, 90, seed=4, threads=2)
+    assert play_tournament("small", players, 90, seed=3, threads=2)[0] == ladder
+    other, _ = play_tournament("small", players, 90, seed=4, threads=2)
     assert other["players"] != ladder["players"]
+
+
+def test_games_and_seats_of_a_tournament():
+    """Saved games name who played what; so does every row, and rows add up to the result."""
+    players = [make_bot(name) for name in LADDER]
+    options = {"seed": 3, "max_years": 5, "threads": 1, "per_game": True}
+    result, saved_games = play_tournament("three", players, 9, samples=4, **options)
+    rows = result["per_game"]
+    assert [(row["game"], row["power"]) for row in rows[:4]] == [
+        (1, "ENGLAND"), (1, "ITALY"), (1, "RUSSIA"), (2, "ENGLAND")
+    ]  # fmt: skip
+    assert len(rows) == 27 and list(rows[0])[:3] == ["game", "power", "player"]
+    for name, found in result["players"].items():
+        mine = [row for row in rows if row["player"] == name]
+        assert len(mine) == found["seats"]
+        for figure in FIGURES:
+            mean = np.mean([row[figure] for row in mine])
+            assert mean == pytest.approx(found["overall"][figure]["value"])
+    assert [saved["id"] for saved in saved_games] == ["3-0", "3-1", "3-2", "3-3"]
+    for number, saved in enumerate(saved_games, 1):
+        seated = {row["power"]: row["player"] for row in rows if row["game"] == number}
+        assert saved["players"] == seated
+        last = Game.from_saved_game(saved, max_years=5)
+        centers = {row["power"]: row["centers"] for row in rows if row["game"] == number}
+        assert {power: len(owned) for power, owned in last.centers.items()} == centers
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from diplomacy_engine import Game, VectorGame, load_map
 from diplomacy_engine.constants import NONE, SEA
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.pictures.board import DISLODGED_SHIFT, board_svg, initials
+from diplomacy_engine.pictures.board import DISLODGED_SHIFT, board_svg
 from diplomacy_engine.pictures.colors import power_color, variables, with_plain_colors
+from diplomacy_engine.pictures.drawing import drawing_of
 from diplomacy_engine.pictures.layout import layout_of
 from diplomacy_engine.pictures.png import png
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER, Map
@@ -331,7 +332,7 @@ def test_a_map_of_ones_own_is_drawn_as_discs():
         "ROC/NC",
         "ROC/SC",
     ]
-    assert initials(game.map) == {"EAST": "EA", "ELSE": "EL", "WEST": "W"}
+    assert drawing_of(game.map).initials == {"EAST": "EA", "ELSE": "EL", "WEST": "W"}
     spots = layout_of(game.map).labels
     assert len(set(spots.values())) == 4
     assert layout_of(Map(STRAIT)) == layout_of(Map(STRAIT)), "the same every time"

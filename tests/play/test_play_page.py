@@ -183,6 +183,7 @@ def test_supports_convoys_and_retreats_by_clicks(start, open_page):
     guest.click("#submit")
     dislodged = guest.locator("#results li", has_text="dislodged")
     assert dislodged.inner_text().startswith("A BUR")
+    assert dislodged.inner_text().endswith("dislodged by A\xa0PAR")
     assert "failed" not in dislodged.get_attribute("class"), "it may have done what it was told"
     guest.click("#continue")
     guest.click("#unit-A-BUR")

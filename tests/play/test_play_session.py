@@ -51,10 +51,9 @@ class Sampler:
     def manual_seed(self, seed):
         self.rng = np.random.default_rng(seed)
 
-    def act(self, games, decisions, orders):
+    def act(self, games, decisions):
         first, last = decisions.order_start[:-1], decisions.order_start[1:]
-        chosen = decisions.order[self.rng.integers(first, last)]
-        games.write_orders(orders, decisions, chosen)
+        return decisions.order[self.rng.integers(first, last)]
 
 
 def load(name):
@@ -567,12 +566,12 @@ def test_pictures_of_phases_show_their_orders_and_results(file):
     session.submit(viewer(session), 0, ["A LON - PAR"])
     played = board_view(session, viewer(session), 0)
     assert played["phase"] == "S1901M"
-    assert {"power": "ENGLAND", "text": "A LON - PAR", "result": []} in played["orders"]
+    assert {"power": "ENGLAND", "text": "A LON - PAR", "result": [], "said": ""} in played["orders"]
     assert 'data-order="A LON - PAR"' in played["svg"] and 'data-unit="A LON"' in played["svg"]
     now = board_view(session, viewer(session), 1)
     assert now == board_view(session, viewer(session)) and now["orders"] == []
     assert 'data-unit="A PAR"' in now["svg"]
-    assert {"power": "RUSSIA", "text": "A MOS H", "result": []} in played["orders"]
+    assert {"power": "RUSSIA", "text": "A MOS H", "result": [], "said": ""} in played["orders"]
     with pytest.raises(ValueError, match="no phase 2"):
         board_view(session, viewer(session), 2)
 

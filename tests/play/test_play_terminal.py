@@ -49,6 +49,13 @@ def make_session(tmp_path, game=None, host="ENGLAND", player="hold", chosen=True
     return PlaySession(game, file, [player], make_bot, seats if chosen else None)
 
 
+def test_results_name_the_units(tmp_path):
+    state = {"name": "S1901M", "units": {"ENGLAND": ["A LON"], "RUSSIA": ["A PAR"]}}
+    session = make_session(tmp_path, Game.from_state("small", state))
+    shown = typed(session, "A LON - PAR", "go", "quit")
+    assert re.search(r"ENGLAND +A LON - PAR   \(bounced with A PAR\)\n", shown)
+
+
 def test_a_whole_game_in_the_terminal(tmp_path):
     session = make_session(tmp_path, chosen=False)
     moves = ["a lon - par", "go", "A PAR H", "go", "", "A LON B", "go"]

@@ -15,9 +15,9 @@ from diplomacy_engine.commands.replay import frame_text, read_key, show
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import append_saved_game
 from diplomacy_engine.replays.replay import (
+    frame_svg,
     load_replays,
     make_replay,
-    order_lines,
     page,
 )
 from diplomacy_engine.rules.map import load_map
@@ -76,7 +76,7 @@ def test_a_page_holds_every_phase_and_nothing_from_elsewhere(small_file, small_g
             assert frame["powers"][power]["centers"] == len(centers)
             for unit in phase["state"]["units"][power]:
                 assert f'data-unit="{unit.lstrip("*")}" data-power="{power}"' in frame["overlay"]
-            told = {order: words for order, words in frame["powers"][power]["orders"]}
+            told = {text: words for text, words, _ in frame["powers"][power]["orders"]}
             assert told.keys() >= set(phase["orders"][power] or ())
     assert "<svg" in unpack(facts["games"][0]["chart"])
 
@@ -89,10 +89,10 @@ def test_games_of_the_diplomacy_package_are_read():
     moving["results"] = {"A PAR": [""], "F BRE": []}
     moving["state"]["game_id"] = "xyz"
     saved["phases"] = [moving]
-    frame = make_replay(saved).frames[0]
-    assert order_lines(make_replay(saved), frame, "FRANCE") == [
-        ("A PAR - BUR", []),
-        ("F BRE H", []),
+    lines = make_replay(saved).frames[0].orders["FRANCE"]
+    assert [(line.text, line.words, line.said) for line in lines] == [
+        ("A PAR - BUR", (), ""),
+        ("F BRE H", (), ""),
     ]
 
 
@@ -105,9 +105,33 @@ def test_results_that_nobody_ordered_are_listed():
     game = Game.from_state("standard", state)
     game.adjudicate()
     replay = make_replay(game.to_saved_game())
-    (line,) = order_lines(replay, replay.frames[0], "FRANCE")
-    assert line[0].endswith("(no order)") and line[1] == ["disband"]
+    (line,) = replay.frames[0].orders["FRANCE"]
+    assert line.text.endswith("(no order)") and line.words == ("disband",)
     assert "(no order)  disband" in frame_text(replay, 0)
+
+
+def test_results_name_the_units():
+    """In the page's lists, in the pictures' tooltips and in the text."""
+    units = {"FRANCE": ["A PAR", "A MAR"], "GERMANY": ["A BUR", "A RUH"], "ITALY": ["A PIE"]}
+    game = Game.from_state("standard", {"name": "S1901M", "units": units})
+    game.submit("FRANCE", ["A PAR - BUR", "A MAR S A PAR - BUR"])
+    game.submit("GERMANY", ["A BUR H", "A RUH S A BUR"])
+    game.submit("ITALY", ["A PIE - MAR"])
+    game.adjudicate()
+    replay = make_replay(game.to_saved_game())
+    text = frame_text(replay, 0)
+    assert re.search(r"A PAR - BUR +bounced with A BUR\n", text)
+    assert re.search(r"A MAR S A PAR - BUR +cut by A PIE\n", text)
+    (entry,) = facts_of(page([replay], "t"))["games"]
+    frame = json.loads(unpack(entry["data"]))[0]
+    assert frame["powers"]["FRANCE"]["orders"][0] == [
+        "A PAR - BUR",
+        ["bounce"],
+        "bounced with A BUR",
+    ]
+    for picture in (frame["overlay"], frame_svg(replay, 0)):
+        assert 'data-result="bounce"><title>A PAR - BUR (FRANCE): bounced with A BUR<' in picture
+        assert "<title>A PIE - MAR (ITALY): bounced with A MAR<" in picture
 
 
 def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):

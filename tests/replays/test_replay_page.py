@@ -76,9 +76,23 @@ def test_every_phase_shows_its_units_owners_and_orders(address, replays, open_pa
         assert sorted(owned) == sorted(centers)
         orders = view.locator("#orders").inner_text()
         for given in frame.orders.values():
-            for text in given:
-                assert text in orders
+            for line in given:
+                assert line.text in orders and line.said in orders.replace("\xa0", " ")
         view.keyboard.press("ArrowRight")
+
+
+def test_results_name_the_units(tmp_path, open_page):
+    game = Game.from_state(
+        "small", {"name": "S1901M", "units": {"ENGLAND": ["A LON"], "RUSSIA": ["A PAR"]}}
+    )
+    game.submit("ENGLAND", ["A LON - PAR"])
+    game.adjudicate()
+    file = tmp_path / "game.html"
+    file.write_text(page([make_replay(game.to_saved_game())], "game"), encoding="utf-8")
+    view = open_page(file.as_uri(), **PHONE)
+    ready(view, "S1901M")
+    (line,) = view.locator("#orders li.failed").all()
+    assert line.inner_text() == "A LON - PAR (bounced with A\xa0PAR)"
 
 
 def test_playing_ends_at_the_end(address, replays, open_page):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA, Terrain
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -167,6 +168,9 @@ WRONG = [
     (LON, LON.replace(" }", ", position = [1] }"), "position must be two numbers"),
     (LON, LON.replace(" }", ', aliases = ["PAR"] }'), "'PAR' is the code of another province"),
     (LON, LON.replace(" }", ', aliases = [" "] }'), "alias ' ' must be a text"),
+    (LON, LON.replace(" }", ', aliases = ["a\\u001b"] }'), r"alias 'a\x1b' must be a text of one"),
+    ('name = "London"', 'name = "Lon\\u0007don"', r"name 'Lon\x07don' must be 1 to 100 letters"),
+    ('name = "London"', 'name = ""', "province 'LON': name '' must be 1 to 100 letters"),
     (LON, "LON = 3", "province 'LON' must be a table"),
     (LON, "Lon = { name = 'London', terrain = 'land' }", "a code is three capital letters"),
     ("victory_supply_centers = 5", "victory_supply_centers = 10", "10, out of reach with 9"),
@@ -352,3 +356,16 @@ def test_mutated_facts_never_raise_anything_else(data):
         vocabulary(Map(facts))
     except MapError as error:
         assert error.problems and all(error.problems)
+
+
+def test_a_power_is_found_by_its_name():
+    game_map = load_map("small")
+    assert [game_map.power_number(name) for name in ("ENGLAND", "russia")] == [0, 1]
+    for name, message in (
+        ("FRANCE", r"'FRANCE' is no power of map small \(ENGLAND, RUSSIA\)$"),
+        ("rusia", r"'rusia' is no power of map small .*; did you mean 'RUSSIA'\?$"),
+        (None, "None is no power"),
+        ([], r"\[\] is no power"),
+    ):
+        with pytest.raises(UserError, match=message):
+            game_map.power_number(name)

@@ -4,14 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.rules.notation import (
+    as_written,
+    location_of,
     ordered_unit,
+    province_of,
     read_order,
+    read_orders,
     read_place,
     read_unit,
-    unit_text,
 )
 from diplomacy_engine.rules.vocabulary import vocabulary
 
@@ -265,7 +269,7 @@ def test_every_order_of_the_vocabulary_reads_as_itself():
             assert order.unit.place.province == board.location_province[here]
             assert order.unit.place.coast == board.location_coast[here]
             assert ordered_unit(STANDARD, words.texts[number]) == order.unit
-            assert words.texts[number].startswith(unit_text(STANDARD, order.unit) + " ")
+            assert words.texts[number].startswith(as_written(STANDARD, order.unit) + " ")
 
 
 def test_full_names_and_aliases_of_every_map():
@@ -313,3 +317,75 @@ def test_any_text_is_read_or_refused(text):
         except ValueError as error:
             assert str(error) and "\n" not in str(error)
     ordered_unit(STANDARD, text)
+
+
+@pytest.mark.parametrize(
+    "text, location, province",
+    [
+        ("A PAR", "PAR", "PAR"),
+        ("*F STP/SC", "STP/SC", "STP"),
+        ("STP/NC", "STP/NC", "STP"),
+        ("PAR", "PAR", "PAR"),
+    ],
+)
+def test_where_a_unit_stands(text, location, province):
+    assert location_of(text) == location
+    assert province_of(text) == province
+
+
+def test_the_kind_of_a_phase():
+    kinds = {"movement": "S1901M F1901M", "retreats": "S1901R F1901R", "adjustments": "W1901A"}
+    for kind, names in kinds.items():
+        assert {phase_kind(name) for name in names.split()} == {kind}
+    assert {phase_kind(name) for name in ("COMPLETED", "W1901M", "")} == {""}
+
+
+def said(phase: str, units: dict, orders: dict, results: dict) -> list[tuple]:
+    """Return (unit, result, whether it counts) of every order, in the order given."""
+    found = read_orders(STANDARD, phase, units, orders, results)
+    return [(each.unit, each.said, each.counts) for several in found.values() for each in several]
+
+
+def test_each_order_gets_its_own_result():
+    units = {"FRANCE": ["A PAR", "F SPA/NC"], "ENGLAND": ["A PIC"]}
+    orders = {
+        "FRANCE": ["a par - bur", "F SPA - GAS", "A PAR H", "A MUN H", "F PAR H", "A PIC H", "??"],
+        "ENGLAND": ["A PIC mumbles"],
+        "GAUL": ["A PAR H"],
+        "ITALY": None,
+    }
+    results = {"A PAR": ["bounce", "dislodged"], "F SPA/NC": [], "A PIC": ["void"]}
+    assert said("S1901M", units, orders, results) == [
+        ("A PAR", "bounce, dislodged", True),
+        ("F SPA/NC", "", True),
+        ("A PAR", "void", False),  # a second order
+        ("A MUN", "void", False),  # there is no such unit
+        ("F PAR", "void", False),
+        ("A PIC", "void", False),  # another power's
+        ("", "void", False),  # unreadable
+        ("A PIC", "void", True),
+    ]
+
+
+def test_an_order_that_can_be_read_counts_before_one_that_cannot():
+    orders = {"FRANCE": ["A PAR - XXX", "A PAR - BUR"]}
+    found = said("S1901M", {"FRANCE": ["A PAR"]}, orders, {"A PAR": ["bounce"]})
+    assert found == [("A PAR", "void", False), ("A PAR", "bounce", True)]
+
+
+def test_builds_are_no_units_yet():
+    units = {"FRANCE": ["A PAR"], "RUSSIA": []}
+    orders = {
+        "FRANCE": ["A PAR B", "A BRE B", "WAIVE", "WAIVE"],
+        "RUSSIA": ["F STP/NC B", "A PAR B"],
+    }
+    results = {"A PAR": ["disband"], "A BRE": [], "F STP/NC": ["void"]}
+    assert said("W1901A", units, orders, results) == [
+        ("A PAR", "void", False),
+        ("A BRE", "", True),
+        ("", "", True),
+        ("", "", True),
+        ("F STP/NC", "void", True),
+        ("A PAR", "void", False),
+    ]
+    assert not any(counts for _, _, counts in said("S1901M", units, orders, results))

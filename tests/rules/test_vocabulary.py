@@ -1,6 +1,8 @@
 """The order vocabulary: texts and columns agree, the arithmetic finds every number, hashes stay."""
 
+import doctest
 import re
+import sys
 from collections import Counter
 
 import numpy as np
@@ -59,6 +61,27 @@ def game_map(request):
 def test_hash_and_size_are_pinned(game_map):
     assert vocabulary(game_map).hash == HASHES[game_map.name]
     assert len(vocabulary(game_map)) == SIZES[game_map.name]
+
+
+def test_the_numbers_of_the_docstring():
+    """The worked example, and every number of the two pictures above it."""
+    module = sys.modules[vocabulary.__module__]
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
+    words, text = vocabulary(load_map("standard")), module.__doc__
+    blocks, kinds = text.split("A block has")
+    firsts = [words.texts[int(n)] for n in re.findall(r"\d+", blocks.partition("+--")[0])]
+    provinces = ["F ADR H", "F AEG H", "A ALB H", "A BRE H", "A BUD H", "A PAR H", "A PIC H"]
+    assert firsts == [*provinces, "WAIVE"]
+    units = [words.texts[int(n)] for n in re.findall(r"\d+", blocks.rpartition("+--")[2])]
+    assert units == ["A BRE H", "F BRE H", "A PAR H"]
+    ranges = re.findall(r"(\d{5})(?:-(\d{5}))?", kinds.partition("So the number")[0])
+    starts = [int(start) for start, _ in ranges]
+    assert [int(end or start) + 1 for start, end in ranges[:-1]] == starts[1:]
+    assert [words.table.kind[start] for start in starts] == [
+        HOLD, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, RETREAT, DISBAND, BUILD
+    ]  # fmt: skip
+    assert words.texts[starts[-1]] == "A PAR B" and words.texts[starts[-1] + 1] == "A PIC H"
 
 
 def test_texts_and_numbers_round_trip(game_map):

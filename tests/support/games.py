@@ -3,6 +3,7 @@
 import random
 
 from diplomacy_engine.games.game import Game
+from diplomacy_engine.rules.map import Map
 
 
 def state(name="S1901M", units=None, **others) -> dict:
@@ -43,3 +44,38 @@ def play_randomly(game: Game, rng: random.Random, phases: int = 1) -> None:
             chosen = [rng.choice(game.legal_orders(place)) for place in places]
             game.submit(power, rng.sample(chosen, owed))
         game.adjudicate()
+
+
+def random_units(game_map: Map, rng: random.Random, powers: int) -> dict[str, list[str]]:
+    """Return units of a few powers all over the board, from six to half of its provinces."""
+    board, taken = game_map.board, set()
+    units = {power: [] for power in game_map.powers[:powers]}
+    spots = [(kind, here) for kind, here in zip(*board.can_stand.nonzero())]
+    most = rng.randint(6, max(6, len(game_map.provinces) // 2))
+    for kind, here in rng.sample(spots, len(spots)):
+        v = int(board.location_province[here])
+        if v not in taken and len(taken) < most:
+            taken.add(v)
+            units[rng.choice(list(units))].append(game_map.unit_text(kind, here))
+    return units
+
+
+def entangled_orders(game: Game, rng: random.Random) -> dict[str, list[str]]:
+    """Return legal orders for a movement phase, most of the units that stay helping others."""
+    units = [unit for own in game.units.values() for unit in own]
+    share, chosen = rng.choice([0.3, 0.5, 0.7]), {}
+    for unit in units:
+        moves = [text for text in game.legal_orders(unit) if text.startswith(f"{unit} - ")]
+        by_convoy = [text for text in moves if text.endswith(" VIA")]
+        if moves and rng.random() < share:
+            chosen[unit] = rng.choice(by_convoy if by_convoy and rng.random() < 0.5 else moves)
+    moves = {text.removesuffix(" VIA") for text in chosen.values()}
+    for unit in units:
+        if unit not in chosen:
+            legal = game.legal_orders(unit)
+            about = {text: text.removeprefix(f"{unit} ")[2:] for text in legal}
+            helps = [text for text, what in about.items() if what in moves]
+            holds = [text for text, what in about.items() if what in units and what not in chosen]
+            some = next((few for few in (helps, holds) if few and rng.random() < 0.8), legal)
+            chosen[unit] = rng.choice(some)
+    return {power: [chosen[unit] for unit in own] for power, own in nonempty(game.units).items()}

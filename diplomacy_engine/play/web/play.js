@@ -258,12 +258,15 @@ function drawResults(found) {
     const orders = found.orders.filter((order) => order.power === power);
     if (!orders.length) return null;
     // A unit that is dislodged may have done what it was ordered to, such as to support.
-    const items = orders.map(({ text, result }) =>
-      h("li", { class: result?.some((word) => word !== "dislodged") ? "failed" : "" }, text, result?.length ? h("em", {}, ` ${result.join(", ")}`) : null));
+    const items = orders.map(({ text, result, said }) =>
+      h("li", { class: result?.some((word) => word !== "dislodged") ? "failed" : "" }, text, said ? h("em", {}, ` ${unbroken(said)}`) : null));
     return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
   });
   place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean));
 }
+
+// A line may end before or after a unit, not in it.
+const unbroken = (text) => text.replace(/\b([AF]) (?=[A-Z]{3})/g, "$1\u00a0");
 
 function drawEnd(view) {
   const solo = view.winners.length === 1 && view.powers.find((p) => p.power === view.winners[0]).centers >= view.victory;

@@ -8,6 +8,27 @@ known yet). A province's row of `facts` holds all that is known of the unit stan
 
 An equation counts what is certain and what is possible. It answers MAYBE only if both answers are
 open, whatever else becomes known; so an answer, once found, stays.
+
+The words of DATC chapter 5, and where they are. A strength is one for the unit and one for each
+support that is given: `strength_range(facts, v, without)`, which returns the chapter's minimum and
+maximum, and does not count the supports by the power `without`. What is 0 there is a case of its
+own here.
+
+    path              ARRIVES: `path_answer` in convoys.py, after `choose_way` in movement.py has
+                      settled whether the army goes by convoy. A move by land or sea has a path
+    attack strength   in `wins`: strength_range(v, without the power of the unit in the goal), or
+                      of all supports if that unit leaves. 0 without a path, or against a unit of
+                      the own power that stays: `move_answer` answers NO at once
+    hold strength     `move_answer` hands it to `wins` as the defence: 0 for a province that is
+                      empty or left, 1 for a unit that tried to leave and failed, else
+                      strength_range(goal) of all its supports
+    defend strength   the same strength_range(goal) if the two units attack each other: `fights`
+    prevent strength  in `wins`: strength_range(rival) of all its supports. 0 for a rival without
+                      a path, or beaten head to head by the unit that leaves the goal
+    move              ANSWER of a mover: `move_answer`, by comparing the strengths in `wins`
+    support           ANSWER of a supporter: `support_answer`, YES if given and NO if cut
+    dislodged         `is_dislodged` while moves are still open; then ATTACKED_BY of a unit that
+                      stays, which `note_results` in movement.py sets
 """
 
 from ..._jit import jit_inner

@@ -63,7 +63,7 @@ from .paradoxes import TRUTH_SIZE, settle_core, turn_rings
 class MovementScratch(NamedTuple):
     """Working memory of one thread. Nothing in it outlives a call."""
 
-    facts: np.ndarray  # (V, NUM_FACTS) int32, see decisions.py
+    facts: np.ndarray  # (V, NUM_FACTS) int32, see equations.py
     units: np.ndarray  # (3, V) int32, provinces: units, movers, armies by convoy
     undecided: np.ndarray  # (V,) int32, provinces of movers and supporters without an answer
     queue: np.ndarray  # (2, V) int32, see convoys.py

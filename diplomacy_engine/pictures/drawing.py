@@ -1,0 +1,43 @@
+"""What all pictures of a map share, made once a map: `drawing_of` returns a Drawing."""
+
+from functools import lru_cache
+
+from ..constants import SEA
+from ..rules.map import Map
+from .colors import style_sheet
+from .layout import layout_of
+
+
+class Drawing:
+    """How a map is drawn.
+
+    Attributes:
+        map: the Map.
+        layout: where its provinces lie; see Layout.
+        initials: power -> the fewest first letters, at most three, that tell it from the others.
+        seas: codes of its sea provinces.
+    """
+
+    def __init__(self, game_map: Map):
+        self.map, self.layout = game_map, layout_of(game_map)
+        self.initials = {power: _initials(power, game_map.powers) for power in game_map.powers}
+        terrain = game_map.board.terrain
+        self.seas = frozenset(c for v, c in enumerate(game_map.provinces) if terrain[v] == SEA)
+
+    def style(self, *themes: str) -> str:
+        """Return the style of pictures in these themes; see colors.py."""
+        return style_sheet(self.map, *themes)
+
+
+@lru_cache(maxsize=32)
+def drawing_of(game_map: Map) -> Drawing:
+    """Return the drawing of a map (one object per map object)."""
+    return Drawing(game_map)
+
+
+def _initials(power: str, powers: list[str]) -> str:
+    others = [other for other in powers if other != power]
+    for count in (1, 2, 3):
+        if not any(other.startswith(power[:count]) for other in others):
+            return power[:count]
+    return power[:1] + power[-2:]
