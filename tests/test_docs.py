@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
 from diplomacy_engine.environments.registration import IDS
+from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.rules.map import (
@@ -306,7 +308,8 @@ def test_the_examples_of_environments_run(number, capsys):
 
 def test_every_argument_of_the_environments_is_explained():
     for environment in (DiplomacyEnv, DiplomacyVectorEnv):
-        names = set(inspect.signature(environment).parameters) - {"num_envs", "form"}
+        names = {field.name for field in fields(AgentSettings)}
+        names |= set(inspect.signature(environment).parameters) - {"num_envs", "form", "settings"}
         assert names <= set(re.findall(r"^\| `(\w+)` \|", ENVIRONMENTS, re.MULTILINE))
     for name in IDS:
         shape = name.replace("Diplomacy-", "").removesuffix("-v0")

@@ -5,12 +5,11 @@ random comes from each game's own seed, so a row plays alike whatever the other 
 """
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from pathlib import Path
 
 import numpy as np
 
-from .._suggest import did_you_mean, quoted
+from .._suggest import quoted
 from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
@@ -20,7 +19,6 @@ from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
 from ..players.protocols import Player
 from ..rules.map import Map
-from ..scoring.outcomes import check_year_limit
 from ..scoring.rewards import REWARDS, make_reward, reward_input
 from .kernels import (
     AFTER_CAPTURES,
@@ -31,8 +29,8 @@ from .kernels import (
     pick_decisions,
     settle,
 )
+from .settings import AgentSettings
 
-STARTS = ("opening", "random")
 PAID_ON_CAPTURE = ("center_delta", "lead_delta")
 
 
@@ -72,23 +70,14 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
     )
 
 
-def check_settings(max_years: int | None, year_limit: str, start: str, warm_up_phases: int) -> None:
-    """Raise a UserError unless these arguments of an environment are sound."""
-    check_year_limit(year_limit)
-    if start not in STARTS:
-        hint = did_you_mean(str(start), STARTS)
-        raise UserError(f"start must be one of {', '.join(STARTS)}, not {quoted(start)}{hint}")
-    for name, value in (("max_years", max_years), ("warm_up_phases", warm_up_phases)):
-        if not (value is None and name == "max_years") and (
-            isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= 1000
-        ):
-            raise UserError(f"{name} must be an integer from 0 to 1000, not {quoted(value)}")
-
-
 class AgentGames:
-    """E games with an agent in each; see DiplomacyEnv for the arguments not explained here.
+    """E games with an agent in each.
 
     Args:
+        game_map: a map's name or file, or a Map.
+        num_games: E.
+        settings: of the environment.
+        threads: threads that share the games; None: as many as there are processors.
         gap: 1 lays the mask out with an entry for "no order" before each province's orders.
         movement_only: retreats and adjustments of the agent are DumbBot's.
 
@@ -107,38 +96,29 @@ class AgentGames:
         self,
         game_map: str | Path | Map,
         num_games: int,
+        settings: AgentSettings,
         *,
-        power: str | None = None,
-        opponents="random",
-        reward: str = "sum_of_squares",
-        max_years: int | None = None,
-        year_limit: str = "draw",
-        start: str = "opening",
-        warm_up_phases: int = 10,
-        script: str | Path | None = None,
         threads: int | None = None,
         gap: int = 1,
         movement_only: bool = False,
     ):
-        check_settings(max_years, year_limit, start, warm_up_phases)
         self.games = VectorGame(
-            game_map, num_games, max_years=max_years, threads=threads, auto_reset=False
+            game_map, num_games, max_years=settings.max_years, threads=threads, auto_reset=False
         )
         games, powers = self.games, self.games.num_powers
-        self._power = NONE if power is None else games.map.power_number(power)
+        self._power = NONE if settings.power is None else games.map.power_number(settings.power)
         for index in range(powers) if self._power == NONE else [self._power]:
             if index not in games.board.start_unit_power and index not in games.board.home_power:
                 raise UserError(
                     f"{games.map.powers[index]} begins with neither a unit nor a center on map "
                     f"{games.map.name!r}, so it cannot be played"
                 )
-        self._opponents = make_opponents(opponents, games.map, script)
-        self._reward = make_reward(reward)
-        self._pays = AFTER_CAPTURES if reward in PAID_ON_CAPTURE else AT_END
-        if reward not in REWARDS:
+        self._settings = settings
+        self._opponents = make_opponents(settings.opponents, games.map, settings.script)
+        self._reward = make_reward(settings.reward)
+        self._pays = AFTER_CAPTURES if settings.reward in PAID_ON_CAPTURE else AT_END
+        if settings.reward not in REWARDS:
             self._pays = EVERY_STEP
-        self._pays_limit = year_limit == "draw"
-        self._most_phases = warm_up_phases if start == "random" else 0
         self._gap = gap
         self.players = [*self._opponents, RandomBot()]
         self._warm_up_player = len(self.players) - 1
@@ -192,7 +172,7 @@ class AgentGames:
             rows,
             self._power,
             len(self._opponents),
-            self._most_phases,
+            self._settings.most_phases,
             self.agent,
             self._seat,
             self._warm_up,
@@ -280,7 +260,8 @@ class AgentGames:
     def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
         """Add what the step was worth to the agents of rows[some]."""
         part = StepResult(*(array[some] for array in result))
-        paid = self._reward(reward_input(part, self.games.board.victory_centers, self._pays_limit))
+        victory_centers, pays_limit = self.games.board.victory_centers, self._settings.pays_limit
+        paid = self._reward(reward_input(part, victory_centers, pays_limit))
         mine = rows[some]
         self.reward[mine] += paid[np.arange(len(some)), self.agent[mine]]
 

@@ -23,7 +23,7 @@ from .forms import ProvinceForm, illegal_order, unit_text
 class DeepDipForm(ProvinceForm):
     """The spaces and actions of the thesis."""
 
-    settings: ClassVar = {"gap": 0, "movement_only": True}
+    agent_games: ClassVar = {"gap": 0, "movement_only": True}
     has_masks = False
 
     def __init__(self, agents: AgentGames):

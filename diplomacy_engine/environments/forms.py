@@ -97,7 +97,7 @@ class ProvinceForm:
     provinces one after the other.
     """
 
-    settings: ClassVar = {"gap": 1}
+    agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
     has_masks = True
 
     def __init__(self, agents: AgentGames):
@@ -152,7 +152,7 @@ class SequentialForm(ProvinceForm):
     provinces, for an adjustment), and `given`, the orders that the agent has given in this phase.
     """
 
-    settings: ClassVar = {"gap": 0}
+    agent_games: ClassVar = {"gap": 0}
 
     def __init__(self, agents: AgentGames):
         super().__init__(agents)

@@ -19,6 +19,7 @@ from ..games.game import Game
 from .agent_games import AgentGames, seeds_of
 from .deepdip import DeepDipForm
 from .forms import ProvinceForm, SequentialForm, whole_numbers
+from .settings import AgentSettings
 
 FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
 
@@ -27,20 +28,20 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
     """`step` came before `reset`, or after the end of a game."""
 
 
-def _make_form(form: str, map: Any, num_envs: int, settings: dict) -> tuple[AgentGames, Any]:
+def _make_form(
+    form: str, map: Any, num_envs: int, threads: int | None, settings: AgentSettings
+) -> tuple[AgentGames, Any]:
     if form not in FORMS:
         raise UserError(
             f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
             f"{did_you_mean(str(form), FORMS)}"
         )
-    for name, value in (("num_envs", num_envs), ("threads", settings["threads"])):
+    for name, value in (("num_envs", num_envs), ("threads", threads)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise UserError(f"{name} must be an integer, not {quoted(value)}")
         if value is not None and value < 1:
             raise UserError(f"{name} must be at least 1, not {value}")
-    if not isinstance(settings["reward"], str):
-        raise UserError(f"reward must be a name, not {quoted(settings['reward'])}")
-    agents = AgentGames(map, num_envs, **FORMS[form].settings, **settings)
+    agents = AgentGames(map, num_envs, settings, threads=threads, **FORMS[form].agent_games)
     return agents, FORMS[form](agents)
 
 
@@ -50,20 +51,7 @@ class DiplomacyEnv(gymnasium.Env):
     Args:
         map: a map's name or file.
         form: `provinces`, `sequential` or `deepdip`; see docs/environments.md.
-        opponents: who plays the other powers: a bot's name, the path of a checkpoint or run folder,
-            a Player, or a list of these, from which every seat of every game draws one.
-        power: the agent's power; None draws one in each game.
-        reward: a name of scoring/rewards.py, or `module:function`. What others' phases bring
-            between two decisions is added up.
-        max_years: game years after which the game is truncated; None: the map's own; 0: never.
-        year_limit: `draw` pays the reward's end at the year limit, `truncate` does not.
-        start: `opening`, or `random`: all powers begin with random orders for 0 to
-            `warm_up_phases` phases, drawn in each game.
-        warm_up_phases: see `start`.
-        strict: an order outside the mask is a UserError that names unit and order. Otherwise it
-            counts as none (a unit holds, a dislodged one disbands, a build is waived), and
-            `info["illegal_orders"]` counts it.
-        script: the trainer's script that plays checkpoints; None for the repository's own.
+        settings: see AgentSettings (settings.py), or docs/environments.md.
 
     `info` has `action_mask`, `illegal_orders` and `power` (its index); at the end of a game also
     `win`, `solo`, `centers` and `years`.
@@ -75,30 +63,11 @@ class DiplomacyEnv(gymnasium.Env):
         self,
         map: str | Path = "small",
         form: str = "provinces",
-        *,
-        opponents: Any = "random",
-        power: str | None = None,
-        reward: str = "sum_of_squares",
-        max_years: int | None = None,
-        year_limit: str = "draw",
-        start: str = "opening",
-        warm_up_phases: int = 10,
-        strict: bool = False,
-        script: str | Path | None = None,
+        **settings: Any,
     ):
-        settings = {
-            "opponents": opponents,
-            "power": power,
-            "reward": reward,
-            "max_years": max_years,
-            "year_limit": year_limit,
-            "start": start,
-            "warm_up_phases": warm_up_phases,
-            "script": script,
-            "threads": 1,
-        }
-        self._agents, self._form = _make_form(form, map, 1, settings)
-        self._strict = bool(strict)
+        found = AgentSettings.of(settings)
+        self._agents, self._form = _make_form(form, map, 1, 1, found)
+        self._strict = bool(found.strict)
         self._row = self._agents.every_row
         self._mask: np.ndarray | None = None
         self._seeded = self._running = False
@@ -190,31 +159,13 @@ class DiplomacyVectorEnv(VectorEnv):
         map: str | Path = "small",
         form: str = "provinces",
         *,
-        opponents: Any = "random",
-        power: str | None = None,
-        reward: str = "sum_of_squares",
-        max_years: int | None = None,
-        year_limit: str = "draw",
-        start: str = "opening",
-        warm_up_phases: int = 10,
-        strict: bool = False,
-        script: str | Path | None = None,
         threads: int | None = None,
+        **settings: Any,
     ):
-        settings = {
-            "opponents": opponents,
-            "power": power,
-            "reward": reward,
-            "max_years": max_years,
-            "year_limit": year_limit,
-            "start": start,
-            "warm_up_phases": warm_up_phases,
-            "script": script,
-            "threads": threads,
-        }
-        self._agents, self._form = _make_form(form, map, num_envs, settings)
+        found = AgentSettings.of(settings)
+        self._agents, self._form = _make_form(form, map, num_envs, threads, found)
         self.num_envs = num_envs
-        self._strict = bool(strict)
+        self._strict = bool(found.strict)
         self._masks: np.ndarray | None = None
         self._seeded = self._running = False
         self.single_observation_space = self._form.observation_space

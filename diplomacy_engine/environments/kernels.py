@@ -11,7 +11,7 @@ AT_END, AFTER_CAPTURES, EVERY_STEP = 0, 1, 2  # when a reward may pay anything
 
 @jit
 def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up, begun):
-    """Draw what is drawn once a game.
+    """Draw what is drawn once a game, from its own seed: it is the same whatever is beside it.
 
     Reads   the seeds of games `rows`; `power` is the agent's, or NONE for a random one;
             `opponents` counts the players 0.. from which each seat gets one

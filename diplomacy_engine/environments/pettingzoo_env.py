@@ -22,9 +22,9 @@ from ..constants import NONE, RUNNING, YEAR_LIMIT
 from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
-from ..matches.beginnings import warm_up
+from ..matches.beginnings import random_beginnings
 from ..scoring.rewards import make_reward, reward_input
-from .agent_games import check_settings, seeds_of
+from .agent_games import seeds_of
 from .forms import (
     illegal_order,
     observation_space,
@@ -34,6 +34,7 @@ from .forms import (
     whole_numbers,
 )
 from .kernels import mask_decisions, take_province_actions
+from .settings import EnvSettings
 
 
 class DiplomacyParallelEnv(ParallelEnv):
@@ -45,28 +46,16 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     Args:
         map: a map's name or file.
-        reward, max_years, year_limit, start, warm_up_phases, strict: as of DiplomacyEnv.
+        settings: see EnvSettings (settings.py).
     """
 
     metadata: ClassVar = {"name": "diplomacy_v0", "render_modes": [], "is_parallelizable": True}
 
-    def __init__(
-        self,
-        map: str | Path = "small",
-        *,
-        reward: str = "sum_of_squares",
-        max_years: int | None = None,
-        year_limit: str = "draw",
-        start: str = "opening",
-        warm_up_phases: int = 10,
-        strict: bool = False,
-    ):
-        check_settings(max_years, year_limit, start, warm_up_phases)
-        self._games = VectorGame(map, 1, max_years=max_years, threads=1, auto_reset=False)
-        self._reward = make_reward(reward)
-        self._pays_limit = year_limit == "draw"
-        self._most_phases = warm_up_phases if start == "random" else 0
-        self._strict = bool(strict)
+    def __init__(self, map: str | Path = "small", **settings: Any):
+        found = self._settings = EnvSettings.of(settings)
+        self._games = VectorGame(map, 1, max_years=found.max_years, threads=1, auto_reset=False)
+        self._reward = make_reward(found.reward)
+        self._strict = bool(found.strict)
         self.possible_agents = list(self._games.map.powers)
         self.agents: list[str] = []
         self.render_mode = None
@@ -99,7 +88,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         if seed is not None or self._random is None:
             self._random, number = seeding.np_random(seed)
             self._games.seed_games(np.zeros(1, int), seeds_of([number]))
-        warm_up(self._games, self._most_phases, int(self._random.integers(2**31)))
+        seed_of_beginning = int(self._random.integers(2**31))
+        random_beginnings(self._games, self._settings.most_phases, seed_of_beginning)
         alive = self._games.outcomes().alive[0]
         self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]
         return self._observe(self.agents), self._infos(self.agents, np.zeros(len(alive), int))
@@ -125,7 +115,8 @@ class DiplomacyParallelEnv(ParallelEnv):
                 given[power] = whole_numbers(actions[name], given.shape[1:])
         illegal = self._take(given)
         result = games.step(self._orders)
-        paid = self._reward(reward_input(result, games.board.victory_centers, self._pays_limit))[0]
+        victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit
+        paid = self._reward(reward_input(result, victory_centers, pays_limit))[0]
         limit = bool(result.ended[0] == YEAR_LIMIT)
         over = bool(result.ended[0] != RUNNING)
         agents, alive = self.agents, result.alive[0]

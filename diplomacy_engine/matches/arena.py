@@ -225,7 +225,7 @@ def evaluate_player(
     check_year_limit(year_limit)
     powers = len(game_map.powers)
     num_games = -(-num_games // powers) * powers
-    seat = np.arange(num_games) % powers
+    seat = np.arange(num_games) % powers  # of the player; with one opponent nothing is to be drawn
     names = [game_map.powers[power] for power in seat]
     outcomes, sampled = play_tables(
         game_map,

@@ -1,4 +1,15 @@
-"""Start positions from random play."""
+"""Random beginnings: positions to start from that games reach by random orders.
+
+Three parts of the project have them, and count their phases each in its own way:
+
+    random_beginnings            0 to `most_phases` phases of every power; for each game of many at
+                                 once, before anything else happens in them
+    environments/agent_games.py  0 to `warm_up_phases` phases of every power, drawn from the game's
+                                 own seed: games begin at any time, and a game must be the same
+                                 whatever games are beside it
+    selfplay/seating.py          1 to `warm_up_phases` phases of a single power, for a share of the
+                                 seats; the others play as they would
+"""
 
 import numpy as np
 
@@ -9,7 +20,7 @@ from ..players.asking import orders_of
 from ..players.bots.random_bots import RandomBot
 
 
-def warm_up(games: VectorGame, most_phases: int, seed: int = 0) -> np.ndarray:
+def random_beginnings(games: VectorGame, most_phases: int, seed: int = 0) -> np.ndarray:
     """Start every game anew and play it 0..most_phases phases with random legal orders.
 
     Games that end on the way are started anew and stay in the opening.

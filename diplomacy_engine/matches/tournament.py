@@ -21,7 +21,7 @@ from .statistics import Z, summarize, wilson_interval
 def balanced_seats(
     players: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the players (E, P) at the powers of so many games.
+    """Return the players (E, P) at the powers of so many games, for tournaments and leagues.
 
     Every `players` games in a row each player has each power once; over all games, two players'
     numbers of games with a power differ by at most 1. In every game players have equally many

@@ -58,8 +58,9 @@ class Seating:
     """Seats learners and opponents, and counts how their games go.
 
     `seats` is fixed until a game ends, but for `warm_up`, which counts down. Random beginnings, of
-    a length of its own for each power, set the learner before positions that its own play never
-    reaches: behind as well as ahead, and against opponents that lost time. Hot opponents err, which
+    1 to `warm_up_phases` phases for a share `warm_up_share` of the seats, each drawn on its own,
+    set the learner before positions that its own play never reaches: behind as well as ahead, and
+    against opponents that lost time. Hot opponents err, which
     a learner whose power loses to strong ones can learn from, and cold ones stay strong while the
     learner explores.
     `win_share` (P,) is the learners' running mean share of wins with each power.
@@ -95,7 +96,8 @@ class Seating:
 
         Each learner gets `learner_seats` powers of a game. They are drawn without replacement, with
         weights that fall with the share of games that are won with them, from 1 to
-        1 - `weak_seats`, but never below 0.05.
+        1 - `weak_seats`, but never below 0.05. Games begin one by one, and who is to sit there
+        changes as they are learned from, so that seats cannot be balanced beforehand.
         """
         args, seats = self.args, self.seats
         shape = (len(rows), self.games.num_powers)

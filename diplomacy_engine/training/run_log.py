@@ -11,7 +11,7 @@ from ..errors import UserError
 from ..rules.map import Map
 from .progress import Progress
 from .run_folder import RunFolder
-from .sample_games import capture
+from .sample_games import show_games
 
 
 class Writer(Protocol):
@@ -124,14 +124,14 @@ class RunLog:
         games = {bot: list(sampled[:count]) for bot, sampled in samples.items()}
         if not any(games.values()):
             return
-        captured = capture(games, f"games at {global_step:,} decisions", game_map)
-        self.folder.save_page(f"{global_step:012d}", captured.page)
+        shown = show_games(games, f"games at {global_step:,} decisions", game_map)
+        self.folder.save_page(f"{global_step:012d}", shown.page)
         with self._writing_events():
-            for name, image in captured.images.items():
+            for name, image in shown.images.items():
                 self._add_png(name, image, global_step)
         if self.wandb is not None and self.wandb_html is not None:
-            shown = self.wandb_html(captured.page)
-            self.wandb.log({"global_step": global_step, "games/replay": shown})
+            html = self.wandb_html(shown.page)
+            self.wandb.log({"global_step": global_step, "games/replay": html})
 
     def _add_png(self, name: str, png: bytes, global_step: int) -> None:
         """Log a picture; SummaryWriter itself only takes arrays, which it draws anew."""

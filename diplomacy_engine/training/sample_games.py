@@ -14,16 +14,16 @@ IMAGE_WIDTH = 720  # pixels
 CHOICES = 5  # likeliest orders of a unit that are kept
 
 
-class Captured(NamedTuple):
-    """What is kept of some games."""
+class ShownGames(NamedTuple):
+    """Some games as a page and as pictures."""
 
     page: str  # HTML that replays them all
     images: dict[str, bytes]  # name -> PNG
 
 
-def capture(
+def show_games(
     games: Mapping[str, Sequence[Mapping]], title: str, game_map: Map | None = None
-) -> Captured:
+) -> ShownGames:
     """Return the replay page of saved games, and pictures of the first of each group.
 
     Args:
@@ -42,7 +42,7 @@ def capture(
                 chart = chart_svg(replay, "light")
                 images[f"games/{name}/centers"] = png(chart, replay.map, width=IMAGE_WIDTH)
             replays.append(replay)
-    return Captured(page(replays, title), images)
+    return ShownGames(page(replays, title), images)
 
 
 def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from diplomacy_engine import VectorGame, make_bot
-from diplomacy_engine.matches.beginnings import warm_up
+from diplomacy_engine.matches.beginnings import random_beginnings
 from diplomacy_engine.matches.forks import fork
 
 COPIES = 16
@@ -25,7 +25,7 @@ def measure(
     """Return rollouts/s and phases/s."""
     positions = rollouts // COPIES
     games = VectorGame(map_name, positions + rollouts, seed=1, threads=threads, auto_reset=False)
-    warm_up(games, 12, seed=1)
+    random_beginnings(games, 12, seed=1)
     best = 0.0, 0.0
     for _ in range(runs + 1):  # the first may have to compile
         turns = games.state.turn

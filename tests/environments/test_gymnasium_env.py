@@ -441,6 +441,7 @@ def test_one_s_own_map(tmp_path):
         ({"warm_up_phases": 10**9}, "warm_up_phases must be an integer from 0 to 1000"),
         ({"max_years": 32768}, "max_years must be an integer from 0 to 1000, not 32768"),
         ({"form": "province"}, "did you mean 'provinces'"),
+        ({"warmup_phases": 3}, "no argument 'warmup_phases'; did you mean 'warm_up_phases'"),
     ],
 )
 @pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])

@@ -82,6 +82,10 @@ def test_bad_input():
         parallel_env(map="smal")
     with pytest.raises(ValueError, match="did you mean 'score'"):
         parallel_env(reward="scores")
+    with pytest.raises(ValueError, match="this environment has no argument 'opponents'"):
+        parallel_env(opponents="random")
+    with pytest.raises(ValueError, match="max_years must be an integer from 0 to 1000, not True"):
+        parallel_env(max_years=True)
     game = parallel_env(map="small", strict=True)
     with pytest.raises(ValueError, match=r"call reset\(\) first"):
         game.step({})

@@ -5,13 +5,13 @@ import pytest
 
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.matches.beginnings import warm_up
+from diplomacy_engine.matches.beginnings import random_beginnings
 
 
 @pytest.mark.parametrize("name", ["small", "standard"])
 def test_games_are_as_far_as_asked(name):
     games = VectorGame(name, 64, seed=3, threads=1)
-    phases = warm_up(games, 9, seed=4)
+    phases = random_beginnings(games, 9, seed=4)
     assert set(phases) == set(range(10))
     assert (games.state.end == RUNNING).all()
     # A game that ended on the way is back in the opening; every other one is as far as asked.
@@ -25,7 +25,7 @@ def test_the_same_seeds_give_the_same_positions_whatever_the_threads():
     positions = []
     for threads in (1, 2):
         games = VectorGame("small", 64, seed=3, threads=threads, auto_reset=False)
-        warm_up(games, 6, seed=4)
+        random_beginnings(games, 6, seed=4)
         positions.append(games.snapshot())
     for name, array in positions[0].items():
         np.testing.assert_array_equal(array, positions[1][name])
@@ -33,4 +33,4 @@ def test_the_same_seeds_give_the_same_positions_whatever_the_threads():
 
 def test_a_negative_length_is_refused():
     with pytest.raises(ValueError, match="most_phases"):
-        warm_up(VectorGame("small", 2), -1)
+        random_beginnings(VectorGame("small", 2), -1)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import VectorGame, make_bot
-from diplomacy_engine.matches.beginnings import warm_up
+from diplomacy_engine.matches.beginnings import random_beginnings
 from diplomacy_engine.matches.forks import center_share, destinations, fork, group_advantages
 
 
 def positions(count: int, copies: int, threads: int = 1) -> VectorGame:
     games = VectorGame("small", count * (1 + copies), seed=2, threads=threads, auto_reset=False)
-    warm_up(games, 12, seed=3)
+    random_beginnings(games, 12, seed=3)
     return games
 
 

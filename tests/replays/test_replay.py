@@ -23,7 +23,7 @@ from diplomacy_engine.replays.replay import (
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.checks import check_args
 from diplomacy_engine.training.run_log import dashboard
-from diplomacy_engine.training.sample_games import capture, thoughts
+from diplomacy_engine.training.sample_games import show_games, thoughts
 
 
 def played(name: str, phases: int, bot: str = "dumbbot") -> Game:
@@ -249,7 +249,7 @@ def test_keys_of_a_terminal(monkeypatch):
     assert found == ["q", "n", "p", "end", "home", "n", "n"]
 
 
-def test_captured_games_keep_what_the_player_thought():
+def test_sampled_games_keep_what_the_player_thought():
     player = Thinker()
     result, games = evaluate_player(
         "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
@@ -263,10 +263,10 @@ def test_captured_games_keep_what_the_player_thought():
         for unit, choices in first["thoughts"][mine]["orders"].items():
             assert choices[0][1] == 0.5 and all(text.startswith(unit) for text, _ in choices)
         assert "thoughts" not in saved["phases"][-1]
-    captured = capture({"dumbbot": games}, "a run")
-    assert captured.images.keys() == {"games/dumbbot/board", "games/dumbbot/centers"}
-    assert all(image.startswith(b"\x89PNG") for image in captured.images.values())
-    facts = facts_of(captured.page)
+    shown = show_games({"dumbbot": games}, "a run")
+    assert shown.images.keys() == {"games/dumbbot/board", "games/dumbbot/centers"}
+    assert all(image.startswith(b"\x89PNG") for image in shown.images.values())
+    facts = facts_of(shown.page)
     assert len(facts["games"]) == 2 and facts["games"][0]["id"].endswith("against dumbbot")
     frames = json.loads(unpack(facts["games"][0]["data"]))
     assert "data-thought=" in frames[0]["thoughts"]
