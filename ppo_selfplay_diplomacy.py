@@ -81,7 +81,7 @@ class Args:
     cuda: bool = False
     """use a GPU if there is one"""
     threads: Annotated[int, Between(1, 1024)] = 2
-    """threads of each process's network and games; results are repeatable for a fixed number"""
+    """threads of each process's network and games; another number of them is another run"""
     track: bool = False
     """log to Weights & Biases as well"""
     wandb_project_name: str = "diplomacy-selfplay"
@@ -149,7 +149,7 @@ class Args:
     target_kl: NonNegative | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
     average: NonNegative = 0.0
-    """average of weights that is evaluated, frozen and kept: update n counts n to this; 0: none"""
+    """power p of the averaged weights that are kept: those of update n count as n ** p; 0: none"""
     kl_coef: NonNegative = 0.0
     """pull to that average's policy, in deviations of the advantage per nat"""
 
@@ -195,7 +195,7 @@ class Args:
     eval_games: Annotated[int, Between(1, 10**6)] = 200
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
-    """bots to evaluate against; never used for training"""
+    """bots to evaluate against; by default never used for training"""
     league_games: Natural = 28
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     save_interval: Positive = 250_000
@@ -485,8 +485,7 @@ def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
 def take_into_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
     """Take new weights into the average of those after each of `updates` updates before.
 
-    Polynomial decay (Shamir & Zhang 2013): the weights after update n count in proportion to n to
-    the `power`, nearly, so that the average forgets its beginnings however long a run is.
+    Polynomial decay (Shamir & Zhang 2013): the weights after update n count about as n ** power.
     """
     for kept, new in zip(average.parameters(), agent.parameters()):
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
@@ -495,8 +494,7 @@ def take_into_average(average: Agent, agent: Agent, updates: int, power: float) 
 def average_pull(args: Args, average: Agent, batch: Batch) -> np.ndarray:
     """Return what is added to the advantages (B,) of a batch to pull the policy to its average.
 
-    See Sokota et al. 2022, magnetic mirror descent. The gradient is that of the KL divergence from
-    the average's policy, as sampled.
+    Its gradient is that of the sampled KL divergence from it (Sokota et al. 2022).
     """
     pull = np.zeros_like(batch.values)
     for rows in batch.split(args.num_minibatches):
@@ -670,9 +668,8 @@ class PolicyPlayer:
 
     def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
-            raise UserError(
-                f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
-            )
+            where = f"another map or order vocabulary than {games.map.name}"
+            raise UserError(f"{self.name} was trained on {where}")
         return games.view_boards(decisions.game, decisions.power)
 
 
@@ -753,9 +750,6 @@ def make_agent(settings: dict, game_map: Map) -> Agent:
 LOG_TOOLS = launch.LogTools(SummaryWriter, Summary, partial(import_module, "wandb"))
 
 
-COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")
-
-
 class Run:
     """Everything that changes while training goes on.
 
@@ -793,10 +787,10 @@ class Run:
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         self.self_play = SelfPlay(own, game_map, self.pool, self.rng)
-        years = args.max_years or None  # as in `evaluate`
-        rated = args.eval_bots, args.league_games, args.seed, years, args.threads
+        rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
         self.league = League(game_map, *rated)
-        self.counters = dict.fromkeys(COUNTERS, 0)
+        names = "global_step order_steps env_steps games updates"
+        self.counters = dict.fromkeys(names.split(), 0)
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
         self.seconds = 0.0  # spent by earlier processes of this run
         self.evaluations: dict[str, dict] = {}  # bot -> its last evaluation
