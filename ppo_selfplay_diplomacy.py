@@ -482,7 +482,7 @@ def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return (advantages - whole.mean()) / (whole.std(ddof=1) + 1e-8)
 
 
-def take_into_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
+def update_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
     """Take new weights into the average of those after each of `updates` updates before.
 
     Polynomial decay (Shamir & Zhang 2013): the weights after update n count about as n ** power.
@@ -491,16 +491,16 @@ def take_into_average(average: Agent, agent: Agent, updates: int, power: float) 
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
 
-def average_pull(args: Args, average: Agent, batch: Batch) -> np.ndarray:
+def kl_to_average(args: Args, average: Agent, batch: Batch) -> np.ndarray:
     """Return what is added to the advantages (B,) of a batch to pull the policy to its average.
 
     Its gradient is that of the sampled KL divergence from it (Sokota et al. 2022).
     """
-    pull = np.zeros_like(batch.values)
+    term = np.zeros_like(batch.values)
     for rows in batch.split(args.num_minibatches):
         logprobs, _, _ = average.get_logprob_entropy_value(*batch.take(rows).experience)
-        pull[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.logprobs[rows])
-    return pull
+        term[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.logprobs[rows])
+    return term
 
 
 def update(
@@ -535,7 +535,7 @@ def update(
                 minibatch = batch.take(rows)
                 own = minibatch.advantages
                 scaled = normalized(own, whole) if args.norm_adv else own
-                minibatch = minibatch._replace(advantages=scaled + minibatch.pull)
+                minibatch = minibatch._replace(advantages=scaled + minibatch.kl_term)
                 parts = [minibatch.take(part) for part in minibatch.split(workers.count)]
                 shares = [len(part.values) / len(whole) for part in parts]
             with clock("learning"):
@@ -899,11 +899,11 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
                 if args.kl_coef:
                     with clock("learning"):
-                        batch = batch._replace(pull=average_pull(args, run.average, batch))
+                        batch = batch._replace(kl_term=kl_to_average(args, run.average, batch))
                 shared = run.rng, clock, run.workers, run.ranks
                 losses = update(args, agent, run.optimizer, batch, ent_coef, *shared)
                 if run.average:
-                    take_into_average(run.average, agent, run.counters["updates"], args.average)
+                    update_average(run.average, agent, run.counters["updates"], args.average)
                 run.counters["updates"] += 1
                 played = self_play.seating.take_statistics(run.global_step)
                 groups = {"losses": losses, "selfplay": played, "timing": clock.figures()}

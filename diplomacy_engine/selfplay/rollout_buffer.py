@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     values: np.ndarray
     advantages: np.ndarray
     returns: np.ndarray
-    pull: np.ndarray  # added to advantages that have been normalised
+    kl_term: np.ndarray  # added to advantages that have been normalised
 
     def take(self, rows: np.ndarray) -> "Batch":
         """Return the transitions of the given rows, in that order."""
