@@ -139,5 +139,5 @@ def policy_part(saved: dict) -> dict:
 
 def header(saved: dict) -> dict:
     """Return what a checkpoint says of itself, without its weights."""
-    names = ("script_name", "script_sha256", "map_name", "vocabulary_hash", "global_step", "args")
-    return {name: saved[name] for name in names}
+    names = ("script_name", "script_sha256", "map_name", "map_facts", "vocabulary_hash")
+    return {name: saved[name] for name in (*names, "global_step", "args")}
