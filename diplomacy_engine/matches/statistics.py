@@ -28,8 +28,8 @@ def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tu
 
     It is Student's, from the variance within each stratum, with the degrees of freedom of
     Satterthwaite (1946); see Cochran, Sampling Techniques (1977), section 5.4. Where a stratum has
-    one value alone its variance is unknown: then all values are one sample, and what the strata
-    differ by widens the interval.
+    one value alone its variance is unknown: then all values are one sample, with `least` and `most`
+    as two more, as Agresti and Coull (1998) add successes and failures to a rate.
 
     Values that are all alike have no variance, but others may come. How often they do is at most
     the upper end of Wilson's interval for none in so many games, and they lie between `least` and
@@ -43,16 +43,19 @@ def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tu
     count, mean = len(values), float(values.mean())
     if count == 1:
         return float(least), float(most)
-    if min(map(len, strata)) < 2:
-        strata = [values]
-    parts = [(len(s) / count) ** 2 * s.var(ddof=1) / len(s) for s in strata]
-    variance = float(sum(parts))
-    if values.max() - values.min() < 1e-9 or variance < 1e-18:
+    if values.max() - values.min() < 1e-9:
         other = wilson_interval(0, count)[1]
         return mean - other * (mean - least), mean + other * (most - mean)
-    freedom = variance**2 / sum(part**2 / (len(s) - 1) for part, s in zip(parts, strata))
+    if min(map(len, strata)) < 2:
+        strata = [np.append(values, (least, most))]
+    sizes = [len(stratum) for stratum in strata]
+    parts = [(n / sum(sizes)) ** 2 * s.var(ddof=1) / n for n, s in zip(sizes, strata)]
+    middle, variance = float(np.concatenate(strata).mean()), float(sum(parts))
+    if variance < 1e-18:  # unlike seats, each of which always ends alike
+        return mean_interval([values], least, most)
+    freedom = variance**2 / sum(part**2 / (n - 1) for n, part in zip(sizes, parts))
     half = student_quantile(freedom) * math.sqrt(variance)
-    return max(float(least), mean - half), min(float(most), mean + half)
+    return max(float(least), min(mean, middle - half)), min(float(most), max(mean, middle + half))
 
 
 def student_quantile(freedom: float) -> float:
