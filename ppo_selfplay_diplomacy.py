@@ -12,10 +12,9 @@ it ends. A *decision* is one power's orders in one phase. Powers skip phases in 
 nothing to order, so each learner seat fills its own buffer, a *stream*, at its own pace; as soon as
 one stream is full, PPO learns from every finished transition of all of them.
 
-Read on from `main` at the end of the file for the loop, or from here for its parts: Args, Agent,
-GAE, the PPO loss, the update, self-play, evaluation, checkpoints, the run. What needs no network is
-in diplomacy_engine: rollout_buffer, opponent_pool, seating, records, trainer_settings. Shapes: D
-decisions, S order slots, N legal orders, V provinces, H hidden units, P powers (see constants.py).
+The loop is `train`, near the end. Before it: Args, Agent, GAE, the PPO loss, the update, self-play,
+evaluation, checkpoints, the run. What needs no network is in diplomacy_engine. Its constants.py
+explains the letters of shapes, such as D decisions, S order slots, V provinces, H hidden units.
 """
 
 import os
@@ -28,9 +27,8 @@ import signal
 import sys
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import zip_longest
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Literal
 
 import numpy as np
@@ -41,30 +39,21 @@ from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, make_bot, vocabulary
-from diplomacy_engine._files import file_sha256
-from diplomacy_engine._jit import kernels_are_cached
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.games import OBSERVATION_VERSION, BoardViews, Decisions, order_numbers
+from diplomacy_engine.games import BoardViews, Decisions, order_numbers
 from diplomacy_engine.games.vector_game import StepResult
-from diplomacy_engine.players import Explanation, ask_player, orders_of
-from diplomacy_engine.players.checkpoints import CHECKPOINT_FORMAT, header, read_checkpoint
+from diplomacy_engine.players import Explanation, ask_player, checkpoints, orders_of
 from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
 from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
-from diplomacy_engine.rules.map import Map, MapError
+from diplomacy_engine.rules.map import Map
 from diplomacy_engine.scoring import make_reward_mix, pay_teams, reward_input
 from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating
 from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
 from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
 from diplomacy_engine.training.checks import NETWORK, policy_path
 from diplomacy_engine.training.nested import with_arrays, with_tensors
-from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers
-from diplomacy_engine.training.ranges import (
-    Between,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveInt,
-    Share,
-)
+from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, add_up, keep_memory
+from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.training.sample_games import thoughts
 from diplomacy_engine.training.settings import Settings
 
@@ -92,7 +81,7 @@ class Args:
     cuda: bool = False
     """use a GPU if there is one"""
     threads: Annotated[int, Between(1, 1024)] = 2
-    """threads of each process's network and games; results are repeatable for a fixed number"""
+    """threads of each process's network and games; another number of them is another run"""
     track: bool = False
     """log to Weights & Biases as well"""
     wandb_project_name: str = "diplomacy-selfplay"
@@ -105,7 +94,7 @@ class Args:
     # The games
     num_envs: Annotated[int, Between(1, 10**6)] = 256
     """games played at once, by all ranks of torchrun together"""
-    max_years: NonNegativeInt | None = None
+    max_years: Natural | None = None
     """game years after which a game ends (default: the map's; 0: never)"""
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: the limit is a rule and end rewards are paid; truncate: the value is bootstrapped"""
@@ -113,7 +102,7 @@ class Args:
     """reward by name, or module:function"""
     reward_mix: str = ""
     """several rewards with weights that may change over the run, instead of --reward"""
-    learner_seats: PositiveInt = 1
+    learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from"""
     weak_seats: Share = 0.0
     """how much more often the learner plays powers with which it wins less; 0: not at all"""
@@ -121,15 +110,15 @@ class Args:
     """temperature of opponents' draws of orders: each seat's is drawn between 1 and it"""
     warm_up_share: Share = 0.0
     """probability that a power begins a game with some phases of random orders"""
-    warm_up_phases: PositiveInt = 8
+    warm_up_phases: Positive = 8
     """most phases of those random orders; their number is drawn for each power"""
     finish_games: bool = False
     """play a game out after the learner's last power has been eliminated"""
 
     # PPO
-    total_timesteps: PositiveInt = 1_000_000
+    total_timesteps: Positive = 1_000_000
     """learner decisions in all"""
-    learning_rate: NonNegativeFloat = 1e-3
+    learning_rate: NonNegative = 1e-3
     """step size of Adam"""
     anneal_lr: bool = True
     """let the learning rate fall linearly to 0"""
@@ -139,29 +128,29 @@ class Args:
     """discount per decision"""
     gae_lambda: Share = 0.95
     """lambda of generalised advantage estimation"""
-    num_minibatches: PositiveInt = 4
+    num_minibatches: Positive = 4
     """minibatches of one epoch"""
-    update_epochs: PositiveInt = 2
+    update_epochs: Positive = 2
     """epochs of one update"""
     norm_adv: bool = True
     """normalise advantages in each minibatch"""
-    clip_coef: NonNegativeFloat = 0.2
+    clip_coef: NonNegative = 0.2
     """clipping range of the policy ratio (and of the value)"""
     clip_vloss: bool = False
     """clip the value loss"""
-    ent_coef: NonNegativeFloat = 0.02
+    ent_coef: NonNegative = 0.02
     """weight of the entropy, measured as a share (0..1) of the greatest possible one"""
     anneal_ent: bool = False
     """let the weight of the entropy fall linearly to 0"""
-    vf_coef: NonNegativeFloat = 0.5
+    vf_coef: NonNegative = 0.5
     """weight of the value loss"""
-    max_grad_norm: NonNegativeFloat = 0.5
+    max_grad_norm: NonNegative = 0.5
     """clipping norm of the gradient"""
-    target_kl: NonNegativeFloat | None = None
+    target_kl: NonNegative | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
-    average: NonNegativeFloat = 0.0
-    """average of weights that is evaluated, frozen and kept: update n counts n to this; 0: none"""
-    kl_coef: NonNegativeFloat = 0.0
+    average: NonNegative = 0.0
+    """power p of the averaged weights that are kept: those of update n count as n ** p; 0: none"""
+    kl_coef: NonNegative = 0.0
     """pull to that average's policy, in deviations of the advantage per nat"""
 
     # The network
@@ -175,9 +164,9 @@ class Args:
     """values are the powers' shares of one whole, scaled, instead of each power's own number"""
 
     # The opponents
-    pool_size: PositiveInt = 10
+    pool_size: Positive = 10
     """frozen copies kept"""
-    pool_interval: PositiveInt = 50_000
+    pool_interval: Positive = 50_000
     """learner decisions between two copies"""
     pool_sampling: Literal["latest", "uniform", "recency", "pfsp"] = "latest"
     """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
@@ -191,29 +180,29 @@ class Args:
     """probability that an opponent's seat gets a scripted player, if there are any"""
     pool_schedule: Literal["rolling", "staged"] = "rolling"
     """rolling: see above; staged: one frozen copy, replaced by the two settings below"""
-    staged_interval: PositiveInt = 200_000
+    staged_interval: Positive = 200_000
     """learner decisions after which a stage's opponent is replaced at the latest"""
     staged_threshold: Share = 0.7
     """score (win 1, draw 0.5) over the last --staged-games that replaces it sooner"""
-    staged_games: PositiveInt = 400
+    staged_games: Positive = 400
     """games over which that score is taken"""
     exploit: str | None = None
     """best-response check: checkpoint or run folder of a policy to play against, and no other"""
 
     # Evaluation and records
-    eval_interval: PositiveInt = 100_000
+    eval_interval: Positive = 100_000
     """learner decisions between evaluations against the bots"""
     eval_games: Annotated[int, Between(1, 10**6)] = 200
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
-    """bots to evaluate against; never used for training"""
-    league_games: NonNegativeInt = 28
+    """bots to evaluate against; by default never used for training"""
+    league_games: Natural = 28
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
-    save_interval: PositiveInt = 250_000
+    save_interval: Positive = 250_000
     """learner decisions between checkpoints"""
-    save_games: NonNegativeInt = 2
+    save_games: Natural = 2
     """sample games of each evaluation against one bot, kept in the run folder"""
-    capture_games: NonNegativeInt = 1
+    capture_games: Natural = 1
     """of these, so many can also be looked at: a replay page, and TensorBoard images"""
     capture_thoughts: bool = False
     """whether sample games keep the policy's order probabilities and values, for the page"""
@@ -252,13 +241,12 @@ class Agent(nn.Module):
         self.register_buffer("borders", torch.from_numpy(self.inputs.borders), False)
         self.province_features = nn.Embedding(self.inputs.num_features, hidden)
         self.global_features = layer_init(nn.Linear(self.inputs.num_globals, hidden))
-        self.own = nn.ModuleList(layer_init(nn.Linear(hidden, hidden)) for _ in range(num_layers))
-        self.near = nn.ModuleList(
-            layer_init(nn.Linear(hidden, hidden, bias=False)) for _ in range(num_layers)
-        )
-        self.out = nn.ModuleList(
-            layer_init(nn.Linear(hidden, hidden), 0.5) for _ in range(num_layers)
-        )
+
+        def layers(std: float = 2**0.5, bias: bool = True) -> nn.ModuleList:
+            made = (nn.Linear(hidden, hidden, bias) for _ in range(num_layers))
+            return nn.ModuleList(layer_init(layer, std) for layer in made)
+
+        self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
 
         self.power = nn.Embedding(self.num_powers, hidden)
@@ -273,11 +261,11 @@ class Agent(nn.Module):
         nn.init.normal_(kinds[FIRST_CLASS:FIRST_RELATION], std=0.3)
         nn.init.zeros_(kinds[FIRST_RELATION:])
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
-        self.critic = nn.Sequential(
+        first, last = (
             layer_init(nn.Linear(3 * hidden, hidden)),
-            nn.ReLU(),
             layer_init(nn.Linear(hidden, 1), 1.0),
         )
+        self.critic = nn.Sequential(first, nn.ReLU(), last)
         if value_shares:  # rewards need not be shares themselves
             self.share_scale = nn.Parameter(torch.tensor([0.0, 1.0]))
 
@@ -316,7 +304,7 @@ class Agent(nn.Module):
         return self.encode(obs)[2]
 
     def _tables(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the tables that orders' codes are summed up from (see order_scoring)."""
+        """Return the tables that orders' codes are summed up from (policy/order_logits.py)."""
         return self.order_provinces(x).view(-1, x.shape[-1]).cpu(), self.order_kinds.weight.cpu()
 
     @torch.no_grad()
@@ -341,46 +329,31 @@ class Agent(nn.Module):
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
             a decision together, at temperature 1; (D,) value.
         """
-        x, view, value = self.encode(obs)
-        chosen, logprob, _ = self._draw(x, view, obs, decisions, generator, greedy, temperature)
-        return chosen, logprob, value.float().cpu().numpy()
+        if temperature is None:
+            temperature = np.ones(decisions.count, np.float32)
+        noise = torch.empty(0)
+        if not greedy:
+            noise = torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7)
+        (chosen, logprob, _), value = self._draw(obs, decisions, noise, temperature)
+        return chosen, logprob, value
 
     @torch.no_grad()
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
         """Return the probability of every legal order, and the values."""
-        x, view, value = self.encode(obs)
-        _, _, probability = self._draw(x, view, obs, decisions, greedy=True)
-        return Explanation(probability, value.float().cpu().numpy())
+        likeliest, cold = torch.empty(0), np.ones(decisions.count, np.float32)
+        (_, _, probability), value = self._draw(obs, decisions, likeliest, cold)
+        return Explanation(probability, value)
 
-    def _draw(
-        self,
-        x: torch.Tensor,
-        view: torch.Tensor,
-        obs: BoardViews,
-        decisions: Decisions,
-        generator: torch.Generator | None = None,
-        greedy: bool = False,
-        temperature: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return order_scoring's `draw_orders` for encoded boards."""
-        noise = torch.empty(0)
-        if not greedy:
-            noise = torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7)
-        if temperature is None:
-            temperature = np.ones(decisions.count, np.float32)
-        layer = self.earlier_orders
-        return draw_orders(
-            self.inputs.columns,
-            decisions,
-            self.inputs.orders(obs, decisions),
-            *(table.numpy() for table in self._tables(x)),
-            self.order_context(view).cpu().numpy(),
-            self.score.weight[0].cpu().numpy(),
-            (layer.weight.cpu().numpy(), layer.bias.cpu().numpy()),
-            self.autoregressive,
-            noise.numpy(),
-            temperature,
-        )
+    def _draw(self, obs: BoardViews, decisions: Decisions, noise: torch.Tensor, heat: np.ndarray):
+        """Return what `draw_orders` (policy/order_logits.py) finds, and the values (D,)."""
+        x, view, value = self.encode(obs)
+        layer, score = self.earlier_orders, self.score.weight[0]
+        tables = (*self._tables(x), self.order_context(view), score, layer.weight, layer.bias)
+        boards, kinds, context, score, *layer = (table.cpu().numpy() for table in tables)
+        rows, columns = self.inputs.orders(obs, decisions), self.inputs.columns
+        tables = boards, kinds, context, score, tuple(layer), self.autoregressive
+        found = draw_orders(columns, decisions, rows, *tables, noise.numpy(), heat)
+        return found, value.float().cpu().numpy()
 
     def get_logprob_entropy_value(
         self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
@@ -421,7 +394,7 @@ class Agent(nn.Module):
 
 
 class Kernel(torch.autograd.Function):
-    """An operation of order_scoring, RowSums or SlotScores, as one of PyTorch."""
+    """RowSums or SlotScores of policy/order_logits.py as an operation of PyTorch."""
 
     @staticmethod
     def forward(ctx, operation, *inputs):
@@ -509,27 +482,25 @@ def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return (advantages - whole.mean()) / (whole.std(ddof=1) + 1e-8)
 
 
-def take_into_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
+def update_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
     """Take new weights into the average of those after each of `updates` updates before.
 
-    Polynomial decay (Shamir & Zhang 2013): the weights after update n count in proportion to n to
-    the `power`, nearly, so that the average forgets its beginnings however long a run is.
+    Polynomial decay (Shamir & Zhang 2013): the weights after update n count about as n ** power.
     """
     for kept, new in zip(average.parameters(), agent.parameters()):
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
 
-def average_pull(args: Args, average: Agent, batch: Batch) -> np.ndarray:
+def kl_to_average(args: Args, average: Agent, batch: Batch) -> np.ndarray:
     """Return what is added to the advantages (B,) of a batch to pull the policy to its average.
 
-    See Sokota et al. 2022, magnetic mirror descent. The gradient is that of the KL divergence from
-    the average's policy, as sampled.
+    Its gradient is that of the sampled KL divergence from it (Sokota et al. 2022).
     """
-    pull = np.zeros_like(batch.values)
+    term = np.zeros_like(batch.values)
     for rows in batch.split(args.num_minibatches):
         logprobs, _, _ = average.get_logprob_entropy_value(*batch.take(rows).experience)
-        pull[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.logprobs[rows])
-    return pull
+        term[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.logprobs[rows])
+    return term
 
 
 def update(
@@ -545,13 +516,10 @@ def update(
 ) -> dict[str, float]:
     """Learn from a batch in epochs of minibatches; return `losses/*`, means over minibatches.
 
-    A minibatch is what all ranks draw from their batches, and each worker of a rank takes a part of
-    its own; the step is that of the whole, to rounding.
+    A minibatch is what all ranks draw together; each worker of a rank takes a part of its own.
     """
     workers, ranks = workers or Workers(1), ranks or Ranks()
-    nothing = np.zeros(0, np.int8)  # drawn by a rank that has fewer minibatches than another
-    device = agent.borders.device
-    parameters = list(agent.parameters())
+    device, parameters = agent.borders.device, list(agent.parameters())
 
     def gradients(part: Batch) -> tuple[tuple, dict[str, torch.Tensor]]:
         newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
@@ -562,26 +530,16 @@ def update(
     collected = []
     for _ in range(args.update_epochs):
         epoch = []
-        drawn = batch.split(args.num_minibatches, rng)
-        advantages = ranks.gather([batch.advantages[rows] for rows in drawn])
-        for rows, *whole in zip_longest(drawn, *advantages, fillvalue=nothing):
+        for rows, whole in ranks.deal(batch.split(args.num_minibatches, rng), batch.advantages):
             with clock("batching"):
-                minibatch, whole = batch.take(rows), np.concatenate(whole)
-                scaled = minibatch.advantages
-                if args.norm_adv:
-                    scaled = normalized(scaled, whole)
-                minibatch = minibatch._replace(advantages=scaled + minibatch.pull)
+                minibatch = batch.take(rows)
+                own = minibatch.advantages
+                scaled = normalized(own, whole) if args.norm_adv else own
+                minibatch = minibatch._replace(advantages=scaled + minibatch.kl_term)
                 parts = [minibatch.take(part) for part in minibatch.split(workers.count)]
                 shares = [len(part.values) / len(whole) for part in parts]
             with clock("learning"):
-                results = workers.map(gradients, parts)
-                for parameter, *grads in zip(parameters, *(grads for grads, _ in results)):
-                    known = [grad * share for grad, share in zip(grads, shares) if grad is not None]
-                    parameter.grad = sum(known[1:], known[0]) if known else None
-                found = {
-                    name: sum(figures[name] * share for (_, figures), share in zip(results, shares))
-                    for name in LOSSES
-                }
+                found = add_up(parameters, workers.map(gradients, parts), shares, LOSSES)
                 epoch.append(ranks.total_gradients(parameters, found))
                 nn.utils.clip_grad_norm_(parameters, args.max_grad_norm)
                 optimizer.step()
@@ -614,14 +572,8 @@ class SelfPlay:
 
     def __init__(self, args: Args, game_map: Map, pool: OpponentPool, rng: np.random.Generator):
         self.args, self.pool = args, pool
-        self.games = VectorGame(
-            game_map,
-            args.num_envs,
-            seed=args.seed,
-            max_years=args.max_years,
-            threads=args.threads,
-            auto_reset=False,
-        )
+        where = {"seed": args.seed, "max_years": args.max_years, "threads": args.threads}
+        self.games = VectorGame(game_map, args.num_envs, auto_reset=False, **where)
         self.random_bot = make_bot("random")
         self.seating = Seating(args, self.games, pool, rng)
 
@@ -716,9 +668,8 @@ class PolicyPlayer:
 
     def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
         if games.vocabulary.hash != self.agent.vocabulary_hash:
-            raise UserError(
-                f"{self.name} was trained on another map or order vocabulary than {games.map.name}"
-            )
+            where = f"another map or order vocabulary than {games.map.name}"
+            raise UserError(f"{self.name} was trained on {where}")
         return games.view_boards(decisions.game, decisions.power)
 
 
@@ -737,18 +688,17 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     With --exploit, the exploited policy is played against as well. The ranks share the opponents.
     Returns the evaluation against each opponent (see arena.evaluate), and sample games against it.
     """
-    args, results, samples = run.args, {}, {}
-    names = [*args.eval_bots, *(["exploited"] if args.exploit else [])]
-    for number, name in list(enumerate(names))[run.ranks.rank :: run.ranks.count]:
-        entropy = [args.seed, run.global_step, number]
-        seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
+    args = run.args
+
+    def play(number: int, name: str) -> tuple[dict, list[dict]]:
+        seeds = np.random.SeedSequence([args.seed, run.global_step, number])
+        seed = int(seeds.generate_state(1)[0])
         player = PolicyPlayer(run.policy, "learner", seed)
-        results[name], samples[name] = evaluate_player(
+        exploited = PolicyPlayer(run.pool.members[0].player, str(args.exploit), seed + 1)
+        return evaluate_player(
             run.game_map,
             player,
-            make_bot(name)
-            if name in args.eval_bots
-            else PolicyPlayer(run.pool.members[0].player, str(args.exploit), seed + 1),
+            make_bot(name) if name in args.eval_bots else exploited,
             num_games=args.eval_games,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
@@ -757,66 +707,38 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
             samples=args.save_games,
             think=partial(thoughts, player) if args.capture_thoughts else None,
         )
-    shared = run.ranks.gather((results, samples))
-    merged = ({name: part[name] for part in parts for name in part} for parts in zip(*shared))
-    results, samples = ({name: found[name] for name in names} for found in merged)
-    return results, samples
 
-
-def policy_dict(args: Args, agent: Agent, game_map: Map, global_step: int) -> dict:
-    """Return what is needed to play the policy."""
-    return {
-        "format": CHECKPOINT_FORMAT,
-        "script_name": Path(__file__).name,
-        "script_sha256": file_sha256(__file__),
-        "map_name": game_map.name,
-        "map_facts": game_map.facts,
-        "vocabulary_hash": agent.vocabulary_hash,
-        "observation_version": OBSERVATION_VERSION,
-        "args": asdict(args),
-        "global_step": global_step,
-        "model": agent.state_dict(),
-    }
+    found = run.ranks.share_out([*args.eval_bots, *["exploited"] * bool(args.exploit)], play)
+    return tuple({name: found[name][part] for name in found} for part in range(2))
 
 
 def checkpoint_header(path: str | Path) -> dict:
     """Return what a checkpoint says of itself, without its weights."""
-    return header(load_checkpoint(path))
+    return checkpoints.header(load_checkpoint(path))
 
 
 def load_checkpoint(path: str | Path) -> dict:
     """Return a checkpoint's dictionary; UserError if the file is not a sound checkpoint."""
-    return read_checkpoint(path, partial(torch.load, map_location="cpu", weights_only=True))
+    return checkpoints.read_checkpoint(
+        path, partial(torch.load, map_location="cpu", weights_only=True)
+    )
 
 
 def load_policy(flag: str, name: str) -> dict:
-    """Return the policy that a flag names, as `policy_dict` does."""
+    """Return the policy that a flag names, as `checkpoints.policy_dict` does."""
     path = policy_path(flag, name)
     saved = load_checkpoint(path)
     load_agent(saved, path)  # says what is wrong if it does not fit
-    names = "map_name map_facts vocabulary_hash observation_version global_step model"
-    kept = {name: saved[name] for name in names.split()}
-    return kept | {"args": asdict(Args()) | saved["args"]}  # with settings that are newer than it
+    return checkpoints.policy_part(
+        saved | {"args": asdict(Args()) | saved["args"]}
+    )  # it may lack newer ones
 
 
 def load_agent(saved: dict, path: str | Path) -> Agent:
     """Return the agent of a checkpoint; UserError if it does not fit this script."""
-    try:
-        if saved["observation_version"] != OBSERVATION_VERSION:
-            raise UserError(
-                f"{path}: made for observations of version {saved['observation_version']}, "
-                f"this is version {OBSERVATION_VERSION}"
-            )
-        game_map = Map(saved["map_facts"], saved["map_name"])
-        agent = make_agent(asdict(Args()) | saved["args"], game_map)  # it may be older or newer
-        if agent.vocabulary_hash != saved["vocabulary_hash"]:
-            raise UserError(f"{path}: made for another order vocabulary of {game_map.name}")
+    with checkpoints.fitting(path, __file__):
+        agent = make_agent(asdict(Args()) | saved["args"], checkpoints.map_of(saved, path))
         agent.load_state_dict(saved["model"])
-    except (MapError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(
-            f"{path}: does not fit {Path(__file__).name} ({type(error).__name__}: {reason:.80})"
-        ) from None
     return agent
 
 
@@ -825,14 +747,7 @@ def make_agent(settings: dict, game_map: Map) -> Agent:
     return Agent(game_map, *(settings[name] for name in NETWORK))
 
 
-def import_wandb() -> ModuleType:
-    """Return W&B's module, whose import takes seconds."""
-    import wandb
-
-    return wandb
-
-
-LOG_TOOLS = launch.LogTools(SummaryWriter, Summary, import_wandb)
+LOG_TOOLS = launch.LogTools(SummaryWriter, Summary, partial(import_module, "wandb"))
 
 
 class Run:
@@ -854,6 +769,7 @@ class Run:
         self.args, self.game_map, self.exploited = args, game_map, exploited
         self.ranks = ranks or Ranks()
         own = self.ranks.share(args)
+        keep_memory()
         torch.set_num_threads(1)
         self.workers = Workers(args.threads if device.type == "cpu" else 1, torch.set_num_threads)
         torch.manual_seed(args.seed)
@@ -871,13 +787,10 @@ class Run:
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         self.self_play = SelfPlay(own, game_map, self.pool, self.rng)
-        years = args.max_years or None  # as in `evaluate`
-        self.league = League(
-            game_map, args.eval_bots, args.league_games, args.seed, years, args.threads
-        )
-        self.counters = dict.fromkeys(
-            ("global_step", "order_steps", "env_steps", "games", "updates"), 0
-        )
+        rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
+        self.league = League(game_map, *rated)
+        names = "global_step order_steps env_steps games updates"
+        self.counters = dict.fromkeys(names.split(), 0)
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
         self.seconds = 0.0  # spent by earlier processes of this run
         self.evaluations: dict[str, dict] = {}  # bot -> its last evaluation
@@ -902,7 +815,8 @@ class Run:
 
     def state_dict(self) -> dict:
         """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
-        policy = policy_dict(self.args, self.policy, self.game_map, self.global_step)
+        written = __file__, asdict(self.args), self.game_map, self.policy.state_dict()
+        policy = checkpoints.policy_dict(*written, self.global_step)
         own = {
             "self_play": self.self_play.seating.state_dict(),
             "buffer": self.buffer.state_dict(),
@@ -962,8 +876,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 # Assign seats: games that are over for the learner start anew.
                 with clock("games"):
                     counts["games"] = self_play.seating.end_phase(result)
-                states = {"full": buffer.is_full, "stop": stop.received}
-                total = run.ranks.total(counts | states)
+                total = run.ranks.total(counts | {"full": buffer.is_full, "stop": stop.received})
                 full, asked_to_stop = total["full"] > 0, total["stop"] > 0
                 for name in counts:
                     run.counters[name] += total[name]
@@ -974,9 +887,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
             if full or finished:
                 # Estimate advantages of every finished transition of all streams.
                 with clock("batching"):
-                    trajectory = buffer.rewards, buffer.values, buffer.next_values
-                    ends = buffer.ends, buffer.closed
-                    advantages = compute_gae(*trajectory, *ends, args.gamma, args.gae_lambda)
+                    advantages = compute_gae(*buffer.trajectory, args.gamma, args.gae_lambda)
                     batch = buffer.take_batch(advantages)
                 size = sum(run.ranks.gather(len(batch.values)))
             if (full or finished) and size:
@@ -988,15 +899,18 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
                 if args.kl_coef:
                     with clock("learning"):
-                        batch = batch._replace(pull=average_pull(args, run.average, batch))
-                shared = run.workers, run.ranks
-                losses = update(
-                    args, agent, run.optimizer, batch, ent_coef, run.rng, clock, *shared
-                )
+                        batch = batch._replace(kl_term=kl_to_average(args, run.average, batch))
+                shared = run.rng, clock, run.workers, run.ranks
+                losses = update(args, agent, run.optimizer, batch, ent_coef, *shared)
                 if run.average:
-                    take_into_average(run.average, agent, run.counters["updates"], args.average)
+                    update_average(run.average, agent, run.counters["updates"], args.average)
                 run.counters["updates"] += 1
-                log_update(run, log, clock, losses, size)
+                played = self_play.seating.take_statistics(run.global_step)
+                groups = {"losses": losses, "selfplay": played, "timing": clock.figures()}
+                groups["league"] = {"pool_size": len(run.pool.members)}
+                charts = {"SPS": run.global_step / (run.seconds + clock.since_lap)}
+                charts |= {"learning_rate": run.optimizer.param_groups[0]["lr"], "batch_size": size}
+                log.update(run.counters, groups, run.evaluations, **charts)
 
             # Evaluate against the bots.
             if finished or run.next_eval <= run.global_step < args.total_timesteps:
@@ -1005,11 +919,9 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                     run.evaluations, samples = evaluate(run)
                     rated = run.policy, run.pool.members, PolicyPlayer
                     ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
-                games = [game for sampled in samples.values() for game in sampled]
-                log.evaluations(run.evaluations, games, run.global_step, ratings)
+                log.evaluations(run.evaluations, samples, run.global_step, ratings)
                 with clock("capture"):
-                    shown = {bot: sampled[: args.capture_games] for bot, sampled in samples.items()}
-                    log.captures(shown, run.global_step, run.game_map)
+                    log.captures(samples, args.capture_games, run.global_step, run.game_map)
 
             if finished or run.global_step >= run.next_save or asked_to_stop:
                 while run.next_save <= run.global_step and not finished:
@@ -1017,28 +929,6 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 save(run, log, clock)
             if finished or asked_to_stop:
                 return finished
-
-
-def log_update(run: Run, log: RunLog, clock: Clock, losses: dict[str, float], size: int) -> None:
-    """Log an update on a batch of `size` decisions."""
-    played = run.self_play.seating.take_statistics(run.global_step)
-    charts = run.counters | {
-        "SPS": run.global_step / (run.seconds + clock.since_lap),
-        "learning_rate": run.optimizer.param_groups[0]["lr"],
-        "batch_size": size,
-    }
-    pool_size = len(run.pool.members)
-    groups = {"losses": losses, "selfplay": played, "charts": charts}
-    groups |= {"league": {"pool_size": pool_size}, "timing": clock.figures()}
-    log.update(
-        run.global_step,
-        groups,
-        run.evaluations,
-        win_pool=played.get("win"),
-        draw_share=played.get("draw"),
-        entropy=losses["entropy"],
-        pool=pool_size,
-    )
 
 
 def save(run: Run, log: RunLog, clock: Clock) -> None:
@@ -1053,42 +943,22 @@ def save(run: Run, log: RunLog, clock: Clock) -> None:
             log.folder.save_checkpoint(run.global_step, content.getvalue())
 
 
-def choose_device(args: Args, ranks: Ranks) -> torch.device:
-    """Return the processor or this rank's GPU, as --cuda says."""
-    gpus = torch.cuda.device_count() if args.cuda else 0
-    if gpus:
-        device = torch.device("cuda", ranks.choose_gpu(gpus))
-        torch.cuda.set_device(device)
-        return device
-    if args.cuda and ranks.rank == 0:
-        print("no GPU was found: training on the CPU")
-    return torch.device("cpu")
-
-
 def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Start a run in a new folder."""
     args, game_map, exploited, weights = launch.new_run(settings, load_policy, ranks.count)
-    device = choose_device(args, ranks)
+    device = ranks.choose_device(torch, args.cuda)
     log = launch.open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
     return Run(args, game_map, device, ranks, exploited, weights), log
 
 
 def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume."""
-    resumed = launch.resumed_run(
-        Args, settings, load_checkpoint, load_agent, ranks.rank, ranks.count
-    )
+    resumed = launch.resumed_run(Args, settings, load_checkpoint, load_agent, ranks)
     args, game_map, folder, saved = resumed
-    run = Run(args, game_map, choose_device(args, ranks), ranks, saved.get("exploited"))
-    try:
+    run = Run(args, game_map, ranks.choose_device(torch, args.cuda), ranks, saved.get("exploited"))
+    with launch.continuing(folder.checkpoint):
         run.load_state_dict(saved)
         log = NoLog() if ranks.rank > 0 else launch.continue_log(resumed, __file__, LOG_TOOLS)
-    except UserError:
-        raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise UserError(
-            f"{folder.checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
-        ) from None
     return run, log
 
 
@@ -1096,12 +966,10 @@ def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; return the exit status."""
     ranks = Ranks.start(distributed, torch.cuda.device_count())
     try:
-        words = sys.argv[1:] if argv is None else argv
-        settings = ranks.agree(launch.read_settings, Args, words, CONFIGS, load_policy)
-        if ranks.rank == 0 and not kernels_are_cached():
-            print(
-                "compiling the game's kernels for this machine; this happens once ...", flush=True
-            )
+        argv = sys.argv[1:] if argv is None else argv
+        settings = ranks.agree(launch.read_settings, Args, argv, CONFIGS, load_policy)
+        if ranks.rank == 0:
+            launch.announce_compilation()
         clock = Clock(network=("inference", "learning"))
         start = resume_run if settings.args.resume else start_run
         run, log = ranks.agree(start, settings, ranks)

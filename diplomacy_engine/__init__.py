@@ -14,7 +14,7 @@ from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary
 from .scoring.rewards import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 register_environments()
 

@@ -94,6 +94,7 @@ def known_flags() -> set[str]:
     flags = {f"--{name.replace('_', '-')}" for name in inspect.signature(Args).parameters}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     (tools,) = (action for action in _parser()._actions if isinstance(action.choices, dict))
+    flags |= _parser()._option_string_actions.keys()
     for tool in tools.choices.values():
         flags |= tool._option_string_actions.keys()
     for path in (ROOT / "tests" / "benchmarks").glob("*.py"):

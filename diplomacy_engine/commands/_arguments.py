@@ -1,16 +1,26 @@
-"""What the commands share: kinds of arguments, options of matches, a word about compilation."""
+"""What the commands share: kinds of arguments, options of matches and the files they write."""
 
 import argparse
+import csv
+import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
-from .._files import atomic_write
+from .._files import atomic_write, check_target
 from .._jit import kernels_are_cached
-from ..players.loading import load_player
+from ..errors import UserError
+from ..players.loading import load_player, policy_map
 from ..players.protocols import Player
-from ..rules.map import Map
+from ..rules.map import Map, load_map
 from ..scoring.outcomes import YEAR_LIMITS
+from ..training.progress import Progress
+
+SAVE_COUNT = 10  # games that --save-games writes
+FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
+_PAGES = (".html", ".svg", ".png")
 
 
 def whole_number(least: int, most: int):
@@ -30,16 +40,29 @@ def whole_number(least: int, most: int):
     return convert
 
 
-def add_match_options(parser: argparse.ArgumentParser, games: str) -> None:
+def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
     """Add the options of every command that plays matches and reports their result.
 
-    `games` says what else there is to know of their number.
+    Args:
+        parser: the command's.
+        who: its group of options that say who plays.
+        games: what else there is to know of their number.
     """
-    add = parser.add_argument
+    who.add_argument(
+        "--greedy",
+        action="store_true",
+        help="policies give their likeliest orders instead of sampling",
+    )
+    who.add_argument(
+        "--script",
+        metavar="FILE",
+        help="trainer's script that plays checkpoints (default: the repository's own)",
+    )
+    add = parser.add_argument_group("the games").add_argument
     add(
         "--map",
-        default="small",
-        help="small, three, standard, or the path of a map file (default: small)",
+        help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
+        "without one, small)",
     )
     add(
         "--games",
@@ -68,22 +91,96 @@ def add_match_options(parser: argparse.ArgumentParser, games: str) -> None:
         help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
     )
     add(
-        "--greedy",
-        action="store_true",
-        help="policies give their likeliest orders instead of sampling",
-    )
-    add(
         "--threads",
         type=whole_number(1, 1024),
         metavar="N",
         help="threads of the games (default: as many as there are processors)",
     )
+    add = parser.add_argument_group("files to write").add_argument
+    add("--json", metavar="FILE", help="the whole result")
+    add("--csv", metavar="FILE", help="the same figures as a table, a line for each")
+    add("--per-game", metavar="FILE", help="the figures of every single game, as CSV")
+    add("--save-games", metavar="FILE", help="saved games (.jsonl), for `replay`")
     add(
-        "--script",
-        metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
+        "--save-count",
+        type=whole_number(1, 10**6),
+        metavar="N",
+        help=f"how many games --save-games writes (default: {SAVE_COUNT})",
     )
-    add("--json", metavar="FILE", help="write the result to a file")
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """Raise UserError if a file that a match shall write could not be written afterwards."""
+    flags = {name: getattr(arguments, name) for name in ("json", "csv", "per_game", "save_games")}
+    named: dict[Path, str] = {}
+    for name, file in flags.items():
+        if not file:
+            continue
+        flag, path = f"--{name.replace('_', '-')}", Path(file)
+        if path.is_file() or not path.exists():
+            other = named.setdefault(path.resolve(), flag)
+            if other != flag:
+                raise UserError(f"{other} and {flag} name the same file, {file}")
+        if name == "save_games" and path.suffix.lower() in _PAGES:
+            raise UserError(
+                f"--save-games {file}: saved games are a .jsonl file; "
+                f"`python -m diplomacy_engine replay GAMES.jsonl --output {file}` shows them"
+            )
+        check_target(path)
+    if arguments.save_count is not None and not arguments.save_games:
+        raise UserError("--save-count has no effect: it needs --save-games")
+
+
+def samples(arguments: argparse.Namespace) -> int:
+    """Return how many saved games a match is asked for."""
+    return (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
+
+
+def write_files(
+    arguments: argparse.Namespace,
+    result: dict,
+    figures: Iterable[Sequence],
+    saved_games: Sequence[dict],
+) -> None:
+    """Write the files that a match was asked for.
+
+    Args:
+        result: of the match.
+        figures: rows of FIGURE_COLUMNS.
+        saved_games: to write.
+    """
+    rows = result.pop("per_game", [])
+    write_result(arguments.json, result)
+    if arguments.csv:
+        _write_table(arguments.csv, FIGURE_COLUMNS, figures)
+    if arguments.per_game:
+        _write_table(arguments.per_game, list(rows[0]), (row.values() for row in rows))
+    if arguments.save_games:
+        lines = "".join(json.dumps(game) + "\n" for game in saved_games)
+        atomic_write(arguments.save_games, lines.encode())
+
+
+def figure_rows(player: str, against: str, parts: dict[str, dict]) -> Iterator[tuple]:
+    """Yield rows of FIGURE_COLUMNS; `parts` are figures by power, "" for all seats."""
+    for power, figures in parts.items():
+        for name, found in figures.items():
+            yield player, against, power, name, found["value"], found["low"], found["high"]
+
+
+def _write_table(path: str, columns: Sequence[str], rows: Iterable[Iterable]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    atomic_write(path, text.getvalue().encode())
+
+
+def map_of(name: str | None, players: Sequence[str], script: str | None) -> Map:
+    """Return the map of that name; without one, that of the first checkpoint, or else small."""
+    if name is not None:
+        return load_map(name)
+    found = (policy_map(player, script) for player in players)
+    return next(filter(None, found), None) or load_map("small")
 
 
 def load_players(
@@ -100,6 +197,13 @@ def load_players(
         )
         for number, name in enumerate(names)
     ]
+
+
+@contextmanager
+def showing_progress(games: int) -> Iterator[Callable[[float], None]]:
+    """Show on standard error how many of so many games have been played, as it is told."""
+    with Progress(games, unit="games", file=sys.stderr, keep=False) as line:
+        yield lambda played: line.update(int(played))
 
 
 def write_result(path: str | None, result: dict) -> None:

@@ -1,11 +1,77 @@
-"""Where the commands print their tables."""
+"""Where the commands print, and tables that fit there."""
 
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len, chop_cells
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+_GAP = 2  # characters between two columns
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line; rich would end the program."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def make_console() -> Console:
     """Return a console; whoever reads a file or pipe gets whole lines."""
-    console = Console(highlight=False)
+    console = _Console(highlight=False)
     if not console.is_terminal:
         console.width = 200
     return console
+
+
+def print_table(
+    console: Console,
+    first: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[str]]],
+    title: str = "",
+) -> None:
+    """Print a table of texts, in several parts one below the other if it is too wide.
+
+    Each part has the rows' names; a long one goes over several lines. No cell is ever cut, unless
+    it alone is wider than the console.
+
+    Args:
+        console: where.
+        first: heading of the names.
+        columns: headings of the others.
+        rows: name and cells of each.
+        title: a line above.
+    """
+    names = [first, *(name for name, _ in rows)]
+    cells = [columns, *(found for _, found in rows)]
+    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(columns))]
+    longest = max(map(cell_len, names))
+    room = console.width - longest - sum(widths) - _GAP * len(widths)
+    widest = console.width - max(widths) - _GAP
+    width = longest if room >= 0 else min(longest, max(console.width // 3, 20), max(widest, 8))
+    names = ["\n".join(chop_cells(name, width)) for name in names]
+    if title:
+        console.print(f"\n{title}", markup=False)
+    for part in _parts(widths, console.width - width):
+        table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+        table.add_column(escape(names[0]), no_wrap=False, min_width=width)
+        for i in part:
+            table.add_column(escape(columns[i]), justify="right", min_width=widths[i])
+        for name, (_, found) in zip(names[1:], rows):
+            table.add_row(escape(name), *(escape(found[i]) for i in part))
+        console.print()
+        console.print(table)
+
+
+def _parts(widths: Sequence[int], room: int) -> list[range]:
+    """Return the columns of each part, as equally many as fit into so many characters."""
+    count = len(widths)
+    for number in range(1, count + 1):
+        size = -(-count // number)
+        parts = [range(first, min(first + size, count)) for first in range(0, count, size)]
+        if all(sum(widths[i] + _GAP for i in part) <= room for part in parts):
+            return parts
+    return [range(i, i + 1) for i in range(count)]

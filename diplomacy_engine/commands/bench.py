@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.console import Console
 
 from .._files import check_target
 from ..constants import (
@@ -51,7 +50,7 @@ from ..rules.adjudicator.movement import movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
 from ._arguments import announce_compilation, whole_number, write_result
-from ._console import make_console
+from ._console import make_console, print_table
 from .bench_kernel import adjudicate_rows
 
 NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
@@ -441,13 +440,14 @@ def run_bench(arguments: argparse.Namespace) -> int:
         until_year,
         arguments.seed,
     )
-    _print_bench(found)
+    print_bench(make_console(), found)
     write_result(arguments.json, found)
     return 0
 
 
-def _print_bench(found: dict) -> None:
-    console, machine = make_console(), found["machine"]
+def print_bench(console: Console, found: dict) -> None:
+    """Print the figures."""
+    machine = found["machine"]
     console.print(
         f"random play on map {found['map']} to {found['until_year']}: {found['threads']} "
         f"thread{'s' * (found['threads'] > 1)}, {found['games']:,} games at once, "
@@ -465,17 +465,16 @@ def _print_bench(found: dict) -> None:
     elif peer is not None:
         rows.append((f"diplomacy {peer['version']}, phases/s", f"{peer['phases_per_second']:,.0f}"))
         rows.append(("times as fast", f"{peer['ratio']:,.0f}"))
-    stages = Table(box=SIMPLE_HEAD, pad_edge=False)
-    stages.add_column("stage, in one thread", no_wrap=True)
-    stages.add_column("microseconds", justify="right", no_wrap=True)
-    stages.add_column("per", no_wrap=True)
+    console.print()
+    for name, figure in rows:
+        console.print(f"{name:{max(len(known) for known, _ in rows)}}  {figure}", markup=False)
     bots = {f"bot {name}": taken for name, taken in found["bot_microseconds"].items()}
-    for name, taken in (found["stage_microseconds"] | bots).items():
-        figure = "-" if taken is None else f"{taken:.2f}"
-        stages.add_row(name.replace("_", " "), figure, STAGES.get(name, BOT_UNIT))
-    totals = Table(box=None, show_header=False, pad_edge=False)
-    totals.add_column(no_wrap=True)
-    totals.add_column(justify="right", no_wrap=True)
-    for row in rows:
-        totals.add_row(*row)
-    console.print(totals, stages)
+    figures = found["stage_microseconds"] | bots
+    stages = [
+        (
+            name.replace("_", " "),
+            ("-" if taken is None else f"{taken:.2f}", STAGES.get(name, BOT_UNIT)),
+        )
+        for name, taken in figures.items()
+    ]
+    print_table(console, "stage, in one thread", ("microseconds", "per"), stages)

@@ -12,7 +12,8 @@ from typing import NoReturn
 from ..errors import UserError
 from ..players.bots import BOTS
 from ..rules.map import MAP_NAMES
-from .bench import add_bench
+from ..training.progress import forget
+from .bench import add_bench, versions
 from .check_map import add_check_map
 from .evaluate import add_evaluate
 from .play import add_play
@@ -35,10 +36,19 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code: 0, or 2 for bad input, or 130 when interrupted."""
-    arguments = _parser().parse_args(argv)
+    """Run a command; return the exit code.
+
+    0, or 2 for bad input, 130 when interrupted, 141 when nobody reads the output any more.
+    """
     try:
-        return arguments.run(arguments)
+        try:
+            arguments = _parser().parse_args(argv)
+            return arguments.run(arguments)
+        finally:
+            sys.stdout.flush()  # here, where a closed pipe can still be told
+    except BrokenPipeError:  # of a reader such as `head`, which has seen enough
+        forget(sys.stdout)
+        return 141
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130
@@ -60,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=versions()["diplomacy_engine"])
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_evaluate(commands)
     add_tournament(commands)

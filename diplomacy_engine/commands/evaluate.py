@@ -1,25 +1,24 @@
 """`evaluate`: plays one player as every power against copies of another."""
 
 import argparse
-import json
-from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.console import Console
 
-from .._files import atomic_write, check_target
 from ..matches.arena import evaluate_player
-from ..rules.map import load_map
 from ..scoring.outcomes import FIGURES, RATES
 from ..training.progress import label
 from ._arguments import (
     add_match_options,
     announce_compilation,
+    check_files,
+    figure_rows,
     load_players,
-    whole_number,
-    write_result,
+    map_of,
+    samples,
+    showing_progress,
+    write_files,
 )
-from ._console import make_console
+from ._console import make_console, print_table
 
 
 def add_evaluate(commands) -> None:
@@ -30,62 +29,57 @@ def add_evaluate(commands) -> None:
         description="Play a player as every power equally often against copies of another, and "
         "print a table of its results with 95 % intervals.",
     )
-    add = parser.add_argument
-    add(
+    who = parser.add_argument_group("who plays")
+    who.add_argument(
         "--player",
         required=True,
         metavar="PLAYER",
         help="whose results are tallied: a bot, a checkpoint or a run folder",
     )
-    add(
+    who.add_argument(
         "--against",
         default="dumbbot",
         metavar="PLAYER",
         help="who plays every other power (default: dumbbot)",
     )
-    add_match_options(parser, "rounded up to a multiple of the powers")
-    add("--save-games", metavar="FILE", help="write saved games to a .jsonl file")
-    add(
-        "--save-count",
-        type=whole_number(1, 10**6),
-        default=10,
-        metavar="N",
-        help="how many games --save-games writes (default: 10)",
-    )
+    add_match_options(parser, who, "rounded up to a multiple of the powers")
     parser.set_defaults(run=run_evaluate)
 
 
 def run_evaluate(arguments: argparse.Namespace) -> int:
     """Evaluate a player, print the table and write the files asked for."""
-    for file in filter(None, (arguments.json, arguments.save_games)):
-        check_target(Path(file))
-    game_map = load_map(arguments.map)
-    player, against = load_players((arguments.player, arguments.against), game_map, arguments)
+    check_files(arguments)
+    names = arguments.player, arguments.against
+    game_map = map_of(arguments.map, names, arguments.script)
+    player, against = load_players(names, game_map, arguments)
     announce_compilation()
-    result, saved_games = evaluate_player(
-        game_map,
-        player,
-        against,
-        arguments.games,
-        arguments.seed,
-        arguments.max_years,
-        arguments.year_limit,
-        arguments.threads,
-        samples=arguments.save_count if arguments.save_games else 0,
-    )
+    powers = len(game_map.powers)
+    with showing_progress(-(-arguments.games // powers) * powers) as report:
+        result, saved_games = evaluate_player(
+            game_map,
+            player,
+            against,
+            arguments.games,
+            arguments.seed,
+            arguments.max_years,
+            arguments.year_limit,
+            arguments.threads,
+            samples=samples(arguments),
+            report=report,
+            per_game=bool(arguments.per_game),
+        )
     result["greedy"] = arguments.greedy
-    _print_evaluation(result)
-    write_result(arguments.json, result)
-    if arguments.save_games:
-        lines = "".join(json.dumps(game) + "\n" for game in saved_games)
-        atomic_write(arguments.save_games, lines.encode())
+    print_evaluation(make_console(), result)
+    parts = {"": result["overall"]} | result["by_power"]
+    figures = figure_rows(result["player"], result["against"], parts)
+    write_files(arguments, result, figures, saved_games)
     return 0
 
 
-def _print_evaluation(result: dict) -> None:
+def print_evaluation(console: Console, result: dict) -> None:
+    """Print the result of an evaluation."""
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
-    console = make_console()
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
         f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
@@ -93,21 +87,19 @@ def _print_evaluation(result: dict) -> None:
         markup=False,
     )
     if len(by_power) <= 2:
-        console.print(_table(overall | by_power, True))
+        _print_figures(console, overall | by_power, True)
     else:
-        console.print(_table(overall, True), _table(by_power, False))
+        _print_figures(console, overall, True)
+        _print_figures(console, by_power, False)
 
 
-def _table(columns: dict[str, dict], intervals: bool) -> Table:
-    """Return a table of FIGURES, one line each."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("figure", no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    for figure in FIGURES:
-        cells = [_figure_text(figure, column[figure], intervals) for column in columns.values()]
-        table.add_row(label(figure), *cells)
-    return table
+def _print_figures(console: Console, columns: dict[str, dict], intervals: bool) -> None:
+    """Print a table of FIGURES, one line each."""
+    rows = [
+        (label(name), [_figure_text(name, found[name], intervals) for found in columns.values()])
+        for name in FIGURES
+    ]
+    print_table(console, "figure", list(columns), rows)
 
 
 def _figure_text(figure: str, found: dict[str, float], interval: bool) -> str:

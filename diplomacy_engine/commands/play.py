@@ -1,7 +1,9 @@
 """The command `play`: a game on a local page, or in the terminal."""
 
 import argparse
+import errno
 import re
+import socket
 import time
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from ..players.advice import advice, orders_by_player
 from ..players.loading import load_player
 from ..players.protocols import ExplainingPlayer, Player
 from ..replays.replay import make_replay
-from ..rules.map import Map, load_map
-from ._arguments import announce_compilation, whole_number
+from ..rules.map import MAP_NAMES, Map, load_map
+from ._arguments import announce_compilation, map_of, whole_number
 
 FOLDER = Path("runs") / "play"
 
@@ -42,7 +44,11 @@ def add_play(commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--map", help="small, three, standard, or the path of a map file (default: small)")
+    add(
+        "--map",
+        help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
+        "without one, small)",
+    )
     add(
         "--against",
         action="extend",
@@ -114,6 +120,7 @@ def run_play(arguments: argparse.Namespace) -> int:
     if arguments.text:
         TextGame(session_maker(arguments)).run()
         return 0
+    _check_host(arguments.host)
     # The port is tried before a file is written, the session before the link is shown.
     server = PlayServer(None, arguments.host, arguments.port)
     with server:
@@ -124,6 +131,20 @@ def run_play(arguments: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             print(f"\nThe game is kept in {server.session.file}.")
     return 0
+
+
+def _check_host(host: str) -> None:
+    """Raise UserError if an address is not one of this machine's."""
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:  # of a name that is none, the server says more
+        if getattr(error, "errno", None) == errno.EADDRNOTAVAIL:
+            raise UserError(
+                f"--host {host} is no address of this machine; 127.0.0.1 is the machine alone, "
+                "0.0.0.0 lets others of its network in"
+            ) from None
 
 
 def _print_links(server: PlayServer) -> None:
@@ -140,10 +161,11 @@ def _print_links(server: PlayServer) -> None:
 
 
 def _new(arguments: argparse.Namespace) -> PlaySession:
-    game_map = load_map(arguments.map or "small")
+    opponents = arguments.against or ["dumbbot"]
+    hint = [arguments.hint] if arguments.hint else []
+    game_map = map_of(arguments.map, [*opponents, *hint], arguments.script)
     years = arguments.max_years or game_map.max_years
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
-    opponents = arguments.against or ["dumbbot"]
     seats = _seats(arguments, game_map, opponents)
     return _session(arguments, Game(game_map, max_years=years), opponents, seats, seed)
 
@@ -221,8 +243,10 @@ def _seats(
     """Return who plays what by the flags, else as `people` sit; None if the host shall choose."""
     seats = {} if arguments.watch or arguments.power or arguments.guest else dict(people or {})
     for name in arguments.guest:
+        _check_power(game_map, name)
         seats[game_map.powers[game_map.power_number(name)]] = Seat(GUEST)
     if arguments.power:
+        _check_power(game_map, arguments.power)
         power = game_map.powers[game_map.power_number(arguments.power)]
         if power in seats and seats[power].kind == GUEST:
             raise UserError(f"{power} is both yours and a guest's")
@@ -232,6 +256,16 @@ def _seats(
     left = [power for power in game_map.powers if power not in seats]
     seats |= {p: Seat(PLAYER, opponents[n % len(opponents)]) for n, p in enumerate(left)}
     return seats
+
+
+def _check_power(game_map: Map, name: str) -> None:
+    """Raise UserError, naming the map to choose, for a power that only other maps have."""
+    maps = [other for other in MAP_NAMES if name.upper() in load_map(other).powers]
+    if name.upper() not in game_map.powers and maps:
+        raise UserError(
+            f"{name!r} is no power of map {game_map.name} ({', '.join(game_map.powers)}); "
+            f"--map {' or --map '.join(maps)} has it"
+        )
 
 
 def _file(arguments: argparse.Namespace, game_map: Map, play: dict | None) -> Path:

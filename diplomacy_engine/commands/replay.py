@@ -24,13 +24,16 @@ def add_replay(commands) -> None:
         "games of the file and needs nothing else; a picture (.svg, .png) shows one phase.",
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="saved games, one a line (.jsonl), or one as .json")
+    add(
+        "file",
+        metavar="FILE",
+        help="saved games, one a line (.jsonl), or one as .json; a run folder's are all it has",
+    )
     add("--output", metavar="FILE", help="file to write: a page (.html) or a picture (.svg, .png)")
     add("--text", action="store_true", help="show the game in the terminal instead")
     add(
         "--game",
         type=whole_number(1, 10**9),
-        default=1,
         metavar="N",
         help="game of a picture or text (default: 1)",
     )
@@ -38,7 +41,6 @@ def add_replay(commands) -> None:
     add(
         "--theme",
         choices=("light", "dark"),
-        default="light",
         help="colors of a picture; a page has both (default: light)",
     )
     add("--map", metavar="FILE", help="map of the games (default: the one that they name)")
@@ -54,24 +56,31 @@ def run_replay(arguments: argparse.Namespace) -> int:
         if target.suffix.lower() not in _SUFFIXES:
             raise UserError(f"{target} must end in {', '.join(_SUFFIXES)}")
         check_target(target)
+    is_page = target is not None and target.suffix.lower() == ".html"
+    for name in ("game", "phase", "theme"):
+        useless = is_page or (name == "theme" and target is None)
+        if useless and getattr(arguments, name) is not None:
+            where = "a page, which has all games, phases and colors" if is_page else "text"
+            raise UserError(f"--{name} has no effect on {where}")
     replays = load_replays(arguments.file, arguments.map)
-    if not 1 <= arguments.game <= len(replays):
+    game = arguments.game or 1
+    if game > len(replays):
         raise UserError(
-            f"{arguments.file} has {len(replays)} game{'s' * (len(replays) > 1)}, "
-            f"no game {arguments.game}"
+            f"{arguments.file} has {len(replays)} game{'s' * (len(replays) > 1)}, no game {game}"
         )
-    replay = replays[arguments.game - 1]
+    replay = replays[game - 1]
     number = None if arguments.phase is None else replay.find(arguments.phase)
     if target is None:
         show(replay, number)
         return 0
-    if target.suffix.lower() == ".html":
-        content = page(replays, Path(arguments.file).name).encode()
+    if is_page:
+        content = page(replays, Path(arguments.file).resolve().name).encode()
     else:
         last = len(replay.frames) - 1
-        svg = frame_svg(replay, last if number is None else number, arguments.theme, 1200)
+        theme = arguments.theme or "light"
+        svg = frame_svg(replay, last if number is None else number, theme, 1200)
         picture = target.suffix.lower() == ".png"
-        content = png(svg, replay.map, arguments.theme) if picture else svg.encode()
+        content = png(svg, replay.map, theme) if picture else svg.encode()
     atomic_write(target, content)
     print(f"{target}: {len(content) / 1e6:.2f} MB")
     return 0

@@ -1,17 +1,25 @@
 """`python -m diplomacy_engine tournament`: ratings, who ends ahead of whom, results per power."""
 
 import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
+from rich.console import Console
 
-from .._files import check_target
+from ..errors import UserError
 from ..matches.tournament import check_tournament, play_tournament
-from ..rules.map import load_map
-from ._arguments import add_match_options, announce_compilation, load_players, write_result
-from ._console import make_console
+from ._arguments import (
+    add_match_options,
+    announce_compilation,
+    check_files,
+    figure_rows,
+    load_players,
+    map_of,
+    samples,
+    showing_progress,
+    write_files,
+)
+from ._console import make_console, print_table
 
 
 def add_tournament(commands) -> None:
@@ -22,42 +30,68 @@ def add_tournament(commands) -> None:
         description="Seat several players at mixed tables, each as every power equally often, and "
         "print their ratings, who ends ahead of whom, and their results with each power.",
     )
-    parser.add_argument(
+    who = parser.add_argument_group("who plays")
+    who.add_argument(
         "--players",
         required=True,
         nargs="+",
         metavar="PLAYER",
-        help="two or more: bots, checkpoints or run folders",
+        help="two or more, with spaces between: bots, checkpoints or run folders",
     )
-    add_match_options(parser, "at least as many as players")
+    add_match_options(parser, who, "at least as many as players")
     parser.set_defaults(run=run_tournament)
 
 
 def run_tournament(arguments: argparse.Namespace) -> int:
-    """Play a tournament, print its tables and write the file asked for."""
-    if arguments.json:
-        check_target(Path(arguments.json))
-    game_map = load_map(arguments.map)
-    check_tournament(arguments.players, game_map, arguments.games)
-    players = load_players(arguments.players, game_map, arguments)
+    """Play a tournament, print its tables and write the files asked for."""
+    check_files(arguments)
+    names = _player_names(arguments.players)
+    game_map = map_of(arguments.map, names, arguments.script)
+    check_tournament(names, game_map, arguments.games)
+    players = load_players(names, game_map, arguments)
     announce_compilation()
-    result, _ = play_tournament(
-        game_map,
-        players,
-        arguments.games,
-        arguments.seed,
-        arguments.max_years,
-        arguments.year_limit,
-        arguments.threads,
-    )
+    with showing_progress(arguments.games) as report:
+        result, saved_games = play_tournament(
+            game_map,
+            players,
+            arguments.games,
+            arguments.seed,
+            arguments.max_years,
+            arguments.year_limit,
+            arguments.threads,
+            report,
+            samples=samples(arguments),
+            per_game=bool(arguments.per_game),
+        )
     result["greedy"] = arguments.greedy
-    _print_tournament(result)
-    write_result(arguments.json, result)
+    print_tournament(make_console(), result)
+    write_files(arguments, result, _figures(result), saved_games)
     return 0
 
 
-def _print_tournament(result: dict) -> None:
-    console, players = make_console(), result["players"]
+def _player_names(words: Sequence[str]) -> list[str]:
+    """Return the players' names; UserError if commas stand between them."""
+    for word in words:
+        if "," in word and not Path(word).exists():
+            parts = " ".join(part.strip() for part in word.split(",") if part.strip())
+            raise UserError(f"players stand with spaces between, not commas: --players {parts}")
+    return list(words)
+
+
+def _figures(result: dict) -> Iterator[tuple]:
+    """Yield the rows of --csv."""
+    for name, found in result["players"].items():
+        overall = {"rating": found["rating"]} | found["overall"]
+        yield from figure_rows(name, "", {"": overall} | found["by_power"])
+    for name, row in result["cross_table"].items():
+        for other, pair in row.items():
+            shares = {figure: pair[figure] for figure in ("above", "solos")} if pair else {}
+            yield from figure_rows(name, other, {"": shares})
+
+
+def print_tournament(console: Console, result: dict) -> None:
+    """Print the result of a tournament."""
+    players = result["players"]
     manner = "greedy" if result["greedy"] else "sampled orders"
     console.print(
         f"{len(players)} players on map {result['map']}: {result['games']:,} games, seed "
@@ -67,11 +101,10 @@ def _print_tournament(result: dict) -> None:
     )
     labels = {name: f"{number} {name}" for number, name in enumerate(players, 1)}
     columns = "rating", "sigma", "bootstrap", "seats", "solo", "win", "centers", "rank"
-    ratings = _table("player", *columns)
+    ratings = []
     for name, found in players.items():
         rating, overall = found["rating"], found["overall"]
-        ratings.add_row(
-            escape(labels[name]),
+        cells = (
             f"{rating['value']:.1f} ({rating['low']:.1f} - {rating['high']:.1f})",
             f"{rating['sigma']:.2f}",
             f"{rating['bootstrap']:.2f}",
@@ -81,33 +114,29 @@ def _print_tournament(result: dict) -> None:
             f"{overall['centers']['value']:.2f}",
             f"{overall['rank']['value']:.2f}",
         )
-    above, solos = (
-        _table(title, *map(str, range(1, len(players) + 1)))
-        for title in ("ends above, of shared games", "solos, of shared games")
-    )
-    for name, row in result["cross_table"].items():
-        for table, figure in ((above, "above"), (solos, "solos")):
-            cells = ["" if other == name else _cell(row[other], figure) for other in players]
-            table.add_row(escape(labels[name]), *cells)
-    powers = _table("solo % / win % / centers / rank", *next(iter(players.values()))["by_power"])
-    for name, found in players.items():
-        cells = [
-            " / ".join(
-                [f"{100 * figures[rate]['value']:.0f}" for rate in ("solo", "win")]
-                + [f"{figures[mean]['value']:.1f}" for mean in ("centers", "rank")]
-            )
-            for figures in found["by_power"].values()
+        ratings.append((labels[name], cells))
+    print_table(console, "player", columns, ratings)
+    numbers = [str(number) for number in range(1, len(players) + 1)]
+    for title, figure in (
+        ("ends above, of shared games", "above"),
+        ("solos, of shared games", "solos"),
+    ):
+        rows = [
+            (labels[name], ["" if p == name else _cell(row[p], figure) for p in players])
+            for name, row in result["cross_table"].items()
         ]
-        powers.add_row(escape(labels[name]), *cells)
-    console.print(ratings, above, solos, powers)
+        print_table(console, "player", numbers, rows, title)
+    rows = [
+        (labels[name], [_power_cell(figures) for figures in found["by_power"].values()])
+        for name, found in players.items()
+    ]
+    powers = list(next(iter(players.values()))["by_power"])
+    print_table(console, "player", powers, rows, "by power: solo % / win % / centers / rank")
 
 
-def _table(first: str, *columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first, overflow="fold")  # a checkpoint's path must be there whole
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+def _power_cell(figures: dict[str, dict]) -> str:
+    rates = [f"{100 * figures[rate]['value']:.0f}" for rate in ("solo", "win")]
+    return " / ".join(rates + [f"{figures[mean]['value']:.1f}" for mean in ("centers", "rank")])
 
 
 def _percent(figure: dict[str, float]) -> str:

@@ -8,11 +8,17 @@ that the engine needs no PyTorch.
 import pickletools
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .._files import file_sha256
+from .._suggest import quoted
 from ..errors import UserError
+from ..games.observation import OBSERVATION_VERSION
+from ..rules.map import Map, MapError
+from ..rules.vocabulary import vocabulary
 
 CHECKPOINT = "checkpoint.pt"
 POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
@@ -75,7 +81,63 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
     return saved
 
 
+@contextmanager
+def fitting(path: str | Path, script: str) -> Iterator[None]:
+    """Turn what goes wrong while a script takes a checkpoint into a UserError of one sentence."""
+    try:
+        yield
+    except (MapError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"{path}: does not fit {Path(script).name} ({type(error).__name__}: {reason:.80})"
+        ) from None
+
+
+def map_of(saved: dict, path: str | Path) -> Map:
+    """Return the map of a checkpoint; UserError if it saw or ordered what this version does not."""
+    if saved["observation_version"] != OBSERVATION_VERSION:
+        raise UserError(
+            f"{path}: made for observations of version {quoted(saved['observation_version'], 20)}, "
+            f"this is version {OBSERVATION_VERSION}"
+        )
+    game_map = Map(saved["map_facts"], saved["map_name"])
+    if vocabulary(game_map).hash != saved["vocabulary_hash"]:
+        raise UserError(f"{path}: made for another order vocabulary of {game_map.name}")
+    return game_map
+
+
+def policy_dict(
+    script: str, args: dict, game_map: Map, model: dict, global_step: int
+) -> dict[str, Any]:
+    """Return what is needed to play a policy.
+
+    Args:
+        script: the file that trains it.
+        args: its settings.
+        model: its weights.
+        global_step: the decisions it has learned from.
+    """
+    return {
+        "format": CHECKPOINT_FORMAT,
+        "script_name": Path(script).name,
+        "script_sha256": file_sha256(script),
+        "map_name": game_map.name,
+        "map_facts": game_map.facts,
+        "vocabulary_hash": vocabulary(game_map).hash,
+        "observation_version": OBSERVATION_VERSION,
+        "args": args,
+        "global_step": global_step,
+        "model": model,
+    }
+
+
+def policy_part(saved: dict) -> dict:
+    """Return what is needed to play the policy of a checkpoint, which may hold a whole run."""
+    names = "map_name map_facts vocabulary_hash observation_version global_step model args"
+    return {name: saved[name] for name in names.split()}
+
+
 def header(saved: dict) -> dict:
     """Return what a checkpoint says of itself, without its weights."""
-    names = ("script_name", "script_sha256", "map_name", "vocabulary_hash", "global_step", "args")
-    return {name: saved[name] for name in names}
+    names = ("script_name", "script_sha256", "map_name", "map_facts", "vocabulary_hash")
+    return {name: saved[name] for name in (*names, "global_step", "args")}

@@ -3,7 +3,8 @@
 The bots are players, and so is the policy in a checkpoint. The engine knows no network: it loads
 the trainer's script, which must offer
 
-    checkpoint_header(path) -> dict      with map_name, vocabulary_hash, script_name, script_sha256
+    checkpoint_header(path) -> dict      with map_name, vocabulary_hash, script_name, script_sha256;
+                                         map_facts, too, so that --map need not be given
     load_policy_player(path, greedy=False, seed=0, device="cpu") -> Player
 
 both raising UserError, in one sentence, for a file that is no sound checkpoint. Which script is
@@ -20,7 +21,7 @@ from types import ModuleType
 from .._files import file_sha256
 from .._suggest import did_you_mean
 from ..errors import UserError
-from ..rules.map import Map
+from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .checkpoints import CHECKPOINT, POLICY, policy_file, script_name
@@ -57,17 +58,8 @@ def load_player(
     """
     if str(name) in BOTS:
         return make_bot(str(name))
-    path = policy_file(name)
-    if not path.is_file():
-        if Path(name).is_dir():
-            raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
-        raise PlayerError(
-            f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
-            f"nor a file{did_you_mean(str(name), BOTS)}"
-        )
-    source = find_script(path) if script is None else Path(script)
-    module = load_script(source)
-    header = _header(module, path)
+    path = _checkpoint(name)
+    source, module, header = _opened(path, script)
     if game_map is not None:
         _check_map(header, path, game_map)
     try:
@@ -78,6 +70,49 @@ def load_player(
         if not advice and not isinstance(error, UserError):
             raise
         raise PlayerError(f"{_sentence(error, path)}{advice}") from error
+
+
+def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None:
+    """Return the map that a player was trained on; None for a bot, which plays any.
+
+    Args:
+        name, script: as for `load_player`.
+
+    Raises:
+        PlayerError: there is no such player, or its checkpoint does not hold its map.
+    """
+    if str(name) in BOTS:
+        return None
+    path = _checkpoint(name)
+    _, _, header = _opened(path, script)
+    if header["map_name"] in MAP_NAMES:
+        known = load_map(header["map_name"])
+        if vocabulary(known).hash == header["vocabulary_hash"]:
+            return known
+    try:
+        return Map(dict(header["map_facts"]), header["map_name"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise PlayerError(f"checkpoint {path} does not hold its map: give it with --map") from None
+
+
+def _checkpoint(name: str | Path) -> Path:
+    """Return the checkpoint of a player that is no bot; PlayerError if there is none."""
+    path = policy_file(name)
+    if path.is_file():
+        return path
+    if Path(name).is_dir():
+        raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
+    raise PlayerError(
+        f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
+        f"nor a file{did_you_mean(str(name), BOTS)}"
+    )
+
+
+def _opened(path: Path, script: str | Path | None) -> tuple[Path, ModuleType, dict]:
+    """Return the script that plays a checkpoint, that as a module, and the checkpoint's header."""
+    source = find_script(path) if script is None else Path(script)
+    module = load_script(source)
+    return source, module, _header(module, path)
 
 
 def find_script(checkpoint: Path) -> Path:

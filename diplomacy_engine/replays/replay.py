@@ -59,9 +59,17 @@ class Replay(NamedTuple):
 def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
     """Return the games of a .jsonl file (ours or the diplomacy package's), or of one .json.
 
+    Of a run folder, all of its sample games, each with the decisions after which it was played.
+
     Raises:
         UserError: there is none, or one cannot be read; the message names file and game.
     """
+    if Path(path).is_dir():
+        files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
+        if not files:
+            raise UserError(f"the folder {path} has no saved games, in games/ or itself")
+        found = [(_moment(file), load_replays(file, game_map)) for file in files]
+        return [r._replace(id=f"{moment}{r.id}") for moment, replays in found for r in replays]
     try:
         games = list(_saved_games(Path(path)))
     except UnicodeDecodeError:
@@ -76,6 +84,11 @@ def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
             which = f", game {number}" if len(games) > 1 else ""
             raise UserError(f"{path}{which}: {error}") from error
     return replays
+
+
+def _moment(file: Path) -> str:
+    """Return what a file of a run's games, named by learner decisions, says of the time."""
+    return f"{int(file.stem):,} decisions, " if file.stem.isdecimal() else f"{file.stem}, "
 
 
 def _saved_games(path: Path) -> Iterable[dict]:

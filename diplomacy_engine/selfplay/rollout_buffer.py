@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     values: np.ndarray
     advantages: np.ndarray
     returns: np.ndarray
-    pull: np.ndarray  # added to advantages that have been normalised
+    kl_term: np.ndarray  # added to advantages that have been normalised
 
     def take(self, rows: np.ndarray) -> "Batch":
         """Return the transitions of the given rows, in that order."""
@@ -119,6 +119,11 @@ class RolloutBuffer:
         self.ends[t, streams] = ends
         self.closed[t, streams] = True
         self.open[streams] = False
+
+    @property
+    def trajectory(self) -> tuple[np.ndarray, ...]:
+        """Return rewards, values, next values, ends, closed: (T, streams) each."""
+        return self.rewards, self.values, self.next_values, self.ends, self.closed
 
     @property
     def is_full(self) -> bool:

@@ -3,16 +3,19 @@
 A training script hands in its settings' class, its own file and what reads its checkpoints.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._files import file_sha256
+from .._jit import kernels_are_cached
 from ..errors import UserError
 from ..rules.map import Map, load_map
 from .checks import check_args, check_ranks, check_resumed, check_start, exploit_args
+from .parallel import Ranks
 from .progress import Progress
 from .run_folder import RunFolder
 from .run_log import RunLog, Writer, start_wandb
@@ -100,8 +103,7 @@ def resumed_run(
     settings: Settings,
     load_checkpoint: Callable[[Path], dict],
     load_agent: Callable[[dict, Path], Any],
-    rank: int,
-    ranks: int,
+    ranks: Ranks,
 ) -> ResumedRun:
     """Return what the run in the folder --resume goes on with; only the first rank changes files.
 
@@ -110,7 +112,7 @@ def resumed_run(
             cannot change.
     """
     check_resumed(settings.args, settings.given)
-    folder = (RunFolder if rank > 0 else RunFolder.open)(settings.args.resume)
+    folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
     saved = load_checkpoint(folder.checkpoint)
     if saved.get("run_format") != RUN_FORMAT:
         raise UserError(
@@ -127,8 +129,27 @@ def resumed_run(
             f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
             f"but args.json beside it is for {args.map!r}"
         )
-    check_ranks(folder.path, saved, ranks)
+    check_ranks(folder.path, saved, ranks.count)
     return ResumedRun(args, Map(saved["map_facts"], saved["map_name"]), folder, saved)
+
+
+@contextmanager
+def continuing(checkpoint: Path) -> Iterator[None]:
+    """Turn what goes wrong while a run takes up its checkpoint into a UserError of one sentence."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
+        ) from None
+
+
+def announce_compilation() -> None:
+    """Say so if the kernels will be compiled, which takes a while."""
+    if not kernels_are_cached():
+        print("compiling the game's kernels for this machine; this happens once ...", flush=True)
 
 
 def continue_log(resumed: ResumedRun, script: str, tools: LogTools) -> RunLog:

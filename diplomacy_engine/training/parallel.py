@@ -1,8 +1,11 @@
 """Threads that share a minibatch, and processes that train together."""
 
+import ctypes
+import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,6 +13,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
+
+
+def keep_memory() -> None:
+    """Keep memory that was freed with this process instead of giving it back to the system.
+
+    Each minibatch needs the same arrays of some megabytes again, and fresh memory costs a page
+    fault for every four kilobytes. Only glibc, the C library of most Linux systems, can be told.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        allocate = ctypes.CDLL(None).mallopt
+        allocate(M_MMAP_THRESHOLD, 2**25)
+        allocate(M_TRIM_THRESHOLD, 2**30)
 
 
 class Workers:
@@ -32,6 +49,28 @@ class Workers:
     def map(self, function: Callable, items: Iterable) -> list:
         """Return the results of `function` for each item."""
         return list((self._pool.map if self.count > 1 else map)(function, items))
+
+
+def add_up(
+    parameters: Sequence[Any],
+    results: Sequence[tuple],
+    shares: Sequence[float],
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """Give parameters the weighted sum of the gradients of several parts; return the figures' sums.
+
+    Args:
+        results: of each part the gradients (None for none) and figures by name.
+        shares: weight of each part.
+        names: of the figures.
+    """
+    for parameter, *grads in zip(parameters, *(grads for grads, _ in results)):
+        known = [grad * share for grad, share in zip(grads, shares) if grad is not None]
+        parameter.grad = sum(known[1:], known[0]) if known else None
+    return {
+        name: sum(figures[name] * share for (_, figures), share in zip(results, shares))
+        for name in names
+    }
 
 
 class TrainingError(UserError):
@@ -71,6 +110,24 @@ class Ranks:
         distributed.init_process_group(backend, timeout=timedelta(hours=2))
         return cls(distributed)
 
+    def choose_device(self, torch: Any, wants_gpu: bool) -> Any:
+        """Return this rank's torch.device: a GPU of its own if one is wanted and there is any.
+
+        Args:
+            torch: the package.
+
+        Raises:
+            UserError: there are GPUs, but none is left for this rank.
+        """
+        gpus = torch.cuda.device_count() if wants_gpu else 0
+        if gpus:
+            device = torch.device("cuda", self.choose_gpu(gpus))
+            torch.cuda.set_device(device)
+            return device
+        if wants_gpu and self.rank == 0:
+            print("no GPU was found: training on the CPU")
+        return torch.device("cpu")
+
     def choose_gpu(self, gpus: int) -> int:
         """Return the number of this rank's own GPU of so many; UserError if none is left."""
         if self.local >= gpus:
@@ -92,6 +149,25 @@ class Ranks:
         if self.count > 1:
             self._together("all_gather_object", values, value)
         return values
+
+    def share_out(self, names: Sequence[str], work: Callable[[int, str], Any]) -> dict[str, Any]:
+        """Return what `work(number, name)` returns for each name, each of them done by one rank."""
+        mine = list(enumerate(names))[self.rank :: self.count]
+        found = [part.items() for part in self.gather({name: work(n, name) for n, name in mine})]
+        done = dict(itertools.chain.from_iterable(found))
+        return {name: done[name] for name in names}
+
+    def deal(
+        self, parts: Sequence[np.ndarray], values: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield each part of this rank's rows, and the `values` of that part on all ranks together.
+
+        A rank that has fewer parts than another goes on with empty ones.
+        """
+        gathered = self.gather([values[rows] for rows in parts])
+        nothing = np.zeros(0, np.int8)
+        for rows, *everyone in itertools.zip_longest(parts, *gathered, fillvalue=nothing):
+            yield rows, np.concatenate(everyone)
 
     def total(self, counts: dict[str, float]) -> dict[str, float]:
         """Return the sums of some numbers over all ranks, by name."""

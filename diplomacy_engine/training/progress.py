@@ -4,10 +4,12 @@ On a terminal one line is redrawn in place; elsewhere (a file, a batch system) a
 printed every so many seconds.
 """
 
+import os
 import sys
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TextIO
 
 from rich.console import Console
@@ -21,6 +23,19 @@ REDRAW_SECONDS = 0.25
 BAR_WIDTH = 20
 
 
+def forget(file: TextIO) -> None:
+    """Let what is still to be written to a closed pipe vanish, or Python complains at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+
+
+class _Console(Console):
+    """A console whose reader may leave, as `head` does: work goes on, where rich would end it."""
+
+    def on_broken_pipe(self) -> None:
+        forget(self.file)
+
+
 class Progress:
     """A status line: how far, how fast, how long still, and the latest figures.
 
@@ -30,6 +45,7 @@ class Progress:
         unit: what a step is.
         every: seconds between plain lines where there is no terminal.
         file: where to write; standard output if None.
+        keep: whether the line on a terminal stays once it is over.
         clock: returns seconds; for tests.
     """
 
@@ -40,15 +56,18 @@ class Progress:
         unit: str = "decisions",
         every: float = 10.0,
         file: TextIO | None = None,
+        keep: bool = True,
         clock=time.monotonic,
     ):
         self.total, self.unit, self.every = max(1, total), unit, every
         self._clock = clock
-        self._console = Console(file=file or sys.stdout, highlight=False, soft_wrap=True)
+        self._console = _Console(file=file or sys.stdout, highlight=False, soft_wrap=True)
         self._live = None
         if self._console.is_terminal:
             # Redrawn by update alone: a thread of rich's would compete with the kernels.
-            self._live = Live(Text(""), console=self._console, auto_refresh=False)
+            self._live = Live(
+                Text(""), console=self._console, auto_refresh=False, transient=not keep
+            )
             self._live.start()
         self._figures: dict[str, object] = {}
         self._step = start

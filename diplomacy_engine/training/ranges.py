@@ -18,7 +18,7 @@ class Between:
         return f"from {self.low} " + ("on" if self.high == math.inf else f"to {self.high}")
 
 
-PositiveInt = Annotated[int, Between(1)]
-NonNegativeInt = Annotated[int, Between(0)]
-NonNegativeFloat = Annotated[float, Between(0)]
+Positive = Annotated[int, Between(1)]
+Natural = Annotated[int, Between(0)]
+NonNegative = Annotated[float, Between(0)]
 Share = Annotated[float, Between(0, 1)]

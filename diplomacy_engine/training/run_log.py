@@ -1,7 +1,8 @@
 """Everything that only watches a training run: its folder, TensorBoard, W&B and the status line."""
 
+import itertools
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -75,7 +76,7 @@ class RunLog:
     def evaluations(
         self,
         evaluations: Mapping[str, dict],
-        samples: Iterable[Mapping],
+        samples: Mapping[str, Sequence[Mapping]],
         global_step: int,
         ratings: Mapping[str, float],
     ) -> None:
@@ -83,7 +84,7 @@ class RunLog:
 
         Args:
             evaluations: against each bot, see arena.evaluate_player.
-            samples: saved games.
+            samples: saved games against each bot.
             global_step: learner decisions so far.
             ratings: see league.League.play.
         """
@@ -99,7 +100,8 @@ class RunLog:
         }
         figures |= {f"league/{name}": value for name, value in ratings.items()}
         self.scalars(figures, global_step)
-        self.folder.save_games(f"{global_step:012d}", samples)
+        games = itertools.chain.from_iterable(samples.values())
+        self.folder.save_games(f"{global_step:012d}", games)
 
     def write_layout(self) -> None:
         """Say how TensorBoard's custom scalars show the figures; once in a run is enough."""
@@ -107,12 +109,19 @@ class RunLog:
             self.writer.add_custom_scalars(dashboard())
 
     def captures(
-        self, games: Mapping[str, Sequence[Mapping]], global_step: int, game_map: Map | None = None
+        self,
+        samples: Mapping[str, Sequence[Mapping]],
+        count: int,
+        global_step: int,
+        game_map: Map | None = None,
     ) -> None:
         """Keep a replay page of sample games by opponent; log it, final boards and charts.
 
-        `game_map` is that of the games; None for the one that they name.
+        Args:
+            samples: saved games against each bot, of which `count` are shown.
+            game_map: that of the games; None for the one that they name.
         """
+        games = {bot: list(sampled[:count]) for bot, sampled in samples.items()}
         if not any(games.values()):
             return
         shown = show_games(games, f"games at {global_step:,} decisions", game_map)
@@ -140,22 +149,29 @@ class RunLog:
 
     def update(
         self,
-        global_step: int,
+        counters: Mapping[str, int],
         groups: Mapping[str, Mapping[str, float]],
         evaluations: Mapping[str, dict],
-        **shown: float | None,
+        **charts: float,
     ) -> None:
         """Log the figures of an update, and bring the status line up to date.
 
         Args:
-            groups: figures by name, by the group that stands before their names.
+            counters: `global_step` and others, which are charts too.
+            groups: figures by name, by the group that stands before their names: at least `losses`,
+                `selfplay` (empty before a game has ended) and `league`.
             evaluations: the last evaluation against each bot; its wins are in the status line.
-            shown: what the status line shows besides, by name; None is left out.
+            charts: more of them.
         """
+        global_step = counters["global_step"]
+        groups = {**groups, "charts": {**counters, **charts}}
         figures = {
             f"{group}/{name}": value for group in groups for name, value in groups[group].items()
         }
         self.scalars(figures, global_step)
+        played = groups["selfplay"]
+        shown = {"win_pool": played.get("win"), "draw_share": played.get("draw")}
+        shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["league"]["pool_size"]}
         wins = {
             f"win_{bot}": result["overall"]["win"]["value"] for bot, result in evaluations.items()
         }

@@ -102,6 +102,8 @@ def test_check_map(tmp_path, capsys):
     assert main(["check-map", str(tmp_path / "worse.toml")]) == 2
     assert len(capsys.readouterr().err.splitlines()) > 3
     assert "there is no map of that name" in refusal("check-map", "none", capsys=capsys)
+    message = refusal("check-map", tmp_path, capsys=capsys)
+    assert str(tmp_path) in message and "this is a folder; a map is one file (TOML)" in message
 
 
 def test_help(capsys):

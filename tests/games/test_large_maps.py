@@ -1,4 +1,4 @@
-"""Maps with more orders than an int16 can count: checked, played by bots, listed as by the rules."""
+"""Maps with more orders than an int16 can count: checked, played by bots, their lists right."""
 
 import random
 

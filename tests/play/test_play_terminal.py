@@ -190,12 +190,16 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
     [
         ("--watch --power ENGLAND", "--watch seats nobody"),
         ("--text --guest ENGLAND", "--guest needs the page"),
-        ("--power FRANCE", "'FRANCE' is no power of map small"),
+        ("--power GAUL", "'GAUL' is no power of map small (ENGLAND, RUSSIA)"),
+        ("--power france", "'france' is no power of map small (ENGLAND, RUSSIA); --map standard"),
+        ("--power Italy", "--map three or --map standard has it"),
+        ("--guest ITALY", "'ITALY' is no power of map small"),
         ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
         ("--map mars", "mars"),
         ("--against nobody", "there is no player 'nobody'"),
         ("--hint random", "random cannot give hints"),
         ("--port 99999", "--port"),
+        ("--host 192.0.2.1", "--host 192.0.2.1 is no address of this machine"),
         ("--host nowhere.invalid", "there is no address 'nowhere.invalid'"),
         ("--save .", "is a folder"),
         ("--save no/such/folder.jsonl", "there is no folder no/such"),
@@ -251,7 +255,7 @@ def test_who_gives_hints_is_asked_for_one_before_the_game_begins(tmp_path, monke
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("diplomacy_engine.commands.play.load_player", load)
-    words = ["--against", "hold", "--power", "RUSSIA", "--hint", "mute"]
+    words = ["--map", "small", "--against", "hold", "--power", "RUSSIA", "--hint", "mute"]
     assert main(["play", "--text", *words]) == 2
     assert "mute cannot give orders or hints: RuntimeError: no words" in capsys.readouterr().err
     assert not list(tmp_path.glob("**/*.jsonl"))

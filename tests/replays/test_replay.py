@@ -136,8 +136,8 @@ def test_results_name_the_units():
 
 def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):
     for name, start in (("a.svg", b"<svg"), ("b.PNG", b"\x89PNG"), ("c.html", b"<!DOCTYPE")):
-        words = ["replay", str(small_file), "--output", str(tmp_path / name), "--phase", "F1901M"]
-        assert main(words) == 0
+        words = ["replay", str(small_file), "--output", str(tmp_path / name)]
+        assert main(words + ["--phase", "F1901M"] * (name != "c.html")) == 0
         assert (tmp_path / name).read_bytes().startswith(start)
     assert b"F1901M" in (tmp_path / "a.svg").read_bytes()
     capsys.readouterr()
@@ -147,6 +147,22 @@ def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):
     assert "ENGLAND  1 centers: LON" in text
     assert main(["replay", str(small_file), "--text", "--phase", "F1901M", "--game", "2"]) == 0
     assert capsys.readouterr().out.count("<b>game 2</b>") == 1
+
+
+def test_the_games_of_a_run_folder(small_file, tmp_path, capsys):
+    games = tmp_path / "run" / "games"
+    games.mkdir(parents=True)
+    assert main(["replay", str(tmp_path / "run"), "--text"]) == 2
+    assert "has no saved games" in capsys.readouterr().err
+    for name in ("000000200000", "000000075000"):
+        (games / f"{name}.jsonl").write_bytes(small_file.read_bytes())
+    replays = load_replays(tmp_path / "run")
+    own = [replay.id for replay in load_replays(small_file)]
+    moments = [f"75,000 decisions, {name}" for name in own]
+    assert [replay.id for replay in replays] == moments + [f"200,000 decisions, {n}" for n in own]
+    assert main(["replay", str(tmp_path / "run"), "--output", str(tmp_path / "a.html")]) == 0
+    assert "75,000 decisions" in (tmp_path / "a.html").read_text()
+    assert len(load_replays(games)) == len(replays)
 
 
 def broken(**changes) -> dict:
@@ -199,6 +215,9 @@ def test_bad_flags(small_file, tmp_path, capsys):
         (): "say either --output FILE",
         ("--output", str(tmp_path / "page.pdf")): "must end in .html, .svg, .png",
         ("--output", str(tmp_path / "none" / "page.html")): "there is no folder",
+        ("--output", str(tmp_path / "a.html"), "--phase", "F1901M"): "--phase has no effect on a",
+        ("--output", str(tmp_path / "a.html"), "--game", "1"): "--game has no effect on a page",
+        ("--text", "--theme", "dark"): "--theme has no effect on text",
         ("--text", "--map", "atlantis"): "atlantis",
         ("--text", "--map", "standard"): "(the game names map small)",
     }
@@ -322,8 +341,8 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
         folder, writer, script.Summary, Progress(100, 0), Wandb(), None, lambda text: f"html {text}"
     )
     records.write_layout()
-    records.captures({"dumbbot": [small_game], "random": []}, 7)
-    records.captures({"dumbbot": []}, 8)
+    records.captures({"dumbbot": [small_game, small_game], "random": []}, 1, 7)
+    records.captures({"dumbbot": []}, 1, 8)
     records.flush()
     writer.close()
     (file,) = (tmp_path / "games").iterdir()

@@ -612,7 +612,7 @@ def test_the_average_counts_late_weights_more():
     for power, shares in ((1.0, (1, 2, 3, 4)), (2.0, (2, 6, 12, 20))):  # n (n + 1) for power 2
         average = frozen_copy(make_agent(seed=9))  # forgotten at the first update
         for updates, agent in enumerate(agents):
-            ppo.take_into_average(average, agent, updates, power)
+            ppo.update_average(average, agent, updates, power)
         for kept, *weights in zip(average.parameters(), *(a.parameters() for a in agents)):
             wanted = sum(share * weight for share, weight in zip(shares, weights)) / sum(shares)
             torch.testing.assert_close(kept, wanted)
@@ -631,9 +631,9 @@ def test_the_pull_is_towards_the_average():
         with torch.no_grad():
             kept = average.get_logprob_entropy_value(*batch.experience)[0].numpy()
         distances.append((batch.logprobs - kept).mean())
-        pull = ppo.average_pull(args, frozen_copy(average), batch)
-        np.testing.assert_allclose(pull, 0.5 * (kept - batch.logprobs), rtol=1e-4, atol=1e-4)
-        update(args, agent, optimizer, batch._replace(pull=pull), 0.0, rng, Clock())
+        term = ppo.kl_to_average(args, frozen_copy(average), batch)
+        np.testing.assert_allclose(term, 0.5 * (kept - batch.logprobs), rtol=1e-4, atol=1e-4)
+        update(args, agent, optimizer, batch._replace(kl_term=term), 0.0, rng, Clock())
     assert distances[-1] < 0.6 * distances[0], distances
 
 

@@ -43,6 +43,7 @@ from support.training import (
 )
 
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine._files import file_sha256
 from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -366,7 +367,7 @@ def test_the_copy_of_the_script_is_that_of_the_checkpoint(copied, capsys):
     edit(copied, lambda saved: saved.update(script_sha256="0" * 64))
     assert resume(copied, "--total-timesteps", "700") == 0
     assert "has changed since the last checkpoint" in capsys.readouterr().out
-    assert ppo.file_sha256(script) == load(copied)["script_sha256"]
+    assert file_sha256(script) == load(copied)["script_sha256"]
 
 
 def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):

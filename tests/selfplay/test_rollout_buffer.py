@@ -101,7 +101,7 @@ def test_buffer_equals_plain_lists(seed):
         assert sorted(ids) == sorted(expected)
         rows = np.array([expected[number] for number in ids]).reshape(-1, 4)
         np.testing.assert_allclose(np.stack(batch[1:-1], 1), rows, rtol=1e-4, atol=1e-5)
-        assert not batch.pull.any()
+        assert not batch.kl_term.any()
         emitted.extend(ids.tolist())
 
     for _ in range(120):

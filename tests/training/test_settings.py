@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import pytest
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.training.ranges import Between, NonNegativeFloat, PositiveInt, Share
+from diplomacy_engine.training.ranges import Between, NonNegative, Positive, Share
 from diplomacy_engine.training.settings import (
     args_from_dictionary,
     check_values,
@@ -38,11 +38,11 @@ class Args:
     """How to log."""
     pool_bots: tuple[str, ...] = ()
     """Bots in the pool."""
-    layers: tuple[PositiveInt, ...] = (64, 64)
+    layers: tuple[Positive, ...] = (64, 64)
     """Layer sizes."""
     gamma: Share = 0.99
     """Discount per decision."""
-    clip_coef: NonNegativeFloat | None = None
+    clip_coef: NonNegative | None = None
     """Clipping range."""
     max_years: Annotated[int | None, Between(2, 10**6)] = None
     """Years of a game."""

@@ -1,0 +1,159 @@
+"""Tables of the commands fit the terminal: names stand whole, and no number is cut."""
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from diplomacy_engine.commands._console import print_table
+from diplomacy_engine.commands.bench import BOT_UNIT, STAGES, print_bench
+from diplomacy_engine.commands.evaluate import print_evaluation
+from diplomacy_engine.commands.tournament import print_tournament
+from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.matches.tournament import play_tournament
+from diplomacy_engine.players.bots import BOTS, make_bot
+
+RUN = "runs/standard__ppo_selfplay_diplomacy__1__1795332087/checkpoint.pt"
+widths = pytest.mark.parametrize("width", [60, 80, 100, 120])
+
+
+class Named:
+    """A bot of another name."""
+
+    def __init__(self, name: str):
+        self.name, self.bot = name, make_bot("chaos")
+
+    def act(self, *arguments):
+        return self.bot.act(*arguments)
+
+
+def printed(width: int, function, *arguments) -> str:
+    """Return what a function prints on a console of that width; no line is wider."""
+    file = io.StringIO()
+    function(Console(width=width, file=file, highlight=False), *arguments)
+    shown = file.getvalue()
+    assert max(map(len, shown.splitlines())) <= width
+    assert "…" not in shown
+    return shown
+
+
+def whole(shown: str) -> str:
+    """Return a text without the breaks of its lines."""
+    return re.sub(r"\s*\n\s*", "", shown)
+
+
+@pytest.fixture(scope="module")
+def evaluations() -> list[dict]:
+    players = Named(RUN), make_bot("dumbbot-paquette")
+    return [
+        evaluate_player(name, *players, games, max_years=2)[0]
+        for name, games in (("small", 2), ("three", 3), ("standard", 7))
+    ]
+
+
+@pytest.fixture(scope="module")
+def tournament() -> dict:
+    players = [Named(RUN), *(make_bot(name) for name in BOTS)]
+    return play_tournament("standard", players, len(players), max_years=2)[0]
+
+
+@widths
+def test_evaluate(width, evaluations):
+    for result in evaluations:
+        shown = printed(width, print_evaluation, result | {"greedy": False})
+        assert RUN in whole(shown)
+        for power in ("all seats", *result["by_power"]):
+            assert shown.count(power) == 1
+        for name in ("solo", "sum of squares", "deepdip reward", "game years"):
+            assert re.search(rf"^{name} +[-\d]", shown, re.MULTILINE)
+        for part in result["by_power"].values():
+            assert f"{part['centers']['value']:.3f}" in shown
+        low, high = (result["overall"]["rank"][end] for end in ("low", "high"))
+        assert f"({low:.3f} - {high:.3f})" in shown
+
+
+@widths
+def test_tournament(width, tournament):
+    shown = printed(width, print_tournament, tournament | {"greedy": False})
+    blocks = shown.split("\n\n")
+    tables = [block for block in blocks if block.startswith("player")]
+    assert len(tables) >= 4
+    for table in tables:  # each has every name whole
+        names = "".join(re.split(r"  | *\n", line)[0].strip() for line in table.splitlines())
+        for number, name in enumerate(tournament["players"], 1):
+            assert f"{number} {name}" in names
+    for found in tournament["players"].values():
+        rating = found["rating"]
+        assert f"{rating['value']:.1f} ({rating['low']:.1f} - {rating['high']:.1f})" in shown
+        for figures in found["by_power"].values():
+            assert f" / {figures['centers']['value']:.1f} / {figures['rank']['value']:.1f}" in shown
+    for power in tournament["players"][RUN]["by_power"]:
+        assert shown.count(power) == 1
+
+
+@widths
+def test_bench(width):
+    names = dict.fromkeys(STAGES, 12.5)
+    found = {
+        "map": "standard",
+        "until_year": 1910,
+        "threads": 2,
+        "games": 4096,
+        "seconds": 5.0,
+        "machine": {"cpu": "A processor with a name that goes on and on for a while", "cores": 2},
+        "phases_per_second": 123456.7,
+        "games_per_second": 2345.6,
+        "memory_bytes_per_game": 3456,
+        "diplomacy_package": {"error": "a reason that is longer than the line has room " * 3},
+        "stage_microseconds": names | {"retreats": None},
+        "bot_microseconds": dict.fromkeys(BOTS, 1234.56),
+    }
+    shown = printed(width, print_bench, found)
+    for text in ("123,457", "3,456", "legal orders", "bot dumbbot-paquette", "1234.56", BOT_UNIT):
+        assert text in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("width", [20, 40, 1000])
+def test_any_table_keeps_its_cells(width):
+    names = ["a", "1 " + "runs/" * 30, "日本" * 20, "[bold]x"]
+    rows = [(name, ["12.3", "[0.1 - 9]", "-" * 6]) for name in names]
+    file = io.StringIO()
+    print_table(Console(width=width, file=file), "player", ("x", "[red]", "three"), rows, "[i]t")
+    shown = file.getvalue()
+    assert "…" not in shown and "[i]t" in shown and "[red]" in shown
+    assert shown.count("[0.1 - 9]") == shown.count("12.3") == len(rows)
+
+
+def test_in_a_terminal_of_80_columns():
+    """The whole command; its progress is gone when the table stands."""
+    main, other = pty.openpty()
+    os.set_blocking(main, True)
+    words = "evaluate --map standard --player dumbbot --against random --games 7 --max-years 1"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "diplomacy_engine", *words.split()],
+        stdin=other,
+        stdout=other,
+        stderr=other,
+        env=os.environ | {"COLUMNS": "80", "TERM": "xterm"},
+    )
+    os.close(other)
+    shown = b""
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # so Linux says that the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    assert process.wait() == 0
+    text = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", shown.decode())
+    table = text[text.index("dumbbot against random") :].replace("\r", "")
+    assert max(len(line) for line in table.splitlines()) <= 80
+    assert "…" not in table and "AUSTRIA" in table and "TURKEY" in table
+    assert "7 games" in text
