@@ -40,8 +40,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, make_bot, vocabulary
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.games import BoardViews, Decisions, order_numbers
-from diplomacy_engine.games.vector_game import StepResult
+from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, StepResult, order_numbers
 from diplomacy_engine.players import Explanation, ask_player, checkpoints, orders_of
 from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
 from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
@@ -285,7 +284,7 @@ class Agent(nn.Module):
             x = x + out(F.relu(mixed))
         x = self.norms[-1](x)
         powers = torch.arange(1, self.num_powers + 1, device=device)
-        owner = torch.from_numpy(obs.board[..., 1]).to(device).unsqueeze(1)
+        owner = torch.from_numpy(obs.board[..., UNIT_OWNER]).to(device).unsqueeze(1)
         mine = (owner == powers[:, None]).to(x.dtype)  # (G, P, V)
         mine = mine / mine.sum(-1, keepdim=True).clamp(min=1)
         mine = torch.bmm(mine, x.transpose(0, 1))

@@ -2,11 +2,12 @@
 
 from .decisions import Decisions, order_numbers
 from .game import Game
-from .observation import OBSERVATION_VERSION, BoardViews, Observation
+from .observation import OBSERVATION_VERSION, UNIT_OWNER, BoardViews, Observation
 from .vector_game import StepResult, VectorGame
 
 __all__ = [
     "OBSERVATION_VERSION",
+    "UNIT_OWNER",
     "BoardViews",
     "Decisions",
     "Game",

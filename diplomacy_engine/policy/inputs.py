@@ -4,8 +4,6 @@ A province's input is the sum of the rows of its features. An order's code is th
 of the provinces it is about, and of rows for how these stand to the deciding power, its class, and
 how it relates to the orders that earlier units of the decision were given. Nothing here grows with
 the order vocabulary.
-
-    K  rows that are summed up, NONE for none
 """
 
 from typing import NamedTuple
@@ -31,9 +29,16 @@ from ..constants import (
 )
 from ..games.decisions import Decisions
 from ..games.observation import (
+    CENTER_OWNER,
+    LAST_RESULT,
     NUM_BOARD_FEATURES,
+    PHASE,
     POWER_SCALARS,
     SCALARS,
+    UNIT_KIND,
+    UNIT_OWNER,
+    YEARS_LEFT,
+    YEARS_PLAYED,
     BoardViews,
     feature_sizes,
 )
@@ -42,7 +47,7 @@ from ..rules.vocabulary import OrderTable, vocabulary
 
 NUM_BOARD = 3  # the provinces an order is about, each in its role: source, place, other
 ORDER_CLASS, RELATION = 2 * NUM_BOARD, 2 * NUM_BOARD + 1  # after these and how they stand
-ROWS = RELATION + 1  # K
+ROWS = RELATION + 1
 NUM_STANDINGS = 3 * 4 * 4 * 4
 NUM_CLASSES = len(OrderKind) * 2 * len(COASTS)
 NUM_RELATIONS = len(OrderKind) * 36
@@ -107,13 +112,13 @@ def _features(columns, offsets, boards, last_order, rows):
                 out[f + 1] += 1 + columns.place[last]
                 out[f + 2] += 1 + columns.other[last]
             out[f + 3] = offsets[f + 3] + v
-            bits = boards[g, v, features - 1]
+            bits = boards[g, v, LAST_RESULT]
             for bit in range(out.shape[0] - f - 4):
                 out[f + 4 + bit] = offsets[f + 4] + bit if (bits >> bit) & 1 else NONE
 
 
 def feature_rows(columns: OrderColumns, offsets: np.ndarray, views: BoardViews) -> np.ndarray:
-    """Return the rows of each province's features, (V G, K) int32, G boards of each province."""
+    """Return the rows of each province's features, (V G, features) int32, province by province."""
     games, provinces = views.last_order.shape
     rows = np.empty((provinces * games, NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)), np.int32)
     _features(columns, offsets, views.board, views.last_order, rows)
@@ -121,17 +126,17 @@ def feature_rows(columns: OrderColumns, offsets: np.ndarray, views: BoardViews) 
 
 
 def num_globals(num_powers: int) -> int:
-    """Return C of `global_features`."""
+    """Return the width of `global_features`."""
     return len(Phase) + 3 + num_powers * len(POWER_SCALARS)
 
 
 def global_features(views: BoardViews) -> np.ndarray:
-    """Return what holds for whole boards, (G, C) float32.
+    """Return what holds for whole boards, (G, num_globals) float32.
 
     Which phase it is, the years played and left, and each power's centers, units and owed builds.
     """
     scalars = views.scalars.astype(np.float32)
-    phase, years, left = scalars[:, :1], scalars[:, 1:2], scalars[:, 2:3]
+    phase, years, left = (scalars[:, [column]] for column in (PHASE, YEARS_PLAYED, YEARS_LEFT))
     endless = left < 0
     return np.concatenate(
         [
@@ -182,14 +187,16 @@ def _stand(reach, boards, row, power, out, near, near_other):
         near[:] = 0
         near_other[:] = 0
         for v in range(provinces):
-            if seen[v, 1] != 0:
-                count = near if seen[v, 1] == me else near_other
-                reached = reach[seen[v, 0] - 1, v]
+            owner = seen[v, UNIT_OWNER]
+            if owner != 0:
+                count = near if owner == me else near_other
+                reached = reach[seen[v, UNIT_KIND] - 1, v]
                 for u in range(provinces):
                     count[u] += reached[u]
         for v in range(provinces):
-            unit = 0 if seen[v, 1] == 0 else (1 if seen[v, 1] == me else 2)
-            center = int(seen[v, 6])
+            owner = seen[v, UNIT_OWNER]
+            unit = 0 if owner == 0 else (1 if owner == me else 2)
+            center = int(seen[v, CENTER_OWNER])
             if center >= 2:
                 center = 2 if center == me + 1 else 3
             index = (unit * 4 + center) * 4 + min(near[v], 3)
@@ -255,7 +262,7 @@ def _index(columns, decisions, row, count, standing, given, related, rows, block
 class OrderRows(NamedTuple):
     """Which rows make up the codes of the legal orders of some decisions."""
 
-    rows: np.ndarray  # (N, K) int32, NONE for none
+    rows: np.ndarray  # (N, ROWS) int32, rows that are summed up; NONE for none
     blocked: np.ndarray  # (N,) bool, its province was adjusted by an earlier slot
 
     def of_chosen(self, picked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

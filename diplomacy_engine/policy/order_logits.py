@@ -3,9 +3,6 @@
 An order's score is the inner product of a weight vector with the positive part of its code; a
 slot's policy is the softmax over its legal orders. The lists are ragged and the sums short: kernels
 over them are several times as fast as operations on whole arrays of codes, which would be (N, H).
-
-    H  width of a code
-    K  rows that a code is the sum of (see network_inputs)
 """
 
 import numpy as np
@@ -47,7 +44,7 @@ def _spread_rows(rows, slopes, out):
 
 
 def sum_rows(rows: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return (B, H) the sums of the rows (B, K) of a table (rows, H) float32."""
+    """Return (sums, H) the sums of rows (sums, rows) of a table (length, H) float32."""
     out = np.empty((len(rows), table.shape[1]), np.float32)
     _sum_rows(rows, table, out)
     return out
@@ -293,7 +290,7 @@ def score_gradients(
 
 
 class RowSums:
-    """`sum_rows` of given rows (B, K) as an operation with a gradient."""
+    """`sum_rows` of given rows (sums, rows) as an operation with a gradient."""
 
     def __init__(self, rows: np.ndarray):
         self.rows, self.count = rows, 0

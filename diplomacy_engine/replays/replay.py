@@ -139,7 +139,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
 
 
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
-    """Return what the players thought, as far as it is in the form that capture.py writes."""
+    """Return what the players thought, as far as it is as sample_games.py writes it."""
     thoughts = {}
     for power, thought in found.items() if isinstance(found, Mapping) else ():
         if power not in game_map.power_index or not isinstance(thought, Mapping):
