@@ -192,7 +192,7 @@ def test_the_example_is_played(strait, capsys):
 def test_the_example_survives_random_play(strait):
     games = VectorGame(strait, 16, seed=1, auto_reset=False)
     rng = np.random.default_rng(1)
-    while len(decisions := games.decisions()):
+    while (decisions := games.decisions()).count:
         orders = games.new_orders()
         first, last = decisions.order_start[:-1], decisions.order_start[1:]
         games.write_orders(orders, decisions, decisions.order[rng.integers(first, last)])
