@@ -7,7 +7,6 @@ import numpy as np
 
 from ..scoring.outcomes import FIGURES, MEANS, RATES
 
-FEW = 30  # games
 Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
 # 97.5 % quantiles of Student's t by degrees of freedom; between two the inverse is interpolated.
 _DEGREES = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 120, math.inf)
@@ -29,9 +28,8 @@ def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tu
 
     It is Student's, from the variance within each stratum, with the degrees of freedom of
     Satterthwaite (1946); see Cochran, Sampling Techniques (1977), section 5.4. Where a stratum has
-    one value alone its variance is unknown, and of FEW values Student's interval is too narrow
-    where most are alike. Then all values are one sample, with `least` and `most` as two more, as
-    Agresti and Coull (1998) add successes and failures to a rate.
+    one value alone its variance is unknown: then all values are one sample, with `least` and `most`
+    as two more, as Agresti and Coull (1998) add successes and failures to a rate.
 
     Values that are all alike have no variance, but others may come. How often they do is at most
     the upper end of Wilson's interval for none in so many games, and they lie between `least` and
@@ -48,7 +46,7 @@ def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tu
     if values.max() - values.min() < 1e-9:
         other = wilson_interval(0, count)[1]
         return mean - other * (mean - least), mean + other * (most - mean)
-    if count < FEW or min(map(len, strata)) < 2:
+    if min(map(len, strata)) < 2:
         strata = [np.append(values, (least, most))]
     sizes = [len(stratum) for stratum in strata]
     parts = [(n / sum(sizes)) ** 2 * s.var(ddof=1) / n for n, s in zip(sizes, strata)]

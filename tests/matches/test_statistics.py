@@ -62,7 +62,7 @@ def test_equal_values_are_no_certainty(games):
 
 
 @pytest.mark.parametrize(
-    ("games_per_seat", "coverage"), [(1, 0.95), (2, 0.95), (5, 0.93), (40, 0.93)]
+    ("games_per_seat", "coverage"), [(1, 0.94), (2, 0.93), (5, 0.93), (40, 0.93)]
 )
 def test_coverage(games_per_seat, coverage):
     """Of the means of seven unlike seats, with many ends at 0 and at 1, as squares have them."""
