@@ -41,7 +41,13 @@ from torch.utils.tensorboard import SummaryWriter
 from diplomacy_engine import UserError, VectorGame, evaluate_player, make_bot, vocabulary
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, StepResult, order_numbers
-from diplomacy_engine.players import Explanation, ask_player, checkpoints, orders_of
+from diplomacy_engine.players import (
+    Explanation,
+    PolicyPlayer,
+    ask_player,
+    checkpoints,
+    orders_of,
+)
 from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
 from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
 from diplomacy_engine.rules.map import Map
@@ -302,6 +308,11 @@ class Agent(nn.Module):
         """Return the value (D,) of the boards for the powers that view them."""
         return self.encode(obs)[2]
 
+    @torch.no_grad()
+    def values(self, obs: BoardViews) -> np.ndarray:
+        """Return the same as an array, float32."""
+        return self.get_value(obs).float().cpu().numpy()
+
     def _tables(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the tables that orders' codes are summed up from (policy/order_logits.py)."""
         return self.order_provinces(x).view(-1, x.shape[-1]).cpu(), self.order_kinds.weight.cpu()
@@ -314,6 +325,7 @@ class Agent(nn.Module):
         generator: torch.Generator | None = None,
         greedy: bool = False,
         temperature: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Choose orders, unit by unit.
 
@@ -323,6 +335,7 @@ class Agent(nn.Module):
             generator: of the draws; None for torch's own.
             greedy: choose the likeliest orders instead of drawing.
             temperature: (D,), divides the scores of the orders that are drawn from; None for 1.
+            noise: (N,) in (0, 1), uniform, by which orders are drawn; None: draw it now.
 
         Returns:
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
@@ -330,20 +343,22 @@ class Agent(nn.Module):
         """
         if temperature is None:
             temperature = np.ones(decisions.count, np.float32)
-        noise = torch.empty(0)
-        if not greedy:
-            noise = torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7)
+        if greedy:
+            noise = np.zeros(0, np.float32)
+        elif noise is None:
+            noise = torch.rand(len(decisions.order), generator=generator).numpy()
+            noise = noise.clip(1e-20, 1 - 1e-7)
         (chosen, logprob, _), value = self._draw(obs, decisions, noise, temperature)
         return chosen, logprob, value
 
     @torch.no_grad()
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
         """Return the probability of every legal order, and the values."""
-        likeliest, cold = torch.empty(0), np.ones(decisions.count, np.float32)
+        likeliest, cold = np.zeros(0, np.float32), np.ones(decisions.count, np.float32)
         (_, _, probability), value = self._draw(obs, decisions, likeliest, cold)
         return Explanation(probability, value)
 
-    def _draw(self, obs: BoardViews, decisions: Decisions, noise: torch.Tensor, heat: np.ndarray):
+    def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
         """Return what `draw_orders` (policy/order_logits.py) finds, and the values (D,)."""
         x, view, value = self.encode(obs)
         layer, score = self.earlier_orders, self.score.weight[0]
@@ -351,7 +366,7 @@ class Agent(nn.Module):
         boards, kinds, context, score, *layer = (table.cpu().numpy() for table in tables)
         rows, columns = self.inputs.orders(obs, decisions), self.inputs.columns
         tables = boards, kinds, context, score, tuple(layer), self.autoregressive
-        found = draw_orders(columns, decisions, rows, *tables, noise.numpy(), heat)
+        found = draw_orders(columns, decisions, rows, *tables, noise, heat)
         return found, value.float().cpu().numpy()
 
     def get_logprob_entropy_value(
@@ -644,32 +659,14 @@ class SelfPlay:
         """Return the value (n,) of the current positions of games `rows` for `powers`."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        with torch.no_grad():
-            return agent.get_value(self.games.view_boards(rows, powers)).float().cpu().numpy()
+        return agent.values(self.games.view_boards(rows, powers))
 
 
-class PolicyPlayer:
-    """A policy as a player of matches. It samples from its own generator."""
-
-    def __init__(self, agent: Agent, name: str, seed: int = 0, greedy: bool = False):
-        self.agent, self.name, self.greedy = agent, name, greedy
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
-        obs = self._observe(games, decisions)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        return order_numbers(decisions, chosen)
-
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order of `decisions`, and the values."""
-        return self.agent.explain(self._observe(games, decisions), decisions)
-
-    def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
-        if games.vocabulary.hash != self.agent.vocabulary_hash:
-            where = f"another map or order vocabulary than {games.map.name}"
-            raise UserError(f"{self.name} was trained on {where}")
-        return games.view_boards(decisions.game, decisions.power)
+def policy_player(
+    agent: Agent, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
+) -> PolicyPlayer:
+    """Return an agent as a player of matches; `settings` are those it was trained with."""
+    return PolicyPlayer(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
 
 
 def load_policy_player(
@@ -678,7 +675,7 @@ def load_policy_player(
     """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
     saved = load_checkpoint(path)
     agent = load_agent(saved, path).to(device).eval()
-    return PolicyPlayer(agent, str(path), seed, greedy)
+    return policy_player(agent, str(path), seed, greedy, asdict(Args()) | saved["args"])
 
 
 def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
@@ -692,8 +689,8 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     def play(number: int, name: str) -> tuple[dict, list[dict]]:
         seeds = np.random.SeedSequence([args.seed, run.global_step, number])
         seed = int(seeds.generate_state(1)[0])
-        player = PolicyPlayer(run.policy, "learner", seed)
-        exploited = PolicyPlayer(run.pool.members[0].player, str(args.exploit), seed + 1)
+        player = policy_player(run.policy, "learner", seed)
+        exploited = policy_player(run.pool.members[0].player, str(args.exploit), seed + 1)
         return evaluate_player(
             run.game_map,
             player,
@@ -916,7 +913,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 run.next_eval += 0 if finished else args.eval_interval
                 with clock("evaluation"):
                     run.evaluations, samples = evaluate(run)
-                    rated = run.policy, run.pool.members, PolicyPlayer
+                    rated = run.policy, run.pool.members, policy_player
                     ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
                 log.evaluations(run.evaluations, samples, run.global_step, ratings)
                 with clock("capture"):
