@@ -248,6 +248,17 @@ class VectorGame:
         rows = self._rows(rows)
         self.state.seed[rows] = self.row_seed[rows] = seeds
 
+    def spare(self, num_games: int) -> "VectorGame":
+        """Return other games of the same map, year limit and threads, to try things on."""
+        return VectorGame(
+            self.map, num_games, max_years=self.max_years, threads=self.threads, auto_reset=False
+        )
+
+    def is_like(self, other: "VectorGame") -> bool:
+        """Tell whether positions of other games can be played on here just as there."""
+        same = self.vocabulary.hash == other.vocabulary.hash
+        return same and self.max_years == other.max_years
+
     def copy_games(self, source: np.ndarray, destination: np.ndarray) -> None:
         """Copy the positions of rows `source` to rows `destination`, each with a fresh seed.
 

@@ -15,6 +15,7 @@ has a copy, but that copy is only ever pointed out, never run unasked.
 import importlib.util
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +27,7 @@ from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .checkpoints import CHECKPOINT, POLICY, policy_file, script_name
 from .protocols import Player
+from .search.naming import make_search, spelled
 
 SCRIPT = Path(__file__).parents[2] / "ppo_selfplay_diplomacy.py"
 
@@ -42,22 +44,30 @@ def load_player(
     device: str = "cpu",
     greedy: bool = False,
     seed: int = 0,
+    assume: str | None = None,
 ) -> Player:
     """Return a player.
 
     Args:
-        name: of a bot, else the path of a checkpoint or of a folder that has one (`policy_file`).
+        name: of a bot, the path of a checkpoint or of a folder that has one (`policy_file`), or a
+            search on such a policy, as search/naming.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
         script: the trainer's script that plays a checkpoint; None: see `find_script`.
         device: where the policy computes, as torch names it.
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
-        seed: of the policy's draws; the bots' come from the games' seeds.
+        seed: of the policy's draws; those of bots and searches come from the games' seeds.
+        assume: who searches take the others for, if their names do not say it.
 
     Raises:
         PlayerError: there is no such player, or the checkpoint cannot be played.
     """
     if str(name) in BOTS:
         return make_bot(str(name))
+    parts = spelled(str(name))
+    if parts is not None:
+        options = {"game_map": game_map, "script": script, "device": device, "seed": seed}
+        load = partial(load_player, greedy=greedy, **options)
+        return make_search(str(name), parts, load, assume)
     path = _checkpoint(name)
     source, module, header = _opened(path, script)
     if game_map is not None:
@@ -83,6 +93,9 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
     """
     if str(name) in BOTS:
         return None
+    parts = spelled(str(name))
+    if parts is not None:
+        return policy_map(parts.policy, script)
     path = _checkpoint(name)
     _, _, header = _opened(path, script)
     if header["map_name"] in MAP_NAMES:

@@ -16,6 +16,7 @@ class Network(Protocol):
     """What a script's network offers, in arrays; the shapes are those of `Decisions`."""
 
     vocabulary_hash: str
+    num_powers: int
 
     def act(
         self,

@@ -5,18 +5,19 @@ algorithm 1: candidates of the power are drawn from a policy, profiles of the ot
 are taken for, and each candidate is worth its mean value over the profiles after one phase.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from ...constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
-from ...games.decisions import Decisions, order_numbers
+from ...constants import NONE
+from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
-from ..bots.dumbbot import Dumbbot
-from ..policy import PolicyPlayer
-from .draws import Draws, PlayerDraws, PolicyDraws
-from .leaves import Critic, Leaves
-from .noise import CANDIDATES, FOLLOWING, PLAIN, PROFILES, order_noise, phase_seeds
+from .assumptions import Assumptions
+from .draws import Draws
+from .leaves import LeafValue
+from .noise import CANDIDATES, FOLLOWING, PROFILES, phase_seeds
+from .player import SearchPlayer
 
 HASH = np.random.default_rng(0x0D1B).integers(1, 2**62, 4096) * 2 + 1
 
@@ -29,7 +30,6 @@ class Settings(NamedTuple):
     profiles: int = 14  # of the others' orders that each candidate meets
     halvings: tuple[int, ...] = (4, 8)  # profiles after which the worse half of them is dropped
     sure: float = 1.0  # standard errors by which the best must be ahead of the policy's own draw
-    temperature: float = 1.0  # of the candidates' draws
 
 
 FAST = Settings()
@@ -72,68 +72,62 @@ def distinct(drawn: np.ndarray, logprob: np.ndarray, most: int) -> tuple[np.ndar
     return kept, count
 
 
-class BestResponse:
-    """A policy that tries its orders against what the others may do before it gives them."""
+def with_likeliest(
+    own: Draws, games: VectorGame, decisions: Decisions, drawn: np.ndarray, logprob: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return draws (D, K, V) and (D, K) with the likeliest orders among them.
+
+    They come second, behind the first draw, or first if the player is greedy.
+    """
+    likeliest, its_logprob = own.likeliest(games, decisions)
+    at = 0 if own.greedy else 1
+    return (
+        np.concatenate([drawn[:, :at], likeliest, drawn[:, at:]], 1),
+        np.concatenate([logprob[:, :at], its_logprob, logprob[:, at:]], 1),
+    )
+
+
+class BestResponse(SearchPlayer):
+    """Tries its orders against what the others may do before it gives them.
+
+    Args:
+        own, value, name: see `SearchPlayer`.
+        assumed: who the others are taken for; None: players such as this one draws from.
+        settings: how much is tried.
+    """
 
     def __init__(
         self,
-        policy: PolicyPlayer,
+        own: Draws,
+        value: LeafValue,
         name: str,
+        assumed: Assumptions | None = None,
         settings: Settings = FAST,
-        assumed: Draws | None = None,
     ):
-        self.policy, self.name, self.settings = policy, name, settings
-        self.own = PolicyDraws(policy, settings.temperature)
-        self.assumed = assumed or PolicyDraws(policy)
-        self.critic = Critic(policy)
-        self._leaves: Leaves | None = None
+        super().__init__(own, value, name)
+        self.assumed = assumed or Assumptions({"self": own})
+        self.settings = settings
 
-    def _room(self, games: VectorGame) -> Leaves:
-        made = self._leaves
-        if (
-            made is None
-            or made.spare.max_years != games.max_years
-            or made.spare.vocabulary.hash != games.vocabulary.hash
-        ):
-            made = self._leaves = Leaves(games, self.critic, Dumbbot())
-        return made
+    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
+        """Forget what was in `rows` (integers): other games begin there, from any position."""
+        self.assumed.begin(games, rows)
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""
-        numbers = np.full(len(decisions.slot_province), NONE, np.int32)
-        moving = np.isin(games.state.phase[decisions.game], (SPRING_MOVEMENT, FALL_MOVEMENT))
-        for searched in (False, True):
-            rows = np.flatnonzero(moving == searched)
-            if not len(rows):
-                continue
-            asked = decisions.take(rows)
-            if searched:
-                found = self.search(games, asked)
-                given = found.candidates[np.arange(asked.count), found.choice]
-                row = np.repeat(np.arange(asked.count), np.diff(asked.slot_start))
-                given = given[row, asked.slot_province]
-            else:
-                given = self._plain(games, asked)
-            slots = np.repeat(moving == searched, np.diff(decisions.slot_start))
-            numbers[slots] = given
-        return numbers
+        self.assumed.watch(games, np.unique(decisions.game))
+        return super().act(games, decisions)
 
-    def _plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        seeds = phase_seeds(games, decisions.game, decisions.power, PLAIN, 1)[:, 0]
-        obs = self.policy.observe(games, decisions.game, decisions.power)
-        noise = order_noise(decisions, seeds)
-        chosen, _, _ = self.policy.agent.act(obs, decisions, noise=noise, greedy=self.policy.greedy)
-        return order_numbers(decisions, chosen)
+    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders of movement decisions, (D, V) int32 by province."""
+        found = self.search(games, decisions)
+        return found.candidates[np.arange(decisions.count), found.choice]
 
     def search(self, games: VectorGame, decisions: Decisions) -> Search:
         """Try orders for movement decisions."""
-        settings, leaves = self.settings, self._room(games)
+        settings, leaves = self.settings, self.leaves(games)
         seeds = phase_seeds(games, decisions.game, decisions.power, CANDIDATES, settings.draws)
         drawn, logprob = self.own.draw(games, decisions, seeds)
-        likeliest = self.own.likeliest(games, decisions)
-        at = 0 if self.policy.greedy else 1
-        drawn = np.insert(drawn, at, likeliest[0][:, 0], 1)
-        logprob = np.insert(logprob, at, likeliest[1][:, 0], 1)
+        drawn, logprob = with_likeliest(self.own, games, decisions, drawn, logprob)
         kept, count = distinct(drawn, logprob, settings.candidates)
         candidates = np.take_along_axis(drawn, kept[:, :, None], 1)
         profiles = self.profiles(games, decisions)
@@ -142,7 +136,7 @@ class BestResponse:
         values = np.full((tries, width, settings.profiles), np.nan)
         alive = (np.arange(width) < count[:, None]) & (count > 1)[:, None]
         edges = [0, *(h for h in settings.halvings if h < settings.profiles), settings.profiles]
-        for first, last in zip(edges[:-1], edges[1:]):
+        for first, last in pairwise(edges):
             if first:
                 mean = np.where(
                     alive,
@@ -191,14 +185,14 @@ class BestResponse:
             (decisions.count, self.settings.profiles, len(games.board.terrain)), NONE, np.int32
         )
         if asked.count:
-            salt = PROFILES + 1000 * (1 + decisions.power[owner].astype(np.int64))
+            salt = PROFILES + decisions.power[owner].astype(np.int64)
             seeds = np.empty((asked.count, self.settings.profiles), np.uint64)
             for value in np.unique(salt):
                 mine = salt == value
                 seeds[mine] = phase_seeds(
                     games, asked.game[mine], asked.power[mine], int(value), self.settings.profiles
                 )
-            drawn, _ = self.assumed.draw(games, asked, seeds)
+            drawn = self.assumed.draw(games, asked, seeds)
             for i, d in enumerate(owner):
                 profiles[d] = np.where(drawn[i] != NONE, drawn[i], profiles[d])
         return profiles

@@ -10,13 +10,16 @@ from ...games.vector_game import VectorGame
 from ..asking import ask_player
 from ..policy import PolicyPlayer
 from ..protocols import Player
-from .noise import order_noise
+from .noise import PLAIN, order_noise, phase_seeds
+
+ROOM = 512  # copies of games on which players are asked at once
 
 
 class Draws(Protocol):
-    """Draws joint orders of movement decisions, and plays whatever else is to be ordered."""
+    """Draws joint orders of a player, always the same from the same seeds."""
 
     name: str
+    greedy: bool  # whether its one plain draw is the likeliest
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
@@ -33,6 +36,12 @@ class Draws(Protocol):
             float32 log-probabilities, 0 where they are not known.
         """
 
+    def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
+        """Return the likeliest orders as `draw` does, with K = 1, or 0 where they are not known."""
+
+    def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders (S,) int32 that the player gives by itself, in any phase."""
+
 
 def by_province(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
     """Return movement orders (S,) of decisions as (D, V) int32 by province, NONE elsewhere."""
@@ -46,7 +55,8 @@ class PolicyDraws:
     """Draws of a policy. A board is encoded once, however many orders are drawn for it."""
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
-        self.policy, self.temperature, self.name = policy, temperature, policy.name
+        self.policy, self.temperature = policy, temperature
+        self.name, self.greedy = policy.name, policy.greedy
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
@@ -62,25 +72,37 @@ class PolicyDraws:
         return orders.reshape(decisions.count, count, -1), logprob.reshape(-1, count)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """Return the likeliest orders of each slot in turn, (D, 1, V), and (D, 1) as `draw`."""
+        """See `Draws`: the likeliest orders of each slot in turn."""
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
         return by_province(games, decisions, order_numbers(decisions, chosen))[:, None], logprob[
             :, None
         ]
 
+    def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """See `Draws`."""
+        seeds = phase_seeds(games, decisions.game, decisions.power, PLAIN, 1)[:, 0]
+        obs = self.policy.observe(games, decisions.game, decisions.power)
+        noise = order_noise(decisions, seeds)
+        chosen, _, _ = self.policy.agent.act(obs, decisions, greedy=self.greedy, noise=noise)
+        return order_numbers(decisions, chosen)
+
 
 class PlayerDraws:
-    """Draws of any player that draws from the games' seeds, as the bots do, on copies of the games."""
+    """Draws of any player that draws from games' seeds, as the bots do, on copies of the games."""
 
-    def __init__(self, player: Player, spare: VectorGame):
-        self.player, self.spare, self.name = player, spare, player.name
+    def __init__(self, player: Player):
+        self.player, self.name, self.greedy = player, player.name, False
+        self._spare: VectorGame | None = None
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `Draws`."""
-        spare, (asked, count) = self.spare, seeds.shape
+        asked, count = seeds.shape
+        spare = self._spare
+        if spare is None or not spare.is_like(games):
+            spare = self._spare = games.spare(ROOM)
         found = np.empty((asked * count, len(games.board.terrain)), np.int32)
         seeds = seeds.reshape(-1)
         for first in range(0, len(found), spare.num_games):
@@ -92,3 +114,12 @@ class PlayerDraws:
             mine = mine._replace(game=rows.astype(np.int32))
             found[part] = by_province(spare, mine, ask_player(spare, mine, self.player))
         return found.reshape(asked, count, -1), np.zeros((asked, count), np.float32)
+
+    def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
+        """See `Draws`: not known."""
+        shape = decisions.count, 0
+        return np.zeros((*shape, len(games.board.terrain)), np.int32), np.zeros(shape, np.float32)
+
+    def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """See `Draws`."""
+        return ask_player(games, decisions, self.player)

@@ -20,8 +20,8 @@ class LeafValue(Protocol):
 
     discount: float  # of the value of a board, which is seen at the power's next decision
 
-    def paid(self, result: StepResult) -> np.ndarray:
-        """Return what a step has brought every power, (n, P)."""
+    def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
+        """Return what a step of n games has brought every power, (n, P)."""
 
     def values(self, boards: list) -> np.ndarray:
         """Return what boards that `look` returned are worth, in their order."""
@@ -68,9 +68,7 @@ class Leaves:
             following: gives the orders of others until the power has to decide again.
         """
         self.value, self.following = value, following
-        self.spare = VectorGame(
-            games.map, ROOM, max_years=games.max_years, threads=games.threads, auto_reset=False
-        )
+        self.spare = games.spare(ROOM)
         self.tried = 0  # leaves so far
         self._orders = self.spare.new_orders()
 

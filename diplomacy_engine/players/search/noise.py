@@ -11,7 +11,8 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import decision_seed, next_random
 
-CANDIDATES, PROFILES, FOLLOWING, CHOICE, PLAIN = 201, 202, 203, 204, 205  # uses, for decision_seed
+CANDIDATES, FOLLOWING, CHOICE, PLAIN, WATCHING, PROFILES = 201, 202, 203, 204, 205, 300
+# Uses of `state.decision_seed`; PROFILES + p are those of what power p expects of the others.
 
 
 @jit

@@ -1,0 +1,118 @@
+"""Who the other powers are taken for: one player, or several, each as likely as its orders tell."""
+
+import numpy as np
+
+from ...constants import (
+    FALL_MOVEMENT,
+    FALL_RETREATS,
+    NONE,
+    RUNNING,
+    SPRING_MOVEMENT,
+    WINTER_ADJUSTMENTS,
+)
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from .draws import Draws
+from .noise import WATCHING, phase_seeds
+
+TRIES = 24  # joint orders drawn from each hypothesis to see how likely what was ordered is
+SMOOTHING = 0.5  # draws that every legal order of a unit is given besides
+LEAST = 0.02  # share of the profiles that a hypothesis keeps, so that a change of mind is possible
+
+
+class Assumptions:
+    """What each other power may be. Begins even in every game, and learns from orders given.
+
+    Bayes' rule: after a movement phase the probability of a hypothesis is multiplied by that of the
+    orders given under it, unit by unit, estimated from draws with additive smoothing.
+
+    Args:
+        hypotheses: players by name.
+        learns: False: they stay equally likely, and each profile draws one anew.
+    """
+
+    def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):
+        self.hypotheses, self.learns = hypotheses, learns and len(hypotheses) > 1
+        self._past: VectorGame | None = None
+        self._log: np.ndarray = np.zeros((0, 0, len(hypotheses)))  # (E, P, H), not normalised
+        self._when: np.ndarray = np.zeros(0, np.int64)  # (E,) movement phase that `_past` holds
+
+    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
+        """Forget what was learned in `rows`."""
+        self._fit(games)
+        self._log[rows], self._when[rows] = 0.0, NONE
+
+    def _fit(self, games: VectorGame) -> None:
+        past = self._past
+        if past is None or past.num_games != games.num_games or past.map is not games.map:
+            self._past = VectorGame(
+                games.map, games.num_games, threads=games.threads, auto_reset=False
+            )
+            self._log = np.zeros((games.num_games, games.num_powers, len(self.hypotheses)))
+            self._when = np.full(games.num_games, NONE)
+
+    def probabilities(self, rows: np.ndarray) -> np.ndarray:
+        """Return how likely each hypothesis is for each power, (n, P, H), which add up to 1."""
+        log = self._log[rows]
+        shares = np.exp(log - log.max(2, keepdims=True))
+        return shares / shares.sum(2, keepdims=True)
+
+    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
+        """Learn from the orders of the last movement phase, if it was remembered; then remember
+        the present position if it is one of a movement phase.
+
+        Args:
+            rows: integers, each once.
+        """
+        if not self.learns:
+            return
+        self._fit(games)
+        state = games.state
+        phase, year = state.phase[rows], state.year[rows].astype(np.int64)
+        moved = np.isin(phase, (FALL_RETREATS, WINTER_ADJUSTMENTS))  # in fall
+        last = 2 * year + moved - (phase == SPRING_MOVEMENT)
+        known = rows[(self._when[rows] == last) & (state.end[rows] == RUNNING)]
+        if len(known):
+            self._learn(games, known)
+            self._when[known] = NONE
+        moving = rows[np.isin(phase, (SPRING_MOVEMENT, FALL_MOVEMENT))]
+        self._past.copy_from(games, moving, moving, keep_seeds=True)
+        now = 2 * state.year[moving].astype(np.int64) + (state.phase[moving] == FALL_MOVEMENT)
+        self._when[moving] = now
+
+    def _learn(self, games: VectorGame, rows: np.ndarray) -> None:
+        past, state = self._past, games.state
+        asked = past.decisions(rows)
+        seeds = phase_seeds(past, asked.game, asked.power, WATCHING, TRIES)
+        legal = np.diff(asked.order_start)
+        decision = np.repeat(np.arange(asked.count), np.diff(asked.slot_start))
+        given = state.last_order[asked.game[decision], asked.slot_province]
+        for number, draws in enumerate(self.hypotheses.values()):
+            drawn, _ = draws.draw(past, asked, seeds)
+            same = drawn[decision, :, asked.slot_province] == given[:, None]
+            share = (same.sum(1) + SMOOTHING) / (TRIES + SMOOTHING * legal)
+            log = np.where(given == NONE, 0.0, np.log(share))
+            np.add.at(self._log, (asked.game[decision], asked.power[decision], number), log)
+
+    def draw(self, games: VectorGame, decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
+        """Return draws of what other powers order, (D, R, V) int32 by province.
+
+        Args:
+            decisions: D of them, in a movement phase.
+            seeds: (D, R) uint64, which decide the draws.
+        """
+        if len(self.hypotheses) == 1:
+            (draws,) = self.hypotheses.values()
+            return draws.draw(games, decisions, seeds)[0]
+        self._fit(games)
+        shares = np.maximum(self.probabilities(decisions.game), LEAST)
+        shares = shares[np.arange(decisions.count), decisions.power]
+        edges = np.cumsum(shares / shares.sum(1, keepdims=True), 1)[:, None]
+        place = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        which = (place[:, :, None] >= edges[:, :, :-1]).sum(2)
+        found = np.full((*seeds.shape, len(games.board.terrain)), NONE, np.int32)
+        for number, draws in enumerate(self.hypotheses.values()):
+            d, r = np.nonzero(which == number)
+            if len(d):
+                found[d, r] = draws.draw(games, decisions.take(d), seeds[d, r][:, None])[0][:, 0]
+        return found

@@ -1,0 +1,197 @@
+"""Searches in which all powers think: regret matching for any number, exact matrices for two."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...constants import NONE
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from .best_response import distinct, with_likeliest
+from .draws import Draws
+from .leaves import LeafValue
+from .matrix_games import mixtures_of, solve_zero_sum
+from .noise import CANDIDATES, CHOICE, FOLLOWING, phase_seeds
+from .player import SearchPlayer
+
+UNLIKELY = 0.02  # candidates with a smaller share of the mixture are never played
+
+
+class Sides(NamedTuple):
+    """The movement decisions of G games, with K candidates for each."""
+
+    decisions: Decisions  # D of them, in the order of games and powers
+    game: np.ndarray  # (D,) int64, 0..G-1
+    orders: np.ndarray  # (D, K, V) int32, order numbers by province
+    count: np.ndarray  # (D,) int64, candidates; the rest are none
+    follow: np.ndarray  # (G,) uint64, seeds of what comes after the phase
+
+
+class Equilibrium(SearchPlayer):
+    """Draws from the average mixture of regret matching among candidates of all powers.
+
+    Gray et al. 2021, *Human-Level Performance in No-Press Diplomacy via Equilibrium Search*,
+    section 3.2: in each iteration one profile is drawn from all mixtures, and every candidate of
+    every power is valued against the others' part of it.
+
+    Args:
+        own, value, name: see `SearchPlayer`; the others' candidates are drawn from it, too.
+        candidates: of each power.
+        iterations: of regret matching.
+        draws: joint orders drawn to find those candidates.
+    """
+
+    def __init__(
+        self,
+        own: Draws,
+        value: LeafValue,
+        name: str,
+        candidates: int = 8,
+        iterations: int = 64,
+        draws: int = 32,
+    ):
+        super().__init__(own, value, name)
+        self.candidates, self.iterations, self.draws = candidates, iterations, draws
+
+    def sides(self, games: VectorGame, rows: np.ndarray) -> Sides:
+        """Return the candidates of every power that moves in `rows` (G,)."""
+        asked = games.decisions(rows)
+        game = np.searchsorted(rows, asked.game)
+        seeds = phase_seeds(games, asked.game, asked.power, CANDIDATES, self.draws)
+        drawn, logprob = self.own.draw(games, asked, seeds)
+        drawn, logprob = with_likeliest(self.own, games, asked, drawn, logprob)
+        kept, count = distinct(drawn, logprob, self.candidates)
+        orders = np.take_along_axis(drawn, kept[:, :, None], 1)
+        follow = phase_seeds(games, rows, np.zeros(len(rows), np.int64), FOLLOWING, 1)[:, 0]
+        return Sides(asked, game, orders, count, follow)
+
+    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders of movement decisions, (D, V) int32 by province."""
+        rows = np.unique(decisions.game)
+        sides = self.sides(games, rows)
+        shares = self.mixtures(games, sides)
+        shares = np.where(shares < UNLIKELY, 0.0, shares)
+        shares = shares / shares.sum(1, keepdims=True)
+        asked = sides.decisions
+        key = asked.game.astype(np.int64) * games.num_powers + asked.power
+        wanted = decisions.game.astype(np.int64) * games.num_powers + decisions.power
+        mine = np.searchsorted(key, wanted)
+        seeds = phase_seeds(games, decisions.game, decisions.power, CHOICE, 1)[:, 0]
+        place = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        which = _pick(shares[mine], place)
+        return sides.orders[mine, which]
+
+    def mixtures(self, games: VectorGame, sides: Sides) -> np.ndarray:
+        """Return the average mixture of every decision's candidates, (D, K)."""
+        asked, orders, count = sides.decisions, sides.orders, sides.count
+        possible = np.arange(orders.shape[1]) < count[:, None]
+        regret, total = np.zeros(possible.shape), np.zeros(possible.shape)
+        seeds = phase_seeds(games, asked.game, asked.power, CHOICE, self.iterations, first=1)
+        place = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        d, k = np.nonzero(possible & (count > 1)[:, None])
+        known = _Known()
+        for n in range(self.iterations):
+            mixture = mixtures_of(regret, possible)
+            which = _pick(mixture, place[:, n])
+            profile = np.full((sides.game.max(initial=0) + 1, orders.shape[2]), NONE, np.int32)
+            for drawn in range(asked.count):
+                own = orders[drawn, which[drawn]]
+                profile[sides.game[drawn]] = np.where(own != NONE, own, profile[sides.game[drawn]])
+            tried = orders[d, k]
+            own = orders[d, which[d]] != NONE  # the power's own units
+            tried = np.where(own, tried, profile[sides.game[d]])
+            new, names = known.look(d, tried)
+            if len(new):
+                at = d[new]
+                found = self.leaves(games).evaluate(
+                    games, asked.game[at], asked.power[at], tried[new], sides.follow[sides.game[at]]
+                )
+                known.add(names, new, found)
+            value = np.zeros(possible.shape)
+            value[d, k] = known.values(names)
+            mean = (value * mixture).sum(1, keepdims=True)
+            regret += (n + 1) * (value - mean) * possible
+            total += (n + 1) * mixture
+        return total / total.sum(1, keepdims=True)
+
+
+class _Known:
+    """The values of leaves that were tried before: mixtures narrow, so most come again."""
+
+    def __init__(self):
+        self._value: dict[bytes, float] = {}
+
+    def look(self, d: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
+        """Return which of the leaves are new, each once, and the names of all."""
+        names = [b"%d:" % i + row.tobytes() for i, row in zip(d.tolist(), orders)]
+        new: dict[bytes, int] = {}
+        for place, name in enumerate(names):
+            if name not in self._value and name not in new:
+                new[name] = place
+        return np.fromiter(new.values(), np.int64, len(new)), names
+
+    def add(self, names: list[bytes], new: np.ndarray, values: np.ndarray) -> None:
+        """Keep the values of new leaves."""
+        for place, value in zip(new.tolist(), values.tolist()):
+            self._value[names[place]] = value
+
+    def values(self, names: list[bytes]) -> np.ndarray:
+        """Return the values of leaves that are known."""
+        return np.array([self._value[name] for name in names])
+
+
+def _pick(shares: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return which entry of each row of shares (D, K) a place (D,) in 0..1 falls on."""
+    edges = np.cumsum(shares, 1)
+    edges /= edges[:, -1:]
+    return (place[:, None] >= edges[:, :-1]).sum(1)
+
+
+class Matrix(Equilibrium):
+    """Tries all pairs of two powers' candidates, and plays the exact solution of that matrix game.
+
+    What one power wins, the other loses: a pair is worth half the difference of the two values.
+    """
+
+    def __init__(
+        self,
+        own: Draws,
+        value: LeafValue,
+        name: str,
+        candidates: int = 30,
+        draws: int = 120,
+    ):
+        super().__init__(own, value, name, candidates, 0, draws)
+
+    def mixtures(self, games: VectorGame, sides: Sides) -> np.ndarray:
+        """Return the equilibrium's mixture of every decision's candidates, (D, K)."""
+        asked, orders = sides.decisions, sides.orders
+        shares = np.zeros(orders.shape[:2])
+        begin = np.searchsorted(sides.game, np.arange(len(sides.follow)))
+        end = np.searchsorted(sides.game, np.arange(len(sides.follow)), "right")
+        tried, rows, powers, seeds = [], [], [], []
+        for first, last, seed in zip(begin, end, sides.follow):
+            pairs = orders[first, : sides.count[first], None]
+            if last - first == 2:
+                others = orders[first + 1, None, : sides.count[first + 1]]
+                pairs = np.where(pairs != NONE, pairs, others)
+            pairs = pairs.reshape(-1, orders.shape[2])
+            for power in range(2):
+                tried.append(pairs)
+                rows.append(np.full(len(pairs), asked.game[first], np.int64))
+                powers.append(np.full(len(pairs), power, np.int8))
+                seeds.append(np.full(len(pairs), seed, np.uint64))
+        whole = map(np.concatenate, (rows, powers, tried, seeds))
+        found = np.split(
+            self.leaves(games).evaluate(games, *whole), np.cumsum([len(part) for part in rows])[:-1]
+        )
+        for number, (first, last) in enumerate(zip(begin, end)):
+            worth = (found[2 * number] - found[2 * number + 1]) / 2
+            if last - first == 2:
+                payoff = worth.reshape(sides.count[first], sides.count[first + 1])
+                x, y, _ = solve_zero_sum(payoff)
+                shares[first, : len(x)], shares[first + 1, : len(y)] = x, y
+            else:  # only one power moves
+                best = worth.argmax() if asked.power[first] == 0 else worth.argmin()
+                shares[first, best] = 1.0
+        return shares

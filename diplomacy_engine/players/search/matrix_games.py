@@ -1,0 +1,61 @@
+"""Solutions of games in which all choose at once: regret matching, and exact ones for two players.
+
+Regret matching: Hart and Mas-Colell 2000; its plus variant with linear averaging: Tammelin 2014.
+The exact solution of a zero-sum matrix game is a linear program (von Neumann; Dantzig 1951).
+"""
+
+import numpy as np
+
+
+def mixtures_of(regret: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """Return the mixtures (..., K) of regret matching: shares of the positive regrets, else even.
+
+    Args:
+        regret: (..., K), summed up so far.
+        possible: (..., K) bool, at least one of them.
+    """
+    positive = np.maximum(regret, 0.0) * possible
+    total = positive.sum(-1, keepdims=True)
+    even = possible / possible.sum(-1, keepdims=True)
+    return np.where(total > 0, positive / np.where(total > 0, total, 1.0), even)
+
+
+def solve_zero_sum(payoff: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return both mixtures and the value of a matrix game, exactly but for rounding.
+
+    Args:
+        payoff: (n, m) what the rows' player wins and the columns' player loses.
+
+    The columns' player's linear program, by the simplex method. With all payoffs made positive the
+    origin is feasible: maximise sum(z) with payoff @ z <= 1 and z >= 0; then z / sum(z) is the
+    columns' mixture, and the dual solution gives the rows'. Bland's rule keeps it from cycling.
+    """
+    payoff = np.asarray(payoff, np.float64)
+    rows, columns = payoff.shape
+    least = payoff.min()
+    shift = 1.0 - least
+    scale = max(1.0, float(np.abs(payoff).max()))
+    table = np.zeros((rows + 1, columns + rows + 1))
+    table[:rows, :columns] = (payoff + shift) / scale
+    table[:rows, columns : columns + rows] = np.eye(rows)
+    table[:rows, -1] = 1.0
+    table[rows, :columns] = -1.0
+    basis = np.arange(columns, columns + rows)
+    while True:
+        entering = np.flatnonzero(table[rows, :-1] < -1e-11)
+        if not len(entering):
+            break
+        column = entering[0]
+        leaving = np.flatnonzero(table[:rows, column] > 1e-11)
+        ratio = table[leaving, -1] / table[leaving, column]
+        tied = leaving[ratio <= ratio.min() + 1e-12]
+        row = tied[basis[tied].argmin()]
+        table[row] /= table[row, column]
+        others = np.arange(rows + 1) != row
+        table[others] -= np.outer(table[others, column], table[row])
+        basis[row] = column
+    z = np.zeros(columns + rows)
+    z[basis] = table[:rows, -1]
+    y, x = z[:columns].clip(0), table[rows, columns : columns + rows].clip(0)
+    value = scale / table[rows, -1] - shift
+    return x / x.sum(), y / y.sum(), float(value)

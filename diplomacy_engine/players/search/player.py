@@ -1,0 +1,57 @@
+"""What all players that search have in common."""
+
+import numpy as np
+
+from ...constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from ..bots.dumbbot import Dumbbot
+from .draws import Draws
+from .leaves import LeafValue, Leaves
+
+
+class SearchPlayer:
+    """Searches for its movement orders, and gives all others as the player that it is made of.
+
+    Args:
+        own: draws that player's orders.
+        value: what boards are worth.
+        name: shown in results.
+    """
+
+    def __init__(self, own: Draws, value: LeafValue, name: str):
+        self.own, self.value, self.name = own, value, name
+        self._leaves: Leaves | None = None
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the likeliest orders are given where nothing is searched."""
+        return self.own.greedy
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot, (S,) int32."""
+        numbers = np.full(len(decisions.slot_province), NONE, np.int32)
+        moving = np.isin(games.state.phase[decisions.game], (SPRING_MOVEMENT, FALL_MOVEMENT))
+        for searched, give in ((False, self.own.plain), (True, self._searched)):
+            rows = np.flatnonzero(moving == searched)
+            if len(rows):
+                slots = np.repeat(moving == searched, np.diff(decisions.slot_start))
+                numbers[slots] = give(games, decisions.take(rows))
+        return numbers
+
+    def _searched(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders (S,) that the search has chosen."""
+        orders = self.choose(games, decisions)
+        row = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+        return orders[row, decisions.slot_province]
+
+    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders of movement decisions, (D, V) int32 by province."""
+        raise NotImplementedError
+
+    def leaves(self, games: VectorGame) -> Leaves:
+        """Return room to try orders of these games in."""
+        made = self._leaves
+        if made is None or not made.spare.is_like(games):
+            made = self._leaves = Leaves(games, self.value, Dumbbot())
+        return made
