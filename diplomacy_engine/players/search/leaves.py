@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...constants import RUNNING
+from ...constants import FALL_MOVEMENT, RUNNING, SPRING_MOVEMENT
 from ...games.observation import BoardViews
 from ...games.vector_game import StepResult, VectorGame
 from ...scoring.rewards import reward_input
@@ -60,7 +60,7 @@ class Critic:
 class Leaves:
     """Tries joint orders on copies of games, and values what comes of them."""
 
-    def __init__(self, games: VectorGame, value: LeafValue, following: Player):
+    def __init__(self, games: VectorGame, value: LeafValue, following, playing=None, depth: int = 0):
         """Make room for boards of `games`' map and year limit.
 
         Args:
@@ -68,6 +68,7 @@ class Leaves:
             following: gives the orders of others until the power has to decide again.
         """
         self.value, self.following = value, following
+        self.depth, self.playing = depth, playing
         self.spare = games.spare(ROOM)
         self.tried = 0  # leaves so far
         self._orders = self.spare.new_orders()
@@ -103,10 +104,12 @@ class Leaves:
         self._orders[:count] = orders
         total, boards, at = np.zeros(count), [], []
         pending, given = copies, self._orders
+        ahead, discount = np.zeros(count, np.int64), np.ones(count)
         while len(pending):
             result = spare.step(given, pending)
             mine = np.arange(len(pending)), powers[pending]
-            total[pending] += self.value.paid(result, spare.board.victory_centers)[mine]
+            paid = self.value.paid(result, spare.board.victory_centers)[mine]
+            total[pending] += discount[pending] * paid
             goes_on = (result.ended == RUNNING) & result.alive[mine]
             pending = pending[goes_on]
             if not len(pending):
@@ -114,14 +117,25 @@ class Leaves:
             decisions = spare.decisions(pending)
             deciding = np.zeros(count, bool)
             deciding[decisions.game[decisions.power == powers[decisions.game]]] = True
-            now = pending[deciding[pending]]
+            discount[deciding] *= self.value.discount
+            moving = np.isin(spare.state.phase[:count], (SPRING_MOVEMENT, FALL_MOVEMENT))
+            ahead += deciding & moving
+            looked = deciding & ((ahead > self.depth) | (~moving & (ahead == self.depth)))
+            now = pending[looked[pending]]
             if len(now):
                 boards.append(self.value.look(spare, now, powers[now]))
                 at.append(now)
-            pending = pending[~deciding[pending]]
+            pending = pending[~looked[pending]]
             if len(pending):
-                others = decisions.take(~deciding[decisions.game])
-                given = orders_of(spare, self.following, others)
+                others = decisions.take(~looked[decisions.game])
+                given = spare.new_orders()
+                plays = deciding | (ahead > 0)
+                for player, who in ((self.following, ~plays), (self.playing, plays)):
+                    asked = others.take(who[others.game])
+                    if asked.count:
+                        numbers = player(spare, asked)
+                        spare.write_orders(given, asked, numbers)
         if boards:
-            total[np.concatenate(at)] += self.value.discount * self.value.values(boards)
+            at = np.concatenate(at)
+            total[at] += discount[at] * self.value.values(boards)
         return total

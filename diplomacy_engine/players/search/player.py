@@ -22,6 +22,7 @@ class SearchPlayer:
     def __init__(self, own: Draws, value: LeafValue, name: str):
         self.own, self.value, self.name = own, value, name
         self._leaves: Leaves | None = None
+        self.depth = 0
 
     @property
     def greedy(self) -> bool:
@@ -53,5 +54,7 @@ class SearchPlayer:
         """Return room to try orders of these games in."""
         made = self._leaves
         if made is None or not made.spare.is_like(games):
-            made = self._leaves = Leaves(games, self.value, Dumbbot())
+            made = self._leaves = Leaves(
+                games, self.value, Dumbbot().act, self.own.plain, self.depth
+            )
         return made

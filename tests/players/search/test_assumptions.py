@@ -1,0 +1,97 @@
+"""Opponents are found out by the orders that they give."""
+
+import numpy as np
+import pytest
+
+from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.search.assumptions import Assumptions
+from diplomacy_engine.players.search.draws import PlayerDraws
+from diplomacy_engine.players.search.noise import phase_seeds
+
+BOTS = ("random", "hold", "dumbbot", "dumbbot-paquette")
+
+
+def assumptions(*names: str, **options) -> Assumptions:
+    return Assumptions({name: PlayerDraws(make_bot(name)) for name in names}, **options)
+
+
+@pytest.mark.parametrize("name", ["small", "three", "standard"])
+@pytest.mark.parametrize("truth", BOTS)
+def test_a_bot_is_found_out_within_a_year(name, truth):
+    games = VectorGame(name, 20, seed=5, threads=1, auto_reset=False)
+    assumed, rows = assumptions(*BOTS), np.arange(20)
+    assumed.begin(games, rows)
+    assert (assumed.probabilities(rows) == 1 / len(BOTS)).all()
+    first = games.state.year[0]
+    while (games.state.year == first).any():
+        assumed.watch(games, rows)
+        games.step(orders_of(games, make_bot(truth)))
+    assumed.watch(games, rows)
+    shares = assumed.probabilities(rows)[:, :, BOTS.index(truth)]
+    like = {"dumbbot", "dumbbot-paquette"} if truth.startswith("dumb") else {truth}
+    both = assumed.probabilities(rows)[:, :, [BOTS.index(bot) for bot in like]].sum(2)
+    if name != "standard":  # one or two units tell less than three or four
+        assert both.mean() > 0.6 and shares.mean() > 0.4
+    else:
+        assert both.mean() > 0.9 and shares.mean() > 0.5
+
+
+def test_every_power_is_found_out_by_itself():
+    games = VectorGame("three", 10, seed=2, threads=1, auto_reset=False)
+    assumed, rows = assumptions("hold", "dumbbot"), np.arange(10)
+    assumed.begin(games, rows)
+    for _ in range(6):
+        assumed.watch(games, rows)
+        orders = orders_of(games, make_bot("dumbbot"))
+        asked = games.decisions()
+        first = asked.take(asked.power == 0)
+        if first.count:
+            games.write_orders(orders, first, make_bot("hold").act(games, first))
+        games.step(orders)
+    shares = assumed.probabilities(rows)
+    assert (shares[:, 0, 0] > 0.9).all() and (shares[:, 1:, 1] > 0.9).all()
+    assumed.begin(games, rows[:5])
+    assert (assumed.probabilities(rows[:5]) == 0.5).all()
+    assert (assumed.probabilities(rows[5:])[:, 0, 0] > 0.9).all()
+
+
+def test_what_was_not_seen_is_not_judged():
+    """A position that was not remembered, because the power did not move then, changes nothing."""
+    games = VectorGame("three", 4, seed=2, threads=1, auto_reset=False)
+    assumed, rows = assumptions("hold", "dumbbot"), np.arange(4)
+    assumed.begin(games, rows)
+    assumed.watch(games, rows)
+    while games.state.year[0] == games.board.first_year:
+        games.step(orders_of(games, make_bot("dumbbot")))
+    games.step(orders_of(games, make_bot("dumbbot")))
+    assumed.watch(games, rows)
+    assert (assumed.probabilities(rows) == 0.5).all()
+
+
+def test_profiles_are_drawn_as_likely_as_the_players_are():
+    games = VectorGame("three", 2, seed=1, threads=1, auto_reset=False)
+    asked = games.decisions()
+    seeds = phase_seeds(games, asked.game, asked.power, 7, 400)
+    bots = {name: PlayerDraws(make_bot(name)) for name in ("hold", "dumbbot")}
+    both, one = Assumptions(bots), Assumptions({"hold": bots["hold"]})
+    drawn, holding = both.draw(games, asked, seeds), one.draw(games, asked, seeds)
+    assert np.array_equal(holding, bots["hold"].draw(games, asked, seeds)[0])
+    shares = (drawn == holding).all(2).mean(1)
+    assert np.abs(shares - 0.5).max() < 0.1
+    own = (drawn != NONE).any(1)
+    assert np.array_equal(own, (holding != NONE).any(1))
+    both._log[:, :, 0] = -20.0
+    shares = (both.draw(games, asked, seeds) == holding).all(2).mean(1)
+    assert 0 < shares.max() < 0.06
+
+
+def test_a_pool_never_learns():
+    games = VectorGame("small", 4, seed=2, threads=1, auto_reset=False)
+    assumed, rows = assumptions("hold", "dumbbot", learns=False), np.arange(4)
+    assumed.begin(games, rows)
+    for _ in range(3):
+        assumed.watch(games, rows)
+        games.step(orders_of(games, make_bot("dumbbot")))
+    assert (assumed.probabilities(rows) == 0.5).all()

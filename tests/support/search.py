@@ -1,0 +1,60 @@
+"""What searches are tested with: a value that can be counted by hand, and draws of every order."""
+
+import itertools
+
+import numpy as np
+
+from diplomacy_engine import VectorGame
+from diplomacy_engine.constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
+from diplomacy_engine.games.decisions import Decisions
+from diplomacy_engine.players.search.draws import by_province
+
+
+class OwnCenters:
+    """A board is worth the centers that a power owns, or in a movement phase stands on."""
+
+    discount = 1.0
+
+    def paid(self, result, victory_centers):
+        over = (result.ended != 0)[:, None]
+        return np.where(over, result.centers, 0).astype(np.float32)
+
+    def look(self, games, rows, powers):
+        state, board = games.state, games.board
+        there = state.unit_power[rows][:, board.center_province]
+        moving = np.isin(state.phase[rows], (SPRING_MOVEMENT, FALL_MOVEMENT))[:, None]
+        owner = np.where((there != NONE) & moving, there, state.center_owner[rows])
+        return (owner == powers[:, None]).sum(1)
+
+    def values(self, boards):
+        return np.concatenate(boards).astype(float)
+
+
+class AllOrders:
+    """Draws every joint order of a decision in turn, each as likely as any other."""
+
+    name, greedy = "all", False
+
+    def draw(self, games: VectorGame, decisions: Decisions, seeds: np.ndarray):
+        count, shape = seeds.shape[1], (decisions.count, seeds.shape[1], len(games.board.terrain))
+        drawn = np.empty(shape, np.int32)
+        for d in range(decisions.count):
+            slots = range(*decisions.slot_start[d : d + 2])
+            lists = [decisions.order[slice(*decisions.order_start[s : s + 2])] for s in slots]
+            every = itertools.cycle(itertools.product(*lists))
+            for k, numbers in zip(range(count), every):
+                drawn[d, k] = by_province(games, decisions.take(np.array([d])), numbers)[0]
+        return drawn, np.zeros(shape[:2], np.float32)
+
+    def likeliest(self, games, decisions):
+        shape = decisions.count, 0
+        return np.zeros((*shape, len(games.board.terrain)), np.int32), np.zeros(shape, np.float32)
+
+    def plain(self, games, decisions):
+        return decisions.order[decisions.order_start[:-1]]
+
+
+def joint_orders(decisions: Decisions, d: int = 0) -> int:
+    """Return how many joint orders a decision has."""
+    slots = slice(*decisions.slot_start[d : d + 2])
+    return int(np.prod(np.diff(decisions.order_start)[slots], dtype=np.int64))
