@@ -67,7 +67,7 @@ CONFIGS = Path(__file__).parent / "configs"
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. What differs per map is in configs/; flags win over it."""
+    """Settings. The defaults are those of --map, with its file in configs/; flags win over both."""
 
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
@@ -76,7 +76,7 @@ class Args:
     exp_name: str = "ppo_selfplay_diplomacy"
     """name of this experiment, part of the run folder's name"""
     seed: Annotated[int, Between(0, 2**62)] = 1
-    """seed of everything random"""
+    """seed of all random numbers"""
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
     start_from: str | None = None
@@ -86,7 +86,7 @@ class Args:
     cuda: bool = False
     """use a GPU if there is one"""
     threads: Annotated[int, Between(1, 1024)] = 2
-    """threads of each process's network and games; another number of them is another run"""
+    """threads of each process, for network and games; another number changes the run's course"""
     track: bool = False
     """log to Weights & Biases as well"""
     wandb_project_name: str = "diplomacy-selfplay"
@@ -102,7 +102,7 @@ class Args:
     max_years: Natural | None = None
     """game years after which a game ends (default: the map's; 0: never)"""
     year_limit: Literal["draw", "truncate"] = "draw"
-    """draw: the limit is a rule and end rewards are paid; truncate: the value is bootstrapped"""
+    """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
     reward: str = "sum_of_squares"
     """reward by name, or module:function"""
     reward_mix: str = ""
@@ -112,23 +112,23 @@ class Args:
     weak_seats: Share = 0.0
     """how much more often the learner plays powers with which it wins less; 0: not at all"""
     opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
-    """temperature of opponents' draws of orders: each seat's is drawn between 1 and it"""
+    """opponents draw orders at a temperature between 1 and this, drawn for each seat"""
     warm_up_share: Share = 0.0
     """probability that a power begins a game with some phases of random orders"""
     warm_up_phases: Positive = 8
-    """most phases of those random orders; their number is drawn for each power"""
+    """the most such phases; their number is drawn for each power"""
     finish_games: bool = False
     """play a game out after the learner's last power has been eliminated"""
 
     # PPO
     total_timesteps: Positive = 1_000_000
-    """learner decisions in all"""
+    """learner decisions in all; one is all orders of one power in one phase"""
     learning_rate: NonNegative = 1e-3
     """step size of Adam"""
     anneal_lr: bool = True
     """let the learning rate fall linearly to 0"""
     num_steps: Annotated[int, Between(2, 10**6)] = 32  # one alone is followed by no other
-    """decisions of one stream that set off an update"""
+    """an update comes once a seat of the learner (a stream) has so many decisions"""
     gamma: Share = 0.99
     """discount per decision"""
     gae_lambda: Share = 0.95
@@ -154,13 +154,13 @@ class Args:
     target_kl: NonNegative | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
     average: NonNegative = 0.0
-    """power p of the averaged weights that are kept: those of update n count as n ** p; 0: none"""
+    """keep averaged weights, those of update n counting as n ** AVERAGE; 0: the newest weights"""
     kl_coef: NonNegative = 0.0
-    """pull to that average's policy, in deviations of the advantage per nat"""
+    """pull towards that average's policy: weight of a KL term that is added to the advantages"""
 
     # The network
     hidden: Annotated[int, Between(1, 10**6)] = 64
-    """hidden units"""
+    """width of the network's layers"""
     num_layers: Annotated[int, Between(0, 1024)] = 2
     """rounds of exchange between neighboring provinces"""
     autoregressive: bool = True
@@ -184,15 +184,15 @@ class Args:
     pool_bot_prob: Share = 0.2
     """probability that an opponent's seat gets a scripted player, if there are any"""
     pool_schedule: Literal["rolling", "staged"] = "rolling"
-    """rolling: see above; staged: one frozen copy, replaced by the two settings below"""
+    """rolling: the last --pool-size copies; staged: one copy, replaced as the --staged flags say"""
     staged_interval: Positive = 200_000
-    """learner decisions after which a stage's opponent is replaced at the latest"""
+    """staged: learner decisions after which the copy is replaced at the latest"""
     staged_threshold: Share = 0.7
-    """score (win 1, draw 0.5) over the last --staged-games that replaces it sooner"""
+    """staged: score (win 1, draw 0.5) over the last --staged-games that replaces it sooner"""
     staged_games: Positive = 400
-    """games over which that score is taken"""
+    """staged: games over which that score is taken"""
     exploit: str | None = None
-    """best-response check: checkpoint or run folder of a policy to play against, and no other"""
+    """train against this policy (checkpoint or run folder) alone: how far can it be exploited?"""
 
     # Evaluation and records
     eval_interval: Positive = 100_000
@@ -208,7 +208,7 @@ class Args:
     save_games: Natural = 2
     """sample games of each evaluation against one bot, kept in the run folder"""
     capture_games: Natural = 1
-    """of these, so many can also be looked at: a replay page, and TensorBoard images"""
+    """how many of these also get a replay page and TensorBoard images"""
     capture_thoughts: bool = False
     """whether sample games keep the policy's order probabilities and values, for the page"""
 

@@ -368,8 +368,9 @@ def add_bench(commands) -> None:
     parser = commands.add_parser(
         "bench",
         help="measure the speed of the engine",
-        description="Measure random legal play, legal orders included, and each stage and bot of "
-        "the engine, once the kernels are compiled. Run it on an otherwise idle machine.",
+        description="Measure how fast games of random legal orders are played, and how long each "
+        "stage and bot takes alone. Compilation is not counted. Run it on an otherwise idle "
+        "machine.",
     )
     add = parser.add_argument
     add(
@@ -409,7 +410,7 @@ def add_bench(commands) -> None:
         type=whole_number(0, 2**62),
         default=1,
         metavar="N",
-        help="of the games (default: 1)",
+        help="seed of the games (default: 1)",
     )
     add("--json", metavar="FILE", help="write the figures to a file")
     parser.set_defaults(run=run_bench)

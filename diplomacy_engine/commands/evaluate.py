@@ -34,7 +34,7 @@ def add_evaluate(commands) -> None:
         "--player",
         required=True,
         metavar="PLAYER",
-        help="whose results are tallied: a bot, a checkpoint or a run folder",
+        help="whose results are counted: a bot, a checkpoint or a run folder",
     )
     who.add_argument(
         "--against",

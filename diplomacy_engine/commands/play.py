@@ -67,7 +67,7 @@ def add_play(commands) -> None:
     )
     add("--watch", action="store_true", help="nobody plays; you watch the players")
     add("--text", action="store_true", help="play in the terminal instead of a page")
-    add("--resume", metavar="FILE", help="go on with a game; one of `play` keeps its links")
+    add("--resume", metavar="FILE", help="go on with a saved game; `play`'s own keep their links")
     add("--save", metavar="FILE", help=f"where the game is kept (default: a file in {FOLDER})")
     add(
         "--hint",
@@ -84,7 +84,7 @@ def add_play(commands) -> None:
         "--seed",
         type=whole_number(0, 2**62),
         metavar="N",
-        help="of the players' draws (default: another one every time)",
+        help="seed of the players' draws (default: another one every time)",
     )
     add("--greedy", action="store_true", help="policies give their likeliest orders")
     add(

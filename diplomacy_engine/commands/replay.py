@@ -27,7 +27,7 @@ def add_replay(commands) -> None:
     add(
         "file",
         metavar="FILE",
-        help="saved games, one a line (.jsonl), or one as .json; a run folder's are all it has",
+        help="saved games (.jsonl, one a line) or one (.json), or a run folder for all it has",
     )
     add("--output", metavar="FILE", help="file to write: a page (.html) or a picture (.svg, .png)")
     add("--text", action="store_true", help="show the game in the terminal instead")
