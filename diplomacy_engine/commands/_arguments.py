@@ -11,9 +11,11 @@ from pathlib import Path
 
 from .._files import atomic_write, check_target
 from .._jit import kernels_are_cached
+from .._suggest import quoted
 from ..errors import UserError
 from ..players.loading import load_player, policy_map
 from ..players.protocols import Player
+from ..players.search.naming import ASSUMING, spelled
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import YEAR_LIMITS
 from ..training.progress import Progress
@@ -53,6 +55,7 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         action="store_true",
         help="policies give their likeliest orders instead of sampling",
     )
+    add_assume(who)
     who.add_argument(
         "--script",
         metavar="FILE",
@@ -107,6 +110,26 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         metavar="N",
         help=f"how many games --save-games writes (default: {SAVE_COUNT})",
     )
+
+
+def add_assume(who) -> None:
+    """Add --assume to a command's group of options that say who plays."""
+    who.add_argument(
+        "--assume",
+        metavar="WHO",
+        help="who players that search take the others for: self (default), a player, pool:FOLDER "
+        "for a run's checkpoints, or infer:self,dumbbot,... to find out by their orders",
+    )
+
+
+def check_assume(arguments: argparse.Namespace, names: Sequence[str]) -> None:
+    """Raise UserError if --assume is given and none of the players searches by it."""
+    kinds = [parts.kind for name in names if (parts := spelled(name))]
+    if arguments.assume and not any(kind in ASSUMING for kind in kinds):
+        raise UserError(
+            f"--assume {quoted(arguments.assume, 60)} has no effect: no player is written "
+            f"{' or '.join(f'{kind}:...' for kind in ASSUMING)}"
+        )
 
 
 def check_files(arguments: argparse.Namespace) -> None:
@@ -187,6 +210,7 @@ def load_players(
     names: Sequence[str], game_map: Map, arguments: argparse.Namespace
 ) -> list[Player]:
     """Return the players of a match, each with a seed of its own; see `players.load_player`."""
+    check_assume(arguments, names)
     return [
         load_player(
             name,
@@ -194,6 +218,7 @@ def load_players(
             script=arguments.script,
             greedy=arguments.greedy,
             seed=len(names) * arguments.seed + number,
+            assume=arguments.assume,
         )
         for number, name in enumerate(names)
     ]

@@ -19,7 +19,13 @@ from ..players.loading import load_player
 from ..players.protocols import ExplainingPlayer, Player
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
-from ._arguments import announce_compilation, map_of, whole_number
+from ._arguments import (
+    add_assume,
+    announce_compilation,
+    check_assume,
+    map_of,
+    whole_number,
+)
 
 FOLDER = Path("runs") / "play"
 
@@ -67,6 +73,7 @@ def add_play(commands) -> None:
     )
     add("--watch", action="store_true", help="nobody plays; you watch the players")
     add("--text", action="store_true", help="play in the terminal instead of a page")
+    add("--explain", action="store_true", help="with --text: show the hint at every turn")
     add("--resume", metavar="FILE", help="go on with a saved game; `play`'s own keep their links")
     add("--save", metavar="FILE", help=f"where the game is kept (default: a file in {FOLDER})")
     add(
@@ -86,6 +93,7 @@ def add_play(commands) -> None:
         metavar="N",
         help="seed of the players' draws (default: another one every time)",
     )
+    add_assume(parser)
     add("--greedy", action="store_true", help="policies give their likeliest orders")
     add(
         "--script",
@@ -115,10 +123,12 @@ def run_play(arguments: argparse.Namespace) -> int:
         raise UserError("--watch seats nobody, so it goes without --power and --guest")
     if arguments.text and arguments.guest:
         raise UserError("--guest needs the page: in the terminal one person plays")
+    if arguments.explain and not arguments.text:
+        raise UserError("--explain has no effect without --text: the page has a button for hints")
     session_maker = _resumed if arguments.resume else _new
     announce_compilation()
     if arguments.text:
-        TextGame(session_maker(arguments)).run()
+        TextGame(session_maker(arguments), explain=arguments.explain).run()
         return 0
     _check_host(arguments.host)
     # The port is tried before a file is written, the session before the link is shown.
@@ -208,10 +218,13 @@ def _session(
             script=arguments.script,
             greedy=arguments.greedy,
             seed=seed,
+            assume=arguments.assume,
         )
 
     hint = arguments.hint or (play and play["hint"])
-    for name in dict.fromkeys([*opponents, *([hint] if hint else [])]):
+    names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
+    check_assume(arguments, names)
+    for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
     return PlaySession(game, file, opponents, load, seats, hint, seed, play)

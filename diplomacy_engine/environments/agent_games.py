@@ -14,10 +14,10 @@ from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
 from ..games.vector_game import StepResult, VectorGame
-from ..players.asking import ask_player
+from ..players.asking import ask_player, begin_games
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
-from ..players.protocols import Player
+from ..players.protocols import Player, StatefulPlayer
 from ..rules.map import Map
 from ..scoring.rewards import REWARDS, make_reward, reward_input
 from .kernels import (
@@ -126,6 +126,7 @@ class AgentGames:
         if movement_only:
             self._helper = len(self.players)
             self.players.append(make_bot("dumbbot"))
+        self._remembering = [p for p in self.players if isinstance(p, StatefulPlayer)]
         provinces = len(games.board.terrain)
         self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)
         self.agent = np.zeros(num_games, np.int8)
@@ -166,6 +167,7 @@ class AgentGames:
     def _set_up(self, rows: np.ndarray) -> None:
         games = self.games
         games.reset(rows)
+        begin_games(games, self._remembering, rows)
         games.call(
             draw_seats,
             games.state,

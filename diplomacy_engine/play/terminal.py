@@ -8,11 +8,11 @@ from pathlib import Path
 from .._files import atomic_write
 from ..constants import phase_kind
 from ..errors import UserError
-from ..players.advice import has_decision
+from ..players.advice import Tried, has_decision
 from ..replays.replay import make_replay
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
-from .view import phase_title
+from .view import CANDIDATES, phase_title
 
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
@@ -43,6 +43,7 @@ class TextGame:
         session: seats chosen or not.
         read: returns a line for a prompt; EOFError ends the game.
         write: shows a text.
+        explain: show the hint without being asked, whenever there is something to order.
     """
 
     def __init__(
@@ -50,8 +51,9 @@ class TextGame:
         session: PlaySession,
         read: Callable[[str], str] = input,
         write: Callable[[str], None] = print,
+        explain: bool = False,
     ):
-        self.session, self.read, self.write = session, read, write
+        self.session, self.read, self.write, self.explain = session, read, write, explain
         self.orders: list[str] = []  # given in the terminal, not yet submitted
         self.seen = len(session.game.history)
 
@@ -200,10 +202,32 @@ class TextGame:
 
     def _show_hint(self) -> None:
         found = self.session.hint(self.viewer)
-        self.write(f"  it expects a reward of {found.value:.2f} from here on")
+        if found.tried:
+            self._show_tried(found.tried)
+        if found.value is not None:
+            self.write(f"  it expects a reward of {found.value:.2f} from here on")
         for unit, ranked in found.slots:
             best = ", ".join(f"{text} {100 * share:.0f} %" for text, share in ranked[:_MOST_HINTS])
             self.write(f"  {unit}: {best}")
+
+    def _show_tried(self, tried: Tried) -> None:
+        """Show what a search has tried, best first, and what it expects of the others."""
+        for candidate in tried.candidates[:CANDIDATES]:
+            worth = "not tried"
+            if candidate.value is not None:
+                worth = f"{candidate.value:.3f}"
+            if candidate.error is not None:
+                worth += f" +- {candidate.error:.3f}"
+            notes = [f"played {100 * candidate.share:.0f} %"] * (candidate.share > 0)
+            notes += ["its first thought"] * candidate.own
+            self.write(f"  {worth}  {'; '.join(candidate.orders)}  {', '.join(notes)}".rstrip())
+        for power, orders in tried.expected.items():
+            beliefs = sorted(tried.beliefs.get(power, {}).items(), key=lambda found: -found[1])
+            like = ", ".join(
+                f"{who} {100 * share:.0f} %" for who, share in beliefs if share >= 0.05
+            )
+            given = ", ".join(f"{text} {100 * share:.0f} %" for text, share in orders)
+            self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {given}")
 
     # --- Showing --------------------------------------------------------------------------------
 
@@ -250,6 +274,8 @@ class TextGame:
         if game.is_over:
             how = "wins" if len(game.winners) == 1 else "share a draw"
             self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
+        elif self.explain and self.viewer.power in session.waiting_for():
+            self._show_hint()
 
     def _save(self, name: str) -> None:
         if not name:

@@ -31,6 +31,7 @@ from ..rules.notation import Place, UnitText, place_text, province_of, read_orde
 from .file import GUEST, HOST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 
+CANDIDATES = 6  # of those that a search has tried are shown
 _SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
 _COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
 
@@ -222,11 +223,24 @@ def _picture(phase: str, svg: str, orders: list[dict]) -> dict:
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
-    """Return the order probabilities of the player that gives hints, and its value."""
+    """Return the order probabilities of the player that gives hints, and its value.
+
+    `tried` is null, or what a player that searches has tried: the best candidates, the orders that
+    it expects of the others, and whom it takes these for.
+    """
     found = session.hint(viewer)
+    tried = found.tried and {
+        "candidates": [candidate._asdict() for candidate in found.tried.candidates[:CANDIDATES]],
+        "expected": {
+            power: [{"text": text, "probability": round(share, 4)} for text, share in orders]
+            for power, orders in found.tried.expected.items()
+        },
+        "beliefs": found.tried.beliefs,
+    }
     return {
         "step": session.now.step,
         "value": found.value,
+        "tried": tried,
         "slots": [
             {"unit": unit, "orders": [{"text": t, "probability": round(p, 4)} for t, p in ranked]}
             for unit, ranked in found.slots

@@ -1,6 +1,8 @@
 """Ask players about one `Game`, in texts: their orders, and what they think."""
 
-from collections.abc import Collection
+import contextlib
+import math
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +13,40 @@ from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from .asking import orders_of
-from .protocols import ExplainingPlayer, Player, SamplingPlayer
+from .protocols import (
+    ExplainingPlayer,
+    Player,
+    ReasoningPlayer,
+    Reasons,
+    SamplingPlayer,
+    WatchingPlayer,
+)
+
+
+class Candidate(NamedTuple):
+    """Joint orders that a player has tried."""
+
+    orders: list[str]
+    value: float | None  # what they are worth; None if they were not tried
+    error: float | None  # standard error of that, if it is known
+    share: float  # probability that they are given
+    own: bool  # whether they are the player's own draw, without a search
+
+
+class Tried(NamedTuple):
+    """Why a player that searches orders what it does."""
+
+    candidates: list[Candidate]  # those it would give first, then by value
+    expected: dict[str, list[tuple[str, float]]]  # power -> (order, share), the likeliest of a unit
+    beliefs: dict[str, dict[str, float]]  # power -> whom it is taken for -> probability
 
 
 class Advice(NamedTuple):
     """What a player thinks of a power's decision."""
 
-    value: float  # the reward that it was trained on, as expected from here on
+    value: float | None  # the reward that it was trained on, as expected from here on, if it knows
     slots: list[tuple[str, list[tuple[str, float]]]]  # (unit, [(order, probability), ...])
+    tried: Tried | None = None  # of a player that searches, in movement phases
 
 
 def orders_by_player(
@@ -34,6 +62,7 @@ def orders_by_player(
     """
     games, decisions = _decisions(game, powers)
     games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
+    _show_past(game, player)
     if isinstance(player, SamplingPlayer):
         player.generator.manual_seed(seed)
     orders = orders_of(games, player, decisions)
@@ -51,6 +80,24 @@ def _decisions(game: Game, powers: Collection[str]) -> tuple[VectorGame, Decisio
     decisions = games.decisions()
     wanted = [game.map.power_index[power] for power in powers]
     return games, decisions.take(np.isin(decisions.power, wanted))
+
+
+def _show_past(game: Game, player: Player) -> None:
+    """Show a game from its first phase to the present one to a player that learns from it."""
+    if not isinstance(player, WatchingPlayer):
+        return
+    row = np.zeros(1, int)
+    player.begin(game.vector_game, row)
+    with contextlib.suppress(UserError):  # phases that another program played by other rules
+        past = None
+        for phase in game.history:
+            if past is None:
+                past = Game.from_state(game.map, phase["state"], game.max_years)
+            player.watch(past.vector_game, row)
+            for power, texts in phase["orders"].items():
+                past.submit(power, texts or [], strict=False)
+            past.adjudicate()
+    player.watch(game.vector_game, row)
 
 
 def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
@@ -74,6 +121,7 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     games, decisions = _decisions(game, [power])
     if not decisions.count:
         raise UserError(f"{power} has nothing to order in {game.phase}")
+    _show_past(game, player)
     explanation = player.explain(games, decisions)
     texts, slots = games.vocabulary.texts, []
     for s in range(decisions.slot_start[1]):
@@ -85,7 +133,40 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
         else:
             name = f"{'build' if game.adjustments[power] > 0 else 'removal'} {s + 1}"
         slots.append((name, ranked))
-    return Advice(float(explanation.value[0]), slots)
+    value, tried = float(explanation.value[0]), None
+    if isinstance(player, ReasoningPlayer) and phase_kind(game.phase) == "movement":
+        (reasons,) = player.reasons(games, decisions)
+        tried = _tried(game, texts, power, reasons)
+    return Advice(None if math.isnan(value) else value, slots, tried)
+
+
+def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tried:
+    """Return reasons in words."""
+    candidates = []
+    for k, orders in enumerate(reasons.candidates):
+        value, error = (
+            None if math.isnan(found) else float(found)
+            for found in (reasons.value[k], reasons.error[k])
+        )
+        given = [texts[number] for number in orders[orders != NONE]]
+        candidates.append(Candidate(given, value, error, float(reasons.share[k]), k == 0))
+    candidates.sort(key=lambda c: (-c.share, -math.inf if c.value is None else -c.value))
+    candidates.sort(key=lambda c: (c.share == 0, c.value is None))
+    state, expected = game.vector_game.state, {}
+    for v in np.flatnonzero((reasons.expected != NONE).any(0)):
+        numbers, counts = np.unique(reasons.expected[:, v], return_counts=True)
+        most = int(counts.argmax())
+        owner = game.map.powers[state.unit_power[0, v]]
+        share = float(counts[most] / counts.sum())
+        expected.setdefault(owner, []).append((texts[numbers[most]], share))
+    beliefs = {
+        name: {who: float(share[p]) for who, share in reasons.beliefs.items()}
+        for p, name in enumerate(game.map.powers)
+        if len(reasons.beliefs) > 1 and name in expected and name != power
+    }
+    return Tried(
+        candidates, {name: expected[name] for name in game.powers if name in expected}, beliefs
+    )
 
 
 def has_decision(state: dict, power: str) -> bool:

@@ -32,6 +32,14 @@ class StatefulPlayer(Player, Protocol):
         """Forget what was in `rows` (integers): other games begin there, from any position."""
 
 
+@runtime_checkable
+class WatchingPlayer(StatefulPlayer, Protocol):
+    """A player that can be shown the past of a game that it is to go on with."""
+
+    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
+        """See the positions of `rows`, phase after phase; `act` sees those it is asked about."""
+
+
 class Seedable(Protocol):
     """A generator of random numbers, such as torch's."""
 
@@ -71,3 +79,23 @@ class ExplainingPlayer(Player, Protocol):
 
         Draws nothing and changes nothing, so that it can be asked at any time.
         """
+
+
+class Reasons(NamedTuple):
+    """What a player that searches has tried for one movement decision; K candidates, R profiles."""
+
+    candidates: np.ndarray  # (K, V) int32, its joint orders by province; the first is the player's
+    # own without a search
+    value: np.ndarray  # (K,) float64, mean of what each was worth; NaN if it was not tried
+    error: np.ndarray  # (K,) float64, standard error of that; NaN where it is not known
+    share: np.ndarray  # (K,) float64, probability that each is played
+    expected: np.ndarray  # (R, V) int32, orders of the others that it reckons with
+    beliefs: dict[str, np.ndarray]  # whom it takes each power for: player -> (P,) probability
+
+
+@runtime_checkable
+class ReasoningPlayer(ExplainingPlayer, Protocol):
+    """A player that can say what it has tried; `isinstance` tells whether one can."""
+
+    def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
+        """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""

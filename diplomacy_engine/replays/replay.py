@@ -34,7 +34,9 @@ class Frame(NamedTuple):
     scene: Scene
     orders: dict[str, list[GivenOrder]]  # by power; units without an order but with a result last
     outcome: dict[str, list[str]]  # unit -> result words
-    thoughts: dict[str, dict]  # power -> {"value": reward, "orders": {unit: [[text, share]]}}
+    thoughts: dict[
+        str, dict
+    ]  # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]
 
 
 class Replay(NamedTuple):
@@ -158,10 +160,23 @@ def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
             for unit, choices in (units.items() if isinstance(units, Mapping) else ())
             if isinstance(choices, list | tuple)
         }
-        value = thought.get("value")
-        value = float(value) if isinstance(value, int | float) and abs(value) < 1e9 else None
-        thoughts[power] = {"value": value, "orders": kept}
+        thoughts[power] = {"value": _number(thought.get("value")), "orders": kept}
+        tried = thought.get("tried")
+        thoughts[power]["tried"] = [
+            [", ".join(candidate[0]), _number(candidate[1]), float(candidate[2])]
+            for candidate in (tried if isinstance(tried, list | tuple) else ())
+            if isinstance(candidate, list | tuple)
+            and len(candidate) == 3
+            and isinstance(candidate[0], list | tuple)
+            and all(isinstance(text, str) for text in candidate[0])
+            and _number(candidate[2]) is not None
+        ]
     return thoughts
+
+
+def _number(value: object) -> float | None:
+    """Return a number of a file, None if it is none that can be shown."""
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else None
 
 
 def frame_svg(

@@ -51,7 +51,8 @@ def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict
     Returns:
         The power, unless it has nothing to order, with `value`, the reward it expects, and
         `orders`: by unit (in winter by `build 1` and so on) the likeliest ones,
-        each with its probability.
+        each with its probability. Of a player that searches also `tried`: the best candidates, as
+        [orders, value, probability that they are given].
     """
     if not has_decision(game.to_state(), power):
         return {}
@@ -60,4 +61,11 @@ def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict
         unit: [[text, round(share, 3)] for text, share in ranked[:CHOICES]]
         for unit, ranked in found.slots
     }
-    return {power: {"value": round(found.value, 3), "orders": units}}
+    thought: dict = {"value": None if found.value is None else round(found.value, 3)}
+    thought["orders"] = units
+    if found.tried:
+        thought["tried"] = [
+            [c.orders, None if c.value is None else round(c.value, 4), round(c.share, 3)]
+            for c in found.tried.candidates[:CHOICES]
+        ]
+    return {power: thought}

@@ -245,21 +245,43 @@ export class OrderPanel {
   }
 
   hintBox(hint) {
+    const tried = hint.tried, who = nice(this.view.you);
     const items = hint.slots.map(({ unit, orders }) => h("li", {}, `${orders[0].text} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
-    return h("div", { id: "hints" }, h("h3", {}, `The policy would order, as ${nice(this.view.you)}`), h("ul", {}, ...items),
-      h("p", { class: "quiet" }, `It expects a reward of ${hint.value.toFixed(2)} from here on. Each share holds after the likeliest orders of the units before.`),
+    const scale = hint.value === null ? "" : `It expects a reward of ${hint.value.toFixed(2)} from here on, counted as in its training. `;
+    return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
+      h("h3", {}, `${tried ? "Without looking ahead it" : "The policy"} would order, as ${who}`), h("ul", {}, ...items),
+      h("p", { class: "quiet" }, `${scale}Each share holds after the likeliest orders of the units before.`),
       h("button", { id: "fill", onclick: () => this.fill(hint) }, "Take these orders"));
   }
 
-  fill(hint) {
-    const best = new Set(hint.slots.map(({ orders }) => orders[0].text));
+  // What a search has tried, and what it expects of the others.
+  reasons({ candidates, expected, beliefs }) {
+    const value = ({ value, error }) => value === null ? "not tried" : value.toFixed(3) + (error === null ? "" : ` ± ${error.toFixed(3)}`);
+    const rows = candidates.map((found) => h("li", {}, h("button", { class: "candidate", "aria-pressed": String(found.share > 0), onclick: () => this.take(found.orders) },
+      found.orders.join(", "), h("span", { class: "quiet" }, `${value(found)}${found.share > 0 && found.share < 1 ? `, played ${percent(found.share)}` : ""}${found.own ? ", its first thought" : ""}`))));
+    const answers = Object.entries(expected).map(([power, orders]) => {
+      const taken = Object.entries(beliefs[power] ?? {}).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.05);
+      const whom = taken.length ? `, who plays like ${taken.map(([name, share]) => `${name} (${percent(share)})`).join(" or ")}` : "";
+      return h("li", {}, h("b", {}, nice(power)), `${whom}: `, orders.map(({ text, probability }) => `${text} ${percent(probability)}`).join(", "));
+    });
+    return [h("h3", {}, "What looking ahead found"), h("ul", { id: "candidates" }, ...rows),
+      h("p", { class: "quiet" }, "Each line is worth the reward that follows on average, after one phase; click one to take it."),
+      h("details", {}, h("summary", {}, "Orders it expects of the others"), h("ul", { id: "expected" }, ...answers))];
+  }
+
+  take(orders) {
+    const wanted = new Set(orders);
     this.chosen = {};
-    for (const { unit, orders } of this.view.decision.units) {
-      const order = orders.find(({ text }) => best.has(text));
+    for (const { unit, orders: legal } of this.view.decision.units) {
+      const order = legal.find(({ text }) => wanted.has(text));
       if (order) this.chosen[unit] = order.text;
     }
     this.keep();
     this.unselect();
+  }
+
+  fill(hint) {
+    this.take(hint.slots.map(({ orders }) => orders[0].text));
   }
 }
 

@@ -13,7 +13,7 @@ from ...constants import (
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from .draws import Draws
-from .noise import WATCHING, phase_seeds
+from .noise import WATCHING, phase_seeds, unit_places
 
 TRIES = 24  # joint orders drawn from each hypothesis to see how likely what was ordered is
 SMOOTHING = 0.5  # draws that every legal order of a unit is given besides
@@ -51,8 +51,9 @@ class Assumptions:
             self._log = np.zeros((games.num_games, games.num_powers, len(self.hypotheses)))
             self._when = np.full(games.num_games, NONE)
 
-    def probabilities(self, rows: np.ndarray) -> np.ndarray:
+    def probabilities(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
         """Return how likely each hypothesis is for each power, (n, P, H), which add up to 1."""
+        self._fit(games)
         log = self._log[rows]
         shares = np.exp(log - log.max(2, keepdims=True))
         return shares / shares.sum(2, keepdims=True)
@@ -104,12 +105,10 @@ class Assumptions:
         if len(self.hypotheses) == 1:
             (draws,) = self.hypotheses.values()
             return draws.draw(games, decisions, seeds)[0]
-        self._fit(games)
-        shares = np.maximum(self.probabilities(decisions.game), LEAST)
+        shares = np.maximum(self.probabilities(games, decisions.game), LEAST)
         shares = shares[np.arange(decisions.count), decisions.power]
         edges = np.cumsum(shares / shares.sum(1, keepdims=True), 1)[:, None]
-        place = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        which = (place[:, :, None] >= edges[:, :, :-1]).sum(2)
+        which = (unit_places(seeds)[:, :, None] >= edges[:, :, :-1]).sum(2)
         found = np.full((*seeds.shape, len(games.board.terrain)), NONE, np.int32)
         for number, draws in enumerate(self.hypotheses.values()):
             d, r = np.nonzero(which == number)

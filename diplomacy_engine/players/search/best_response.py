@@ -13,6 +13,7 @@ import numpy as np
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ..protocols import Reasons
 from .assumptions import Assumptions
 from .draws import Draws
 from .leaves import LeafValue
@@ -114,13 +115,34 @@ class BestResponse(SearchPlayer):
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""
-        self.assumed.watch(games, np.unique(decisions.game))
+        self.watch(games, np.unique(decisions.game))
         return super().act(games, decisions)
+
+    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
+        """Learn who the others are from what they ordered in the last movement phase."""
+        self.assumed.watch(games, rows)
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders of movement decisions, (D, V) int32 by province."""
         found = self.search(games, decisions)
         return found.candidates[np.arange(decisions.count), found.choice]
+
+    def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
+        """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""
+        found, reasons = self.search(games, decisions), []
+        shares = self.assumed.probabilities(games, decisions.game)
+        for d, count in enumerate(found.count):
+            tried = ~np.isnan(found.values[d, :count])
+            met = tried.sum(1)
+            total = np.where(tried, found.values[d, :count], 0.0)
+            mean = total.sum(1) / np.where(met, met, np.nan)
+            spread = np.where(tried, (total - mean[:, None]) ** 2, 0.0).sum(1)
+            error = np.sqrt(spread / np.where(met > 1, (met - 1) * met, np.nan))
+            share = (np.arange(count) == found.choice[d]).astype(float)
+            beliefs = dict(zip(self.assumed.hypotheses, shares[d].T))
+            parts = found.candidates[d, :count], mean, error, share, found.profiles[d], beliefs
+            reasons.append(Reasons(*parts))
+        return reasons
 
     def search(self, games: VectorGame, decisions: Decisions) -> Search:
         """Try orders for movement decisions."""

@@ -4,15 +4,16 @@ from typing import Protocol
 
 import numpy as np
 
-from ...constants import NONE
+from ...constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
 from ...games.decisions import Decisions, order_numbers
 from ...games.vector_game import VectorGame
 from ..asking import ask_player
 from ..policy import PolicyPlayer
-from ..protocols import Player
+from ..protocols import Explanation, Player
 from .noise import PLAIN, order_noise, phase_seeds
 
 ROOM = 512  # copies of games on which players are asked at once
+SHOWN = 64  # draws that show how often a player gives an order
 
 
 class Draws(Protocol):
@@ -42,6 +43,14 @@ class Draws(Protocol):
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders (S,) int32 that the player gives by itself, in any phase."""
 
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order, and the values; see `ExplainingPlayer`."""
+
+
+def is_moving(games: VectorGame, decisions: Decisions) -> np.ndarray:
+    """Tell which decisions are those of a movement phase, (D,) bool."""
+    return np.isin(games.state.phase[decisions.game], (SPRING_MOVEMENT, FALL_MOVEMENT))
+
 
 def by_province(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
     """Return movement orders (S,) of decisions as (D, V) int32 by province, NONE elsewhere."""
@@ -52,7 +61,13 @@ def by_province(games: VectorGame, decisions: Decisions, numbers: np.ndarray) ->
 
 
 class PolicyDraws:
-    """Draws of a policy. A board is encoded once, however many orders are drawn for it."""
+    """Draws of a policy. A board is encoded once, however many orders are drawn for it.
+
+    Args:
+        policy: that draws.
+        temperature: of the last of several draws. That of the first is 1, and of those between them
+            it rises evenly: a policy that is sure of itself would draw one thing over and over.
+    """
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
         self.policy, self.temperature = policy, temperature
@@ -65,7 +80,8 @@ class PolicyDraws:
         count = seeds.shape[1]
         repeated = decisions.take(np.repeat(np.arange(decisions.count), count))
         obs = self.policy.observe(games, repeated.game, repeated.power)
-        heat = np.full(repeated.count, self.temperature, np.float32)
+        heat = np.linspace(1.0, self.temperature, count, dtype=np.float32)
+        heat = np.tile(heat, decisions.count)
         noise = order_noise(repeated, seeds.reshape(-1))
         chosen, logprob, _ = self.policy.agent.act(obs, repeated, temperature=heat, noise=noise)
         orders = by_province(games, repeated, order_numbers(repeated, chosen))
@@ -86,6 +102,10 @@ class PolicyDraws:
         noise = order_noise(decisions, seeds)
         chosen, _, _ = self.policy.agent.act(obs, decisions, greedy=self.greedy, noise=noise)
         return order_numbers(decisions, chosen)
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """See `Draws`."""
+        return self.policy.explain(games, decisions)
 
 
 class PlayerDraws:
@@ -123,3 +143,16 @@ class PlayerDraws:
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """See `Draws`."""
         return ask_player(games, decisions, self.player)
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """See `Draws`: how often each order is drawn, and in other phases what is ordered."""
+        slots = np.repeat(np.arange(len(decisions.slot_province)), np.diff(decisions.order_start))
+        if (decisions.slot_province == NONE).any() or not is_moving(games, decisions).all():
+            share = (decisions.order == self.plain(games, decisions)[slots]).astype(np.float32)
+        else:
+            seeds = phase_seeds(games, decisions.game, decisions.power, PLAIN, SHOWN)
+            drawn, _ = self.draw(games, decisions, seeds)
+            decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+            given = drawn[decision, :, decisions.slot_province]
+            share = (given[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
+        return Explanation(share, np.full(decisions.count, np.nan, np.float32))

@@ -7,14 +7,16 @@ import numpy as np
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ..protocols import Reasons
 from .best_response import distinct, with_likeliest
 from .draws import Draws
 from .leaves import LeafValue
 from .matrix_games import mixtures_of, solve_zero_sum
-from .noise import CANDIDATES, CHOICE, FOLLOWING, phase_seeds
+from .noise import CANDIDATES, CHOICE, FOLLOWING, phase_seeds, unit_places
 from .player import SearchPlayer
 
 UNLIKELY = 0.02  # candidates with a smaller share of the mixture are never played
+SHOWN = 32  # profiles of the others that reasons hold
 
 
 class Sides(NamedTuple):
@@ -25,6 +27,20 @@ class Sides(NamedTuple):
     orders: np.ndarray  # (D, K, V) int32, order numbers by province
     count: np.ndarray  # (D,) int64, candidates; the rest are none
     follow: np.ndarray  # (G,) uint64, seeds of what comes after the phase
+
+    def find(self, decisions: Decisions) -> np.ndarray:
+        """Return which of its decisions these are."""
+        own, wanted = (
+            found.game.astype(np.int64) * 1000 + found.power
+            for found in (self.decisions, decisions)
+        )
+        return np.searchsorted(own, wanted)
+
+
+def without_unlikely(shares: np.ndarray) -> np.ndarray:
+    """Return mixtures (D, K) without what is less likely than UNLIKELY."""
+    shares = np.where(shares < UNLIKELY, 0.0, shares)
+    return shares / shares.sum(1, keepdims=True)
 
 
 class Equilibrium(SearchPlayer):
@@ -69,25 +85,38 @@ class Equilibrium(SearchPlayer):
         """Return the orders of movement decisions, (D, V) int32 by province."""
         rows = np.unique(decisions.game)
         sides = self.sides(games, rows)
-        shares = self.mixtures(games, sides)
-        shares = np.where(shares < UNLIKELY, 0.0, shares)
-        shares = shares / shares.sum(1, keepdims=True)
-        asked = sides.decisions
-        key = asked.game.astype(np.int64) * games.num_powers + asked.power
-        wanted = decisions.game.astype(np.int64) * games.num_powers + decisions.power
-        mine = np.searchsorted(key, wanted)
+        shares, _ = self.solve(games, sides)
+        shares, mine = without_unlikely(shares), sides.find(decisions)
         seeds = phase_seeds(games, decisions.game, decisions.power, CHOICE, 1)[:, 0]
-        place = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        which = _pick(shares[mine], place)
+        which = _pick(shares[mine], unit_places(seeds))
         return sides.orders[mine, which]
 
-    def mixtures(self, games: VectorGame, sides: Sides) -> np.ndarray:
-        """Return the average mixture of every decision's candidates, (D, K)."""
+    def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
+        """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""
+        sides = self.sides(games, np.unique(decisions.game))
+        shares, values = self.solve(games, sides)
+        shares, reasons = without_unlikely(shares), []
+        seeds = phase_seeds(games, decisions.game, decisions.power, CHOICE, SHOWN, first=1)
+        for d, mine in enumerate(sides.find(decisions)):
+            count = sides.count[mine]
+            expected = np.full((SHOWN, sides.orders.shape[2]), NONE, np.int32)
+            for other in np.flatnonzero(sides.game == sides.game[mine]):
+                if other != mine:
+                    places = unit_places(seeds[d] * np.uint64(2 * other + 1))
+                    which = _pick(np.broadcast_to(shares[other], (SHOWN, shares.shape[1])), places)
+                    theirs = sides.orders[other, which]
+                    expected = np.where(theirs != NONE, theirs, expected)
+            found = sides.orders[mine, :count], values[mine, :count], np.full(count, np.nan)
+            reasons.append(Reasons(*found, shares[mine, :count], expected, {}))
+        return reasons
+
+    def solve(self, games: VectorGame, sides: Sides) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mixture of every decision's candidates, and what each is worth, (D, K)."""
         asked, orders, count = sides.decisions, sides.orders, sides.count
         possible = np.arange(orders.shape[1]) < count[:, None]
-        regret, total = np.zeros(possible.shape), np.zeros(possible.shape)
+        regret, total, worth = (np.zeros(possible.shape) for _ in range(3))
         seeds = phase_seeds(games, asked.game, asked.power, CHOICE, self.iterations, first=1)
-        place = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        place = unit_places(seeds)
         d, k = np.nonzero(possible & (count > 1)[:, None])
         known = _Known()
         for n in range(self.iterations):
@@ -112,7 +141,9 @@ class Equilibrium(SearchPlayer):
             mean = (value * mixture).sum(1, keepdims=True)
             regret += (n + 1) * (value - mean) * possible
             total += (n + 1) * mixture
-        return total / total.sum(1, keepdims=True)
+            worth += (n + 1) * value
+        weight = self.iterations * (self.iterations + 1) / 2
+        return total / total.sum(1, keepdims=True), worth / weight
 
 
 class _Known:
@@ -163,10 +194,10 @@ class Matrix(Equilibrium):
     ):
         super().__init__(own, value, name, candidates, 0, draws)
 
-    def mixtures(self, games: VectorGame, sides: Sides) -> np.ndarray:
-        """Return the equilibrium's mixture of every decision's candidates, (D, K)."""
+    def solve(self, games: VectorGame, sides: Sides) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mixture of every decision's candidates, and what each is worth, (D, K)."""
         asked, orders = sides.decisions, sides.orders
-        shares = np.zeros(orders.shape[:2])
+        shares, values = np.zeros(orders.shape[:2]), np.zeros(orders.shape[:2])
         begin = np.searchsorted(sides.game, np.arange(len(sides.follow)))
         end = np.searchsorted(sides.game, np.arange(len(sides.follow)), "right")
         tried, rows, powers, seeds = [], [], [], []
@@ -191,7 +222,8 @@ class Matrix(Equilibrium):
                 payoff = worth.reshape(sides.count[first], sides.count[first + 1])
                 x, y, _ = solve_zero_sum(payoff)
                 shares[first, : len(x)], shares[first + 1, : len(y)] = x, y
+                values[first, : len(x)], values[first + 1, : len(y)] = payoff @ y, -(x @ payoff)
             else:  # only one power moves
-                best = worth.argmax() if asked.power[first] == 0 else worth.argmin()
-                shares[first, best] = 1.0
-        return shares
+                worth = worth if asked.power[first] == 0 else -worth
+                shares[first, worth.argmax()], values[first, : len(worth)] = 1.0, worth
+        return shares, values

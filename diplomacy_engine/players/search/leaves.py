@@ -8,9 +8,7 @@ from ...constants import FALL_MOVEMENT, RUNNING, SPRING_MOVEMENT
 from ...games.observation import BoardViews
 from ...games.vector_game import StepResult, VectorGame
 from ...scoring.rewards import reward_input
-from ..asking import orders_of
 from ..policy import Objective, PolicyPlayer
-from ..protocols import Player
 
 ROOM = 1024  # boards tried at once
 
@@ -60,7 +58,9 @@ class Critic:
 class Leaves:
     """Tries joint orders on copies of games, and values what comes of them."""
 
-    def __init__(self, games: VectorGame, value: LeafValue, following, playing=None, depth: int = 0):
+    def __init__(
+        self, games: VectorGame, value: LeafValue, following, playing=None, depth: int = 0
+    ):
         """Make room for boards of `games`' map and year limit.
 
         Args:

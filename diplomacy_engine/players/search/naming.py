@@ -30,7 +30,7 @@ OPTIONS = {
     "equilibrium": _COMMON | {"iterations": (1, 100_000, int)},
     "matrix": _COMMON,
 }
-_ASSUMING = ("fast", "full")
+ASSUMING = ("fast", "full")  # kinds of search that expect something of the others
 
 
 class Spelled(NamedTuple):
@@ -55,7 +55,7 @@ def spelled(name: str) -> Spelled | None:
     known, options, assume = OPTIONS[kind], {}, None
     for part in (text or "").split():
         option, equals, value = part.partition("=")
-        names = (*known, *["assume"] * (kind in _ASSUMING))
+        names = (*known, *["assume"] * (kind in ASSUMING))
         if not equals or option not in names:
             raise UserError(
                 f"{quoted(name, 100)}: {kind} has no option {quoted(option)} "
@@ -101,7 +101,7 @@ def make_search(
     assume, options = parts.assume or assume, dict(parts.options)
     own = PolicyDraws(policy, options.pop("temperature", 1.0))
     value = Critic(policy)
-    if parts.kind in _ASSUMING:
+    if parts.kind in ASSUMING:
         preset = FAST if parts.kind == "fast" else FULL
         assumed = make_assumptions(assume, policy, load)
         shown = f"{name} expecting {assume}" if assume and not parts.assume else name

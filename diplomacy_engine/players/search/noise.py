@@ -42,6 +42,11 @@ def phase_seeds(
     return out
 
 
+def unit_places(seeds: np.ndarray) -> np.ndarray:
+    """Return a place in [0, 1) for each seed, float64."""
+    return (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
 @jit
 def _uniform(seeds, slot_start, order_start, out):
     for d in range(seeds.shape[0]):

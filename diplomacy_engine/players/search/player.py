@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from ...constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
+from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ..bots.dumbbot import Dumbbot
-from .draws import Draws
+from ..protocols import Explanation, Reasons
+from .draws import Draws, is_moving
 from .leaves import LeafValue, Leaves
 
 
@@ -32,7 +33,7 @@ class SearchPlayer:
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""
         numbers = np.full(len(decisions.slot_province), NONE, np.int32)
-        moving = np.isin(games.state.phase[decisions.game], (SPRING_MOVEMENT, FALL_MOVEMENT))
+        moving = is_moving(games, decisions)
         for searched, give in ((False, self.own.plain), (True, self._searched)):
             rows = np.flatnonzero(moving == searched)
             if len(rows):
@@ -49,6 +50,14 @@ class SearchPlayer:
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders of movement decisions, (D, V) int32 by province."""
         raise NotImplementedError
+
+    def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
+        """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""
+        raise NotImplementedError
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return what the player that it is made of thinks: see `ExplainingPlayer`."""
+        return self.own.explain(games, decisions)
 
     def leaves(self, games: VectorGame) -> Leaves:
         """Return room to try orders of these games in."""

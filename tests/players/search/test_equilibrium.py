@@ -50,7 +50,7 @@ def whole_game() -> tuple[VectorGame, Matrix, np.ndarray]:
 def test_the_matrix_of_a_position_is_solved(whole_game):
     games, player, payoff = whole_game
     x, _, value = solve_zero_sum(payoff)
-    shares = player.mixtures(games, player.sides(games, np.zeros(1, int)))
+    shares = player.solve(games, player.sides(games, np.zeros(1, int)))[0]
     n, m = payoff.shape
     assert shares[0, :n] @ payoff @ shares[1, :m] == pytest.approx(value, abs=1e-6)
     assert (shares[0, :n] @ payoff).min() >= value - 1e-6
@@ -65,7 +65,7 @@ def test_regret_matching_comes_near_the_same_value(whole_game):
     gaps, every = [], max(payoff.shape)
     for iterations in (16, 1024):
         player = Equilibrium(AllOrders(), Difference(), "eq", every, iterations, every)
-        shares = player.mixtures(games, player.sides(games, np.zeros(1, int)))
+        shares = player.solve(games, player.sides(games, np.zeros(1, int)))[0]
         x, y = shares[0, : payoff.shape[0]], shares[1, : payoff.shape[1]]
         gaps.append((payoff @ y).max() - (x @ payoff).min())
     assert gaps[1] < max(gaps[0] / 3, 0.05) and gaps[1] < 0.3 * (payoff.max() - payoff.min())
@@ -105,5 +105,5 @@ def test_a_power_that_moves_alone_takes_its_best():
     assert asked.count == 1 and asked.power[0] == 0
     every = joint_orders(asked)
     player = Matrix(AllOrders(), OwnCenters(), "matrix", candidates=every, draws=every)
-    shares = player.mixtures(games, player.sides(games, np.zeros(1, int)))
+    shares = player.solve(games, player.sides(games, np.zeros(1, int)))[0]
     assert shares[0].max() == 1.0 and player.act(games, asked).shape == asked.slot_province.shape
