@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.search import searcher
 from support.serving import serving
 from support.waiting import (
     until,  # the page's policy forbids what Playwright's wait_for_function does
@@ -52,7 +53,7 @@ def start(tmp_path):
     """Return a function that serves a game until the test ends; seats as in SEATS."""
     running = []
 
-    def start_(game, opponents=("hold",), seats=None):
+    def start_(game, opponents=("hold",), seats=None, load=load):
         file = tmp_path / f"game{len(running)}.jsonl"
         server = serving(PlaySession(game, file, list(opponents), load, seats))
         running.append(server)
@@ -237,6 +238,29 @@ def test_hints(start, open_page):
     without = open_page(start(game, seats=seats(game, "ENGLAND")).link("host"))
     without.wait_for_selector("#hint")
     assert without.is_disabled("#hint")
+
+
+def test_hints_of_a_search_show_what_it_tried(start, open_page):
+    game = Game("small", max_years=3)
+    found = searcher("searcher", "dumbbot", "hold")
+    server = start(
+        game, ["searcher"], seats(game, "ENGLAND", player="searcher"), lambda name: found
+    )
+    page = open_page(server.link("host"), **PHONE)
+    page.click("#hint")
+    page.wait_for_selector("#candidates")
+    shown = page.inner_text("#hints")
+    assert "What looking ahead found" in shown and "Without looking ahead it would order" in shown
+    page.click("#hints summary")
+    assert "Russia, who plays like dumbbot (50 %) or hold (50 %): A MOS" in page.inner_text(
+        "#expected"
+    )
+    first = page.locator("#candidates button").first
+    assert first.get_attribute("aria-pressed") == "true"
+    order = first.inner_text().split("\n")[0]
+    first.click()
+    page.wait_for_selector(f'#board [data-order="{order}"]', state="attached")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_people_at_several_links(start, open_page):

@@ -8,7 +8,9 @@ import threading
 
 import numpy as np
 import pytest
+from support.search import searcher
 
+from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -359,6 +361,36 @@ def test_hints_are_the_explanation_in_words(file):
     assert ranked[0][1] == pytest.approx(2 / (len(legal) + 1))
     refused("forbidden", session.hint, viewer(session, "watch"))
     assert game_view(session, viewer(session))["can_hint"]
+
+
+def test_hints_of_a_search_say_what_it_tried(file):
+    """Candidates with their values, the others' orders, and who they are after a year's orders."""
+    game, player = Game("standard"), searcher("searcher", "dumbbot", "hold", sure=0.0)
+    for _ in range(2):
+        for power, orders in orders_by_player(
+            game, make_bot("dumbbot"), game.powers[1:], 3
+        ).items():
+            game.submit(power, orders, strict=False)
+        game.submit(game.powers[0], [])
+        game.adjudicate()
+        while phase_kind(game.phase) != "movement":
+            game.adjudicate()
+    found = advice(game, player, "FRANCE")
+    candidates, expected, beliefs = found.tried
+    assert found.value is None and sum(c.share for c in candidates) == 1
+    assert candidates[0].share == 1 and sum(c.own for c in candidates) == 1
+    legal = {text for unit in game.units["FRANCE"] for text in game.legal_orders(unit)}
+    assert all(set(c.orders) <= legal and len(c.orders) == 3 for c in candidates)
+    values = [c.value for c in candidates[1:] if c.value is not None]
+    assert values == sorted(values, reverse=True) and candidates[0].value >= values[0]
+    assert set(expected) == set(game.powers) - {"FRANCE"}
+    units = game.units["ENGLAND"]
+    assert [" ".join(text.split()[:2]) for text, _ in expected["ENGLAND"]] == sorted(
+        units, key=lambda unit: game.map.provinces.index(unit.split()[1][:3])
+    )
+    assert beliefs["AUSTRIA"]["hold"] > 0.9 and beliefs["ENGLAND"]["dumbbot"] > 0.9
+    before = game.to_saved_game()
+    assert advice(game, player, "FRANCE") == found and game.to_saved_game() == before
 
 
 def test_hints_in_winter_name_each_build(file):

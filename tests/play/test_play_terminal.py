@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.search import searcher
 
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.games.game import Game
@@ -118,6 +119,21 @@ def test_undo_save_legal_hint_and_help(tmp_path):
     assert "play" not in saved and Game.from_saved_game(saved).phase == "S1901M"
 
 
+def test_reasons_are_shown_at_every_turn_if_wished(tmp_path):
+    player = searcher("searcher", "dumbbot", "hold")
+    game = Game("small", max_years=2)
+    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "searcher")}
+    load = {"searcher": player}.__getitem__
+    session = PlaySession(game, tmp_path / "game.jsonl", ["searcher"], load, seats)
+    shown: list[str] = []
+    lines = iter(["hint", "go", "quit"])
+    TextGame(session, lambda prompt: next(lines), shown.append, explain=True).run()
+    text = "\n".join(shown)
+    assert text.count("its first thought") == 3, "at two turns, and once when asked"
+    assert re.search(r"  expects of RUSSIA \(like dumbbot 50 %, hold 50 %\): A MOS.* \d+ %", text)
+    assert re.search(r"played 100 %", text) and "nan" not in text
+
+
 def test_watching_in_the_terminal(tmp_path):
     session = make_session(tmp_path, host=None)
     shown = typed(session, "help", "", "next", "A LON H", "undo", "", "", "", "", "undo", "quit")
@@ -198,6 +214,8 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
         ("--map mars", "mars"),
         ("--against nobody", "there is no player 'nobody'"),
         ("--hint random", "random cannot give hints"),
+        ("--explain", "--explain has no effect without --text"),
+        ("--assume dumbbot", "--assume 'dumbbot' has no effect"),
         ("--port 99999", "--port"),
         ("--host 192.0.2.1", "--host 192.0.2.1 is no address of this machine"),
         ("--host nowhere.invalid", "there is no address 'nowhere.invalid'"),

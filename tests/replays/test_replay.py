@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 from support.players import Thinker
+from support.search import searcher
 
 from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
@@ -295,9 +296,23 @@ def test_sampled_games_keep_what_the_player_thought():
     )
 
 
+def test_what_a_search_has_tried_is_kept_and_shown():
+    player = searcher()
+    _, games = evaluate_player(
+        "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
+        think=lambda game, power: thoughts(player, game, power),
+    )  # fmt: skip
+    tried = games[0]["phases"][0]["thoughts"]["ENGLAND"]["tried"]
+    assert sum(share for *_, share in tried) == 1 and tried[0][2] == 1
+    frames = json.loads(unpack(facts_of(page([make_replay(games[0])], "t"))["games"][0]["data"]))
+    shown = frames[0]["powers"]["ENGLAND"]["thought"]["tried"]
+    assert shown[0][0] == ", ".join(tried[0][0]) and shown[0][1:] == tried[0][1:]
+
+
 @pytest.mark.parametrize(
     "found",
-    [5, {"ENGLAND": 5}, {"ENGLAND": {"value": "x", "orders": 3}}, {"<x>": {}},
+    [5, {"ENGLAND": 5}, {"ENGLAND": {"tried": [5, [["A"], "x", 1], [[3], 1, 1], [["A"], 1, "y"]]}},
+     {"ENGLAND": {"value": "x", "orders": 3}}, {"<x>": {}},
      {"ENGLAND": {"value": 1e300, "orders": {"A LON": [["A LON - WAL", 7], 3, ["<b>", 0.5]]}}}],
 )  # fmt: skip
 def test_thoughts_of_a_foreign_file_are_not_believed(found):

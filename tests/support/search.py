@@ -58,3 +58,15 @@ def joint_orders(decisions: Decisions, d: int = 0) -> int:
     """Return how many joint orders a decision has."""
     slots = slice(*decisions.slot_start[d : d + 2])
     return int(np.prod(np.diff(decisions.order_start)[slots], dtype=np.int64))
+
+
+def searcher(name: str = "searcher", *assumed: str, **changes):
+    """Return a player that searches among dumbbot's orders for the most centers."""
+    from diplomacy_engine import make_bot
+    from diplomacy_engine.players.search.assumptions import Assumptions
+    from diplomacy_engine.players.search.best_response import FAST, BestResponse
+    from diplomacy_engine.players.search.draws import PlayerDraws
+
+    bots = {bot: PlayerDraws(make_bot(bot)) for bot in assumed or ("dumbbot",)}
+    settings = FAST._replace(**changes)
+    return BestResponse(bots.get("dumbbot"), OwnCenters(), name, Assumptions(bots), settings)

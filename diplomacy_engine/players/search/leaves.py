@@ -11,6 +11,7 @@ from ...scoring.rewards import reward_input
 from ..policy import Objective, PolicyPlayer
 
 ROOM = 1024  # boards tried at once
+CHUNK = 64  # boards valued at once: what a network computes of them fits into a core's cache
 
 
 class LeafValue(Protocol):
@@ -52,7 +53,8 @@ class Critic:
     def values(self, boards: list) -> np.ndarray:
         """See `LeafValue`."""
         obs = BoardViews.join(boards)
-        return self.policy.agent.values(obs)
+        parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
+        return np.concatenate([self.policy.agent.values(obs.take(part)) for part in parts])
 
 
 class Leaves:
