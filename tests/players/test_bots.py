@@ -319,6 +319,40 @@ def test_which_friend_a_holding_unit_supports(paquette, order):
     assert games.vocabulary.texts[orders[0, bur]] == f"A BUR S A {order}"
 
 
+OVERLOOKS = {"CON": "BUL", "GRE": "BUL", "RUM": "BUL", "GAS": "SPA", "MAR": "SPA", "POR": "SPA"}
+OVERLOOKS |= {"FIN": "STP", "LVN": "STP", "NWY": "STP"}
+
+
+@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize(
+    ("here", "there", "helps"),
+    [(here, there, False) for here, there in OVERLOOKS.items()]
+    + [("SER", "BUL", True), ("MOS", "STP", True), ("BUR", "MAR", True)],
+)
+def test_an_army_overlooks_coasts_that_a_fleet_could_reach(here, there, helps, moving):
+    """Norman's holding army passes over a friend in, or on its way to, such a province."""
+    games = VectorGame("standard", 1)
+    game_map, index = games.map, games.map.province_index
+    origin = {"BUL": "RUM", "SPA": "GAS", "STP": "LVN", "MAR": "GAS"}[there]
+    origin = {"RUM": "SER", "GAS": "MAR", "LVN": "MOS"}[origin] if origin == here else origin
+    place(games, {"FRANCE": [f"A {here}", f"A {origin if moving else there}"]}, {})
+    graph, values = power_values(game_map, games.state, 0, 2, False)
+    scratch, orders = order_scratch(games.board, graph), games.new_orders()
+    values.competition[:], values.value[:] = 2, 7
+    if moving:
+        near = games.board.neighbor[ARMY, game_map.location_index[origin]].tolist()
+        scratch.mover[index[there]] = index[origin]
+        scratch.mover_neighbor[index[there]] = near.index(game_map.location_index[there])
+        scratch.status[index[origin]] = 2  # moving
+    at = index[here]
+    _use_wasted_hold(
+        games.board, games.table, graph, games.state, 0, 2, at, values, scratch, False, orders
+    )
+    friend = f"A {origin} - {there}" if moving else f"A {there}"
+    given = games.vocabulary.texts[orders[0, at]] if orders[0, at] != NONE else None
+    assert given == (f"A {here} S {friend}" if helps else None)
+
+
 def test_retreats():
     games = VectorGame("standard", 500)
     place(

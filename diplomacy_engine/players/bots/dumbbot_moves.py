@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, jit_inner
-from ...constants import NONE
+from ...constants import ARMY, FLEET, NONE
 from ...rules.map import Board
 from ...rules.state import next_random, random_below
 from .dumbbot_values import NodeGraph
@@ -293,7 +293,8 @@ def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, p
     Writes  orders[e, v], scratch.status[v]
     Rule    a friend moving to where an enemy is near, or staying where two are. Its worth is the
             value of the destination; in the port that of the node the friend now stands on, and a
-            friend that stays in a province with coasts is overlooked by fleets
+            friend that stays in a province with coasts is overlooked by fleets. Norman's army
+            overlooks a province with coasts that a fleet in its place could reach
     """
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     best, best_order = 0.0, NONE
@@ -305,6 +306,9 @@ def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, p
         if not (moved and values.competition[q] > 0) and not (stays and values.competition[q] > 1):
             continue
         node = graph.number[kind, to]
+        coasts = not board.can_stand[FLEET, board.province_location[q]]
+        if coasts and not paquette and kind == ARMY and board.reach[FLEET, here, q]:
+            continue
         if paquette:
             if stays and to != board.province_location[q]:
                 continue
