@@ -1,14 +1,20 @@
 """Brane: tactics after D-Brane (de Jonge and Sierra 2017), with DumbBot's orders for idle units.
 
 A *plan* makes sure of one supply center: one unit moves there or stays there, and others support
-it. Of all sets of plans in which no unit is used twice, `brane` carries out one that makes sure of
-the most centers, found by branch and bound. It plans no convoys, and looks for none of others.
+it. Of all sets of plans in which no unit has two orders, `brane` carries out one that makes sure of
+most centers, found by branch and bound. What remains, retreats and winters are DumbBot's.
 
-How sure a plan is. It meets *opposition*: the units of one other power that reach the center or
-the place of a supporter count one each, whether they attack, support, stay or cut; the power with
-most counts. Two powers that attack one center do not add up: without talks they seldom support
-each other, and if they both attack, each hinders the other. A plan takes a center if its strength
-is above its opposition, and keeps one, where standing off is enough, if it is not below it.
+How sure is sure. The *opposition* to a plan is the number of units of one other power that reach
+the center or the place of a supporter: each can do one thing, attack, support, stand fast or cut a
+support, and so undo one strength. The power with most counts. Two powers do not add up: without
+talks they hardly support each other, and if both attack, they stand each other off. (Adding them
+up leaves few plans, and was weaker in play.) A plan takes a center if its strength is above the
+opposition. It keeps one, where standing off is enough, if its strength is not below it. If only one
+other power moves, and nobody convoys, that is certain.
+
+Which centers count. In fall, all that the power keeps or takes, each 1. In spring a unit in a
+center owns nothing yet, but it is the position to own it: taking one counts the same. Nobody loses
+a center in spring by leaving it, so own ones count only if somebody else stands there.
 """
 
 from typing import NamedTuple
@@ -17,6 +23,7 @@ import numpy as np
 
 from ..._jit import jit, jit_inner
 from ...constants import FALL_MOVEMENT, NONE
+from ...games.vector_game import VectorGame
 from ...rules.map import Board
 from ...rules.state import decision_seed, is_movement
 from .dumbbot import Dumbbot, dumbbot_orders
@@ -34,9 +41,9 @@ from .dumbbot_values import compute_values, survey_game
 BRANE_SALT = 105  # a use of `state.decision_seed`
 MAX_NODES = 10_000  # of a search; then the best set so far is taken
 MAX_UNITS = 62  # of a power that plan, the first by province: their numbers are bits of an int64
-MAX_HELPERS = 8  # units that plan for one center; on the maps of the package no more can reach one
-MAX_PLANS = 2048
-PER_CENTER = 64  # score of a sure center; each unit that its plan binds costs 1
+MAX_HELPERS = 8  # own units that plan for one center; no more reach one on the package's maps
+MAX_PLANS = 2048  # of a power; what comes later is left out
+PER_CENTER = 64  # score of a sure center; each unit bound costs 1, MAX_UNITS never outweigh one
 
 
 class PlanScratch(NamedTuple):
@@ -44,8 +51,8 @@ class PlanScratch(NamedTuple):
 
     near: np.ndarray  # (V, most) int16, provinces of the units, of all powers, that reach it
     near_count: np.ndarray  # (V,) int16
-    stamp: np.ndarray  # (1,) int32, grows with each count of opposition
-    seen: np.ndarray  # (V,) int32, stamp of the last count in which the unit there was counted
+    stamp: np.ndarray  # (1,) int64, grows with each count of opposition
+    seen: np.ndarray  # (V,) int64, stamp of the last count in which the unit there was counted
     met: np.ndarray  # (P,) int32, units of each power in the present count
     number: np.ndarray  # (V,) int8, number of the own unit, or NONE
     place: np.ndarray  # (MAX_UNITS,) int16, province of each own unit
@@ -60,8 +67,6 @@ class PlanScratch(NamedTuple):
     state: np.ndarray  # (C + 1, 4) int64, units ordered, held and moving, and score
     chosen: np.ndarray  # (C,) int32, plan at each depth, or NONE
     best: np.ndarray  # (C,) int32, the same of the best set
-    rule: np.ndarray
-    stats: np.ndarray
 
 
 def plan_scratch(board: Board) -> PlanScratch:
@@ -74,8 +79,8 @@ def plan_scratch(board: Board) -> PlanScratch:
     return PlanScratch(
         near=np.zeros((provinces, most), np.int16),
         near_count=np.zeros(provinces, np.int16),
-        stamp=np.zeros(1, np.int32),
-        seen=np.zeros(provinces, np.int32),
+        stamp=np.zeros(1, np.int64),
+        seen=np.zeros(provinces, np.int64),
         met=np.zeros(board.num_powers, np.int32),
         number=np.zeros(provinces, np.int8),
         place=np.zeros(MAX_UNITS, np.int16),
@@ -90,8 +95,6 @@ def plan_scratch(board: Board) -> PlanScratch:
         state=np.zeros((centers + 1, 4), np.int64),
         chosen=np.zeros(centers, np.int32),
         best=np.zeros(centers, np.int32),
-        rule=np.array([0, 1, 1, 0]),
-        stats=np.zeros(4, np.int64),
     )
 
 
@@ -117,6 +120,7 @@ def _survey_reach(board, state, e, plans):
 
 @jit_inner
 def _bits(mask):
+    """Return how many bits of a mask are set."""
     count = 0
     while mask:
         mask &= mask - 1
@@ -145,12 +149,11 @@ def _count_at(state, e, power, v, supporters, plans):
         plans.seen[v] = plans.stamp[0]
         plans.met[there] = 1
     _meet(state, e, power, v, plans)
-    if plans.rule[1]:
-        unit = 0
-        while supporters >> unit:
-            if (supporters >> unit) & 1:
-                _meet(state, e, power, plans.place[unit], plans)
-            unit += 1
+    unit = 0
+    while supporters >> unit:
+        if (supporters >> unit) & 1:
+            _meet(state, e, power, plans.place[unit], plans)
+        unit += 1
 
 
 @jit_inner
@@ -163,10 +166,9 @@ def _opposition(board, state, e, power, v, origin, supporters, plans):
             with the support of those that reach `origin`
     """
     _count_at(state, e, power, v, supporters, plans)
-    most, total = 0, 0
+    most = 0
     for p in range(plans.met.shape[0]):
         most = max(most, plans.met[p])
-        total += plans.met[p]
     there = state.unit_power[e, v]
     if (
         origin != v
@@ -176,12 +178,12 @@ def _opposition(board, state, e, power, v, origin, supporters, plans):
     ):
         _count_at(state, e, power, origin, supporters, plans)
         most = max(most, plans.met[there])
-    return total if plans.rule[0] else most
+    return most
 
 
 @jit_inner
 def _add_plan(plans, first, count, main, supporters, moves):
-    """Insert a plan among those from `first` on, which are kept with few units first."""
+    """Insert a plan among those from `first` on, kept with few units first; return their count."""
     if count == MAX_PLANS:
         return count
     ordered = supporters | (np.int64(1) << main if moves else np.int64(0))
@@ -218,15 +220,13 @@ def _plan_center(board, state, e, power, v, standoff, plans, count):
         return count
     for m in range(1 if stays else helpers):
         main = plans.number[v] if stays else plans.helper[m]
-        plans_found = 0
+        minimal_sets = 0
         for some in range(1 << helpers):
             if (not stays and (some >> m) & 1) or _bits(some) + 1 < needed:
                 continue
-            minimal = True
-            for i in range(plans_found):
-                if some & plans.found[i] == plans.found[i]:
-                    minimal = False
-                    break
+            minimal = True  # subsets of a set of bits are smaller numbers, so they came before it
+            for i in range(minimal_sets):
+                minimal = minimal and some & plans.found[i] != plans.found[i]
             if not minimal:
                 continue
             supporters = np.int64(0)
@@ -235,8 +235,8 @@ def _plan_center(board, state, e, power, v, standoff, plans, count):
                     supporters |= np.int64(1) << plans.helper[h]
             met = _opposition(board, state, e, power, v, plans.place[main], supporters, plans)
             if _bits(some) + 1 >= met + margin:
-                plans.found[plans_found] = some
-                plans_found += 1
+                plans.found[minimal_sets] = some
+                minimal_sets += 1
                 count = _add_plan(plans, first, count, main, supporters, not stays)
     return count
 
@@ -247,8 +247,7 @@ def _list_plans(board, state, e, power, values, plans):
 
     Reads   values.base; plans.near
     Writes  plans.number, place, center, first and the plans
-    Rule    in fall, all centers but the own ones that nobody else can enter. In spring, when a unit
-            in a center is only a position, those that are another's or nobody's, or were entered
+    Rule    the module's text; own centers that nobody else can enter need no plan
     """
     units = 0
     for v in range(board.terrain.shape[0]):
@@ -257,19 +256,15 @@ def _list_plans(board, state, e, power, values, plans):
             plans.number[v], plans.place[units] = units, v
             units += 1
     fall = state.phase[e] == FALL_MOVEMENT
-    if not fall and plans.rule[2] == 2:
-        return 0
     wanted = 0
     for c in range(board.center_province.shape[0]):
         v = board.center_province[c]
         own = state.center_owner[e, c] == power
         there = state.unit_power[e, v]
         entered = there != NONE and there != power
-        if own and not entered:
-            if not fall and plans.rule[2] == 1:
-                continue
-            if _opposition(board, state, e, power, v, v, 0, plans) == 0:
-                continue
+        safe = not fall or _opposition(board, state, e, power, v, v, 0, plans) == 0
+        if own and not entered and safe:
+            continue
         at = wanted
         while at > 0 and values.base[plans.center[at - 1]] < values.base[v]:
             plans.center[at] = plans.center[at - 1]
@@ -319,11 +314,8 @@ def _choose_plans(centers, plans):
             depth -= 1
             continue
         plans.following[depth] = i + 1
-        ordered, held, moving = (
-            plans.state[depth, 0],
-            plans.state[depth, 1],
-            plans.state[depth, 2],
-        )
+        ordered, held = plans.state[depth, 0], plans.state[depth, 1]
+        moving = plans.state[depth, 2]
         if i < end:
             if plans.ordered[i] & ordered or plans.held[i] & moving:
                 continue
@@ -344,10 +336,6 @@ def _choose_plans(centers, plans):
         plans.state[depth, 2], plans.state[depth, 3] = moving, score
         if depth < centers:
             plans.following[depth] = plans.first[depth]
-    plans.stats[0] += 1
-    plans.stats[1] += nodes
-    plans.stats[2] = max(plans.stats[2], nodes)
-    plans.stats[3] += nodes >= MAX_NODES
 
 
 @jit_inner
@@ -355,7 +343,8 @@ def _order_plans(board, table, graph, state, e, values, centers, plans, scratch,
     """Write the orders of the units in the chosen plans.
 
     Writes  orders (E, V); scratch.status, mover, mover_neighbor
-    Rule    of two coasts the one worth more to DumbBot
+    Rule    of two coasts the one worth more to DumbBot, which then orders the idle units around
+            these: it moves to no place taken, and supports what is ordered already
     """
     for c in range(centers):
         i = plans.best[c]
@@ -458,9 +447,6 @@ class Brane(Dumbbot):
     name = "brane"
     salt = BRANE_SALT
     kernel = staticmethod(brane_orders)
-    rule = (0, 1, 1, 0)
 
-    def _working_arrays(self, games):
-        plans = plan_scratch(games.board)
-        plans.rule[:] = self.rule
-        return *super()._working_arrays(games), plans
+    def _working_arrays(self, games: VectorGame) -> tuple:
+        return *super()._working_arrays(games), plan_scratch(games.board)
