@@ -188,7 +188,7 @@ def test_what_is_sure_comes_true(map_name):
     """Whatever one other power orders, convoys left out, while all the rest hold."""
     checked = 0
     for opponent, seed in (("chaos", 4), ("random", 5), ("dumbbot", 6)):
-        games = VectorGame(map_name, 64, seed=seed, max_years=15)
+        games = VectorGame(map_name, 16, seed=seed, max_years=15)
         rng = np.random.default_rng(seed)
         bots = {name: make_bot(name) for name in ("brane", "hold", opponent)}
         for _ in range(40):
@@ -196,7 +196,7 @@ def test_what_is_sure_comes_true(map_name):
             theirs = given[opponent]
             over_sea = np.isin(games.table.kind[theirs], (CONVOY, MOVE_VIA)) & (theirs != NONE)
             theirs[over_sea] = given["hold"][over_sea]
-            powers = np.argsort(rng.random((64, games.num_powers)), axis=1)
+            powers = np.argsort(rng.random((16, games.num_powers)), axis=1)
             us, them = powers[:, :1], powers[:, 1:2]
             moving = np.isin(games.state.phase, (SPRING_MOVEMENT, FALL_MOVEMENT))
             standing = games.state.unit_power
@@ -215,7 +215,7 @@ def test_what_is_sure_comes_true(map_name):
                 if not result.ended[e]:
                     assert games.state.unit_power[e, v] in allowed, (games.map.provinces[v], state)
                     checked += 1
-    assert checked > 1000
+    assert checked > 200
 
 
 def orders_in(units, centers, power, phase="F1905M"):
