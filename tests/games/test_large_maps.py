@@ -59,7 +59,7 @@ def test_its_orders_are_listed_as_the_reference_lists_them(game_map):
     assert highest > 2**15 and any(" VIA" in text for texts in found.values() for text in texts)
 
 
-@pytest.mark.parametrize("bot", ["random", "dumbbot"])
+@pytest.mark.parametrize("bot", ["random", "dumbbot", "brane"])
 def test_bots_play_it(game_map, bot):
     found, _ = evaluate_player(
         game_map, make_bot(bot), make_bot("random"), 8, max_years=4, threads=1

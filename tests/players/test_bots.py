@@ -119,7 +119,14 @@ def node(graph, game_map, text):
 
 
 def test_names():
-    assert list(BOTS) == ["random", "hold", "chaos", "dumbbot", "dumbbot-paquette"]
+    assert list(BOTS) == [
+        "random",
+        "hold",
+        "chaos",
+        "dumbbot",
+        "dumbbot-paquette",
+        "brane",
+    ]
     for name in BOTS:
         assert make_bot(name).name == name
     with pytest.raises(ValueError, match=r"random, hold, chaos.*did you mean 'dumbbot'"):

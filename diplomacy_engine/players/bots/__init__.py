@@ -2,10 +2,11 @@
 
 from ..._suggest import did_you_mean
 from ...errors import UserError
+from .brane import Brane
 from .dumbbot import Dumbbot, PaquetteDumbbot
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
-BOTS = {bot.name: bot for bot in (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot)}
+BOTS = {bot.name: bot for bot in (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, Brane)}
 
 
 def make_bot(name: str):

@@ -14,7 +14,15 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.state import adjustments_owed, decision_seed, is_movement, is_open_home, is_retreat
-from .dumbbot_moves import insert, movement_orders, order_scratch, pick, remove, shuffle_units
+from .dumbbot_moves import (
+    begin_movement,
+    insert,
+    movement_orders,
+    order_scratch,
+    pick,
+    remove,
+    shuffle_units,
+)
 from .dumbbot_values import compute_values, new_values, node_graph, survey_game
 
 DUMBBOT_SALT, PAQUETTE_SALT = 103, 104  # uses of `state.decision_seed`
@@ -160,6 +168,7 @@ def dumbbot_orders(
         compute_values(board, graph, state, e, p, paquette, values)
         rng = decision_seed(state, e, p, salt)
         if is_movement(state.phase[e]):
+            begin_movement(state, e, p, scratch)
             movement_orders(
                 board, table, graph, state, e, p, values, scratch, paquette, orders, rng
             )
@@ -185,6 +194,8 @@ class Dumbbot:
     paquette = False
     salt = DUMBBOT_SALT
 
+    kernel = staticmethod(dumbbot_orders)
+
     def __init__(self):
         self._map: Map | None = None  # that what each thread works with, below, is for
         self._of_thread: dict[int, tuple] = {}
@@ -195,18 +206,13 @@ class Dumbbot:
             self._map, self._of_thread = games.map, {}
         orders = games.new_orders()
         numbers = np.empty(len(decisions.slot_province), np.int32)
+        graph = node_graph(games.map, self.paquette)
 
         def order_slice(first: int, last: int, thread: int) -> None:
             if thread not in self._of_thread:
-                graph = node_graph(games.map, self.paquette)
-                values, scratch = (
-                    new_values(games.board, graph),
-                    order_scratch(games.board, graph),
-                )
-                self._of_thread[thread] = graph, values, scratch
-            graph, values, scratch = self._of_thread[thread]
+                self._of_thread[thread] = self._working_arrays(games)
             games.call(
-                dumbbot_orders,
+                self.kernel,
                 games.board,
                 games.table,
                 graph,
@@ -216,14 +222,18 @@ class Dumbbot:
                 last,
                 self.paquette,
                 self.salt,
-                values,
-                scratch,
+                *self._of_thread[thread],
                 orders,
                 numbers,
             )
 
         games.run(order_slice, decisions.count, numbered=True)
         return numbers
+
+    def _working_arrays(self, games: VectorGame) -> tuple:
+        """Return what one thread works with: the kernel's arguments after the salt."""
+        graph = node_graph(games.map, self.paquette)
+        return new_values(games.board, graph), order_scratch(games.board, graph)
 
 
 class PaquetteDumbbot(Dumbbot):

@@ -175,7 +175,7 @@ def _copy_ways(graph, v, paquette, scratch):
 
 
 @jit_inner
-def _support_hold(table, state, e, v, q):
+def support_hold(table, state, e, v, q):
     """Return the number of the order of the unit in v to support the one in q to hold."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     rank = table.node_rank[state.unit_kind[e, q], state.unit_location[e, q]]
@@ -183,7 +183,7 @@ def _support_hold(table, state, e, v, q):
 
 
 @jit_inner
-def _support_move(table, state, e, v, q, scratch):
+def support_move(table, state, e, v, q, scratch):
     """Return the number of the order of the unit in v to support the mover into q."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     origin = scratch.mover[q]
@@ -220,12 +220,12 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquett
         if friend and (scratch.status[q] == HOLDING or scratch.status[q] == SUPPORTING):
             if values.competition[q] > 1:
                 scratch.status[v] = SUPPORTING
-                orders[e, v] = _support_hold(table, state, e, v, q)
+                orders[e, v] = support_hold(table, state, e, v, q)
                 return rng, NONE
         elif scratch.mover[q] != NONE:
             if values.competition[q] > 0:
                 scratch.status[v] = SUPPORTING
-                orders[e, v] = _support_move(table, state, e, v, q, scratch)
+                orders[e, v] = support_move(table, state, e, v, q, scratch)
                 return rng, NONE
         else:
             scratch.status[v] = MOVING
@@ -240,9 +240,22 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquett
 
 
 @jit_inner
-def movement_orders(board, table, graph, state, e, power, values, scratch, paquette, orders, rng):
-    """Write the movement orders of one power.
+def begin_movement(state, e, power, scratch):
+    """Note that no unit of a power is ordered yet.
 
+    Writes  scratch.status, scratch.mover
+    """
+    for v in range(state.unit_power.shape[1]):
+        scratch.mover[v] = NONE
+        if state.unit_power[e, v] == power:
+            scratch.status[v] = UNORDERED
+
+
+@jit_inner
+def movement_orders(board, table, graph, state, e, power, values, scratch, paquette, orders, rng):
+    """Write the movement orders of the units of one power that have none yet.
+
+    Reads   scratch.status, mover and mover_neighbor of those ordered already
     Writes  orders (E, V)
     Rule    units are ordered in random order. One that must wait for a friend goes back into the
             queue directly behind it, with the friend's key less 1; that ends the waiting of two
@@ -251,14 +264,17 @@ def movement_orders(board, table, graph, state, e, power, values, scratch, paque
     """
     provinces = board.terrain.shape[0]
     for v in range(provinces):
-        scratch.mover[v] = NONE
-        if state.unit_power[e, v] == power:
-            scratch.status[v] = UNORDERED
+        if state.unit_power[e, v] == power and scratch.status[v] == UNORDERED:
             node = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
             _list_ways(graph, values.value, node, v, paquette, scratch)
             if paquette:
                 scratch.avoid[v, :] = False
-    rng, count = shuffle_units(state.unit_power, e, power, scratch, rng)
+    rng, units = shuffle_units(state.unit_power, e, power, scratch, rng)
+    count = 0
+    for u in range(units):
+        if scratch.status[scratch.queue[u]] == UNORDERED:
+            scratch.queue[count] = scratch.queue[u]
+            count += 1
     head, waits = 0, 0
     while head < count:
         v = scratch.queue[head]
@@ -317,9 +333,9 @@ def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, p
         if values.value[node] > best:
             best = values.value[node]
             if moved:
-                best_order = _support_move(table, state, e, v, q, scratch)
+                best_order = support_move(table, state, e, v, q, scratch)
             else:
-                best_order = _support_hold(table, state, e, v, q)
+                best_order = support_hold(table, state, e, v, q)
     if best_order != NONE:
         scratch.status[v] = SUPPORTING
         orders[e, v] = best_order

@@ -1,0 +1,452 @@
+"""Brane: tactics after D-Brane (de Jonge and Sierra 2017), with DumbBot's orders for idle units.
+
+A *plan* makes sure of one supply center: one unit moves there or stays there, and others support
+it. Of all sets of plans in which no unit has two orders, `brane` carries out one that makes sure of
+most centers, found by branch and bound. What remains, retreats and winters are DumbBot's.
+
+How sure is sure. The *opposition* to a plan is the number of units of one other power that reach
+the center or the place of a supporter: each can do one thing, attack, support, stand fast or cut a
+support, and so undo one strength. The power with most counts. Two powers do not add up: without
+talks they hardly support each other, and if both attack, they stand each other off. (Adding them
+up leaves few plans, and was weaker in play.) A plan takes a center if its strength is above the
+opposition. It keeps one, where standing off is enough, if its strength is not below it. If only one
+other power moves, and nobody convoys, that is certain.
+
+Which centers count. In fall, all that the power keeps or takes, each 1. In spring a unit in a
+center owns nothing yet, but it is the position to own it: taking one counts the same. Nobody loses
+a center in spring by leaving it, so own ones count only if somebody else stands there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, jit_inner
+from ...constants import FALL_MOVEMENT, NONE
+from ...games.vector_game import VectorGame
+from ...rules.map import Board
+from ...rules.state import decision_seed, is_movement
+from .dumbbot import Dumbbot, dumbbot_orders
+from .dumbbot_moves import (
+    HOLDING,
+    MOVING,
+    SUPPORTING,
+    begin_movement,
+    movement_orders,
+    support_hold,
+    support_move,
+)
+from .dumbbot_values import compute_values, survey_game
+
+BRANE_SALT = 105  # a use of `state.decision_seed`
+MAX_NODES = 10_000  # of a search; then the best set so far is taken
+MAX_UNITS = 62  # of a power that plan, the first by province: their numbers are bits of an int64
+MAX_HELPERS = 8  # own units that plan for one center; no more reach one on the package's maps
+MAX_PLANS = 2048  # of a power; what comes later is left out
+PER_CENTER = 64  # score of a sure center; each unit bound costs 1, MAX_UNITS never outweigh one
+
+
+class PlanScratch(NamedTuple):
+    """Working arrays of a thread that plans; a unit's number is its place among the power's."""
+
+    near: np.ndarray  # (V, most) int16, provinces of the units, of all powers, that reach it
+    near_count: np.ndarray  # (V,) int16
+    stamp: np.ndarray  # (1,) int64, grows with each count of opposition
+    seen: np.ndarray  # (V,) int64, stamp of the last count in which the unit there was counted
+    met: np.ndarray  # (P,) int32, units of each power in the present count
+    number: np.ndarray  # (V,) int8, number of the own unit, or NONE
+    place: np.ndarray  # (MAX_UNITS,) int16, province of each own unit
+    helper: np.ndarray  # (MAX_HELPERS,) int8, own units that reach the center
+    found: np.ndarray  # (2 ** (MAX_HELPERS - 1),) int32, supporters of plans, bits of helpers
+    center: np.ndarray  # (C,) int16, provinces of the centers with plans, the worthiest first
+    first: np.ndarray  # (C + 1,) int32, where each of them has its plans
+    main: np.ndarray  # (MAX_PLANS,) int8, unit that moves or stays
+    ordered: np.ndarray  # (MAX_PLANS,) int64, units that move or support
+    held: np.ndarray  # (MAX_PLANS,) int64, unit that stays
+    following: np.ndarray  # (C + 1,) int32, by depth of the search: next plan to try
+    state: np.ndarray  # (C + 1, 4) int64, units ordered, held and moving, and score
+    chosen: np.ndarray  # (C,) int32, plan at each depth, or NONE
+    best: np.ndarray  # (C,) int32, the same of the best set
+
+
+def plan_scratch(board: Board) -> PlanScratch:
+    """Return fresh scratch for one thread."""
+    provinces, centers = len(board.terrain), len(board.center_province)
+    reach = np.zeros((provinces, provinces), bool)
+    for kind in range(2):
+        np.logical_or.at(reach, board.location_province, board.reach[kind])
+    most = max(1, int(reach.sum(0).max()))
+    return PlanScratch(
+        near=np.zeros((provinces, most), np.int16),
+        near_count=np.zeros(provinces, np.int16),
+        stamp=np.zeros(1, np.int64),
+        seen=np.zeros(provinces, np.int64),
+        met=np.zeros(board.num_powers, np.int32),
+        number=np.zeros(provinces, np.int8),
+        place=np.zeros(MAX_UNITS, np.int16),
+        helper=np.zeros(MAX_HELPERS, np.int8),
+        found=np.zeros(2 ** (MAX_HELPERS - 1), np.int32),
+        center=np.zeros(centers, np.int16),
+        first=np.zeros(centers + 1, np.int32),
+        main=np.zeros(MAX_PLANS, np.int8),
+        ordered=np.zeros(MAX_PLANS, np.int64),
+        held=np.zeros(MAX_PLANS, np.int64),
+        following=np.zeros(centers + 1, np.int32),
+        state=np.zeros((centers + 1, 4), np.int64),
+        chosen=np.zeros(centers, np.int32),
+        best=np.zeros(centers, np.int32),
+    )
+
+
+@jit_inner
+def _survey_reach(board, state, e, plans):
+    """List which units of game e reach each province.
+
+    Writes  plans.near, plans.near_count
+    """
+    plans.near_count[:] = 0
+    for v in range(board.terrain.shape[0]):
+        if state.unit_power[e, v] == NONE:
+            continue
+        kind, here = state.unit_kind[e, v], state.unit_location[e, v]
+        before = NONE
+        for i in range(board.neighbor_count[kind, here]):
+            q = board.location_province[board.neighbor[kind, here, i]]
+            if q != before:  # coasts of a province are next to each other
+                plans.near[q, plans.near_count[q]] = v
+                plans.near_count[q] += 1
+            before = q
+
+
+@jit_inner
+def _bits(mask):
+    """Return how many bits of a mask are set."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@jit_inner
+def _meet(state, e, power, v, plans):
+    """Count the units of other powers that reach province v, unless they are counted already."""
+    for i in range(plans.near_count[v]):
+        u = plans.near[v, i]
+        other = state.unit_power[e, u]
+        if other != power and plans.seen[u] != plans.stamp[0]:
+            plans.seen[u] = plans.stamp[0]
+            plans.met[other] += 1
+
+
+@jit_inner
+def _count_at(state, e, power, v, supporters, plans):
+    """Count, by power, the units of others in v, or that reach v or a supporter's place."""
+    plans.stamp[0] += 1
+    plans.met[:] = 0
+    there = state.unit_power[e, v]
+    if there != NONE and there != power:
+        plans.seen[v] = plans.stamp[0]
+        plans.met[there] = 1
+    _meet(state, e, power, v, plans)
+    unit = 0
+    while supporters >> unit:
+        if (supporters >> unit) & 1:
+            _meet(state, e, power, plans.place[unit], plans)
+        unit += 1
+
+
+@jit_inner
+def _opposition(board, state, e, power, v, origin, supporters, plans):
+    """Return the opposition to a plan for province v with a unit from `origin`.
+
+    Reads   supporters, bits of unit numbers
+    Writes  plans.stamp, seen, met
+    Rule    the module's text. A unit in v that can go to `origin` meets the mover head to head,
+            with the support of those that reach `origin`
+    """
+    _count_at(state, e, power, v, supporters, plans)
+    most = 0
+    for p in range(plans.met.shape[0]):
+        most = max(most, plans.met[p])
+    there = state.unit_power[e, v]
+    if (
+        origin != v
+        and there != NONE
+        and there != power
+        and board.reach[state.unit_kind[e, v], state.unit_location[e, v], origin]
+    ):
+        _count_at(state, e, power, origin, supporters, plans)
+        most = max(most, plans.met[there])
+    return most
+
+
+@jit_inner
+def _add_plan(plans, first, count, main, supporters, moves):
+    """Insert a plan among those from `first` on, kept with few units first; return their count."""
+    if count == MAX_PLANS:
+        return count
+    ordered = supporters | (np.int64(1) << main if moves else np.int64(0))
+    held = np.int64(0) if moves else np.int64(1) << main
+    size, at = _bits(supporters), count
+    while at > first and _bits(plans.ordered[at - 1] | plans.held[at - 1]) > size + 1:
+        plans.main[at] = plans.main[at - 1]
+        plans.ordered[at], plans.held[at] = plans.ordered[at - 1], plans.held[at - 1]
+        at -= 1
+    plans.main[at], plans.ordered[at], plans.held[at] = main, ordered, held
+    return count + 1
+
+
+@jit_inner
+def _plan_center(board, state, e, power, v, standoff, plans, count):
+    """Add all sure plans for province v of which no supporter can be left out; return the count.
+
+    Reads   standoff: whether it is enough that nobody else gets there
+    Writes  plans.main, ordered, held from `count` on
+    Rule    an own unit in v stays there; else one of those that reach v moves there
+    """
+    first, helpers = count, 0
+    for i in range(plans.near_count[v]):
+        u = plans.near[v, i]
+        if state.unit_power[e, u] == power and plans.number[u] != NONE and helpers < MAX_HELPERS:
+            plans.helper[helpers] = plans.number[u]
+            helpers += 1
+    stays = state.unit_power[e, v] == power
+    if stays and plans.number[v] == NONE:
+        return count
+    margin = 0 if standoff or stays else 1
+    needed = _opposition(board, state, e, power, v, v, 0, plans) + margin
+    if max(needed, 1) > helpers + stays:
+        return count
+    for m in range(1 if stays else helpers):
+        main = plans.number[v] if stays else plans.helper[m]
+        minimal_sets = 0
+        for some in range(1 << helpers):
+            if (not stays and (some >> m) & 1) or _bits(some) + 1 < needed:
+                continue
+            minimal = True  # subsets of a set of bits are smaller numbers, so they came before it
+            for i in range(minimal_sets):
+                minimal = minimal and some & plans.found[i] != plans.found[i]
+            if not minimal:
+                continue
+            supporters = np.int64(0)
+            for h in range(helpers):
+                if (some >> h) & 1:
+                    supporters |= np.int64(1) << plans.helper[h]
+            met = _opposition(board, state, e, power, v, plans.place[main], supporters, plans)
+            if _bits(some) + 1 >= met + margin:
+                plans.found[minimal_sets] = some
+                minimal_sets += 1
+                count = _add_plan(plans, first, count, main, supporters, not stays)
+    return count
+
+
+@jit_inner
+def _list_plans(board, state, e, power, values, plans):
+    """List the centers that a power can make sure of and their plans; return how many centers.
+
+    Reads   values.base; plans.near
+    Writes  plans.number, place, center, first and the plans
+    Rule    the module's text; own centers that nobody else can enter need no plan
+    """
+    units = 0
+    for v in range(board.terrain.shape[0]):
+        plans.number[v] = NONE
+        if state.unit_power[e, v] == power and units < MAX_UNITS:
+            plans.number[v], plans.place[units] = units, v
+            units += 1
+    fall = state.phase[e] == FALL_MOVEMENT
+    wanted = 0
+    for c in range(board.center_province.shape[0]):
+        v = board.center_province[c]
+        own = state.center_owner[e, c] == power
+        there = state.unit_power[e, v]
+        entered = there != NONE and there != power
+        safe = not fall or _opposition(board, state, e, power, v, v, 0, plans) == 0
+        if own and not entered and safe:
+            continue
+        at = wanted
+        while at > 0 and values.base[plans.center[at - 1]] < values.base[v]:
+            plans.center[at] = plans.center[at - 1]
+            at -= 1
+        plans.center[at] = v
+        wanted += 1
+    centers = count = 0
+    for i in range(wanted):
+        v = plans.center[i]
+        own = state.center_owner[e, board.province_center[v]] == power
+        standoff = own and state.unit_power[e, v] == NONE
+        before = count
+        count = _plan_center(board, state, e, power, v, standoff, plans, count)
+        if count > before:
+            plans.center[centers], plans.first[centers] = v, before
+            centers += 1
+    plans.first[centers] = count
+    return centers
+
+
+@jit_inner
+def _choose_plans(centers, plans):
+    """Choose a plan, or none, for each of the centers, by branch and bound.
+
+    Reads   plans.first, main, ordered, held
+    Writes  plans.best (C,)
+    Rule    most centers, and with these fewest units. A unit that supports may be the one that
+            stays in a plan: it holds its place all the same
+    """
+    for i in range(centers):
+        plans.best[i] = NONE
+    plans.following[0] = plans.first[0]
+    plans.state[0, :] = 0
+    best, nodes, depth = -1, 0, 0
+    while depth >= 0 and nodes < MAX_NODES:
+        score = plans.state[depth, 3]
+        if depth == centers:
+            if score > best:
+                best = score
+                for c in range(centers):
+                    plans.best[c] = plans.chosen[c]
+            depth -= 1
+            continue
+        i = plans.following[depth]
+        end = plans.first[depth + 1]
+        if i > end or score + PER_CENTER * (centers - depth) <= best:
+            depth -= 1
+            continue
+        plans.following[depth] = i + 1
+        ordered, held = plans.state[depth, 0], plans.state[depth, 1]
+        moving = plans.state[depth, 2]
+        if i < end:
+            if plans.ordered[i] & ordered or plans.held[i] & moving:
+                continue
+            main = np.int64(1) << plans.main[i]
+            moves = plans.held[i] == 0
+            if moves and main & held:
+                continue
+            bound = (plans.ordered[i] | plans.held[i]) & ~(ordered | held)
+            score += PER_CENTER - _bits(bound)
+            ordered |= plans.ordered[i]
+            held |= plans.held[i]
+            if moves:
+                moving |= main
+        nodes += 1
+        plans.chosen[depth] = i if i < end else NONE
+        depth += 1
+        plans.state[depth, 0], plans.state[depth, 1] = ordered, held
+        plans.state[depth, 2], plans.state[depth, 3] = moving, score
+        if depth < centers:
+            plans.following[depth] = plans.first[depth]
+
+
+@jit_inner
+def _order_plans(board, table, graph, state, e, values, centers, plans, scratch, orders):
+    """Write the orders of the units in the chosen plans.
+
+    Writes  orders (E, V); scratch.status, mover, mover_neighbor
+    Rule    of two coasts the one worth more to DumbBot, which then orders the idle units around
+            these: it moves to no place taken, and supports what is ordered already
+    """
+    for c in range(centers):
+        i = plans.best[c]
+        if i == NONE:
+            continue
+        v, u = plans.center[c], plans.place[plans.main[i]]
+        kind, here = state.unit_kind[e, u], state.unit_location[e, u]
+        if u == v:
+            scratch.status[u] = HOLDING
+            orders[e, u] = table.hold[kind, here]
+            continue
+        way, best = NONE, 0.0
+        for n in range(board.neighbor_count[kind, here]):
+            to = board.neighbor[kind, here, n]
+            if board.location_province[to] == v:
+                worth = values.value[graph.number[kind, to]]
+                if way == NONE or worth > best:
+                    way, best = n, worth
+        scratch.status[u] = MOVING
+        scratch.mover[v], scratch.mover_neighbor[v] = u, way
+        orders[e, u] = table.first_move[kind, here] + way
+    for c in range(centers):
+        i = plans.best[c]
+        if i == NONE:
+            continue
+        v, main = plans.center[c], plans.main[i]
+        supporters = plans.ordered[i] & ~(np.int64(1) << main)
+        unit = 0
+        while supporters >> unit:
+            if (supporters >> unit) & 1:
+                u = plans.place[unit]
+                scratch.status[u] = SUPPORTING
+                if plans.held[i]:
+                    orders[e, u] = support_hold(table, state, e, u, v)
+                else:
+                    orders[e, u] = support_move(table, state, e, u, v, scratch)
+            unit += 1
+
+
+@jit
+def brane_orders(
+    board,
+    table,
+    graph,
+    state,
+    decisions,
+    first,
+    last,
+    paquette,
+    salt,
+    values,
+    scratch,
+    plans,
+    orders,
+    out,
+):
+    """Write the orders of decisions first..last-1.
+
+    Reads   the games' rows of state
+    Writes  out (S,), order numbers; values, scratch, plans and orders (E, V), to work with
+    """
+    surveyed = NONE
+    for d in range(first, last):
+        e, p = decisions.game[d], decisions.power[d]
+        if not is_movement(state.phase[e]):
+            dumbbot_orders(
+                board,
+                table,
+                graph,
+                state,
+                decisions,
+                d,
+                d + 1,
+                paquette,
+                salt,
+                values,
+                scratch,
+                orders,
+                out,
+            )
+            continue
+        if e != surveyed:
+            survey_game(board, state, e, paquette, values)
+            _survey_reach(board, state, e, plans)
+            surveyed = e
+        compute_values(board, graph, state, e, p, paquette, values)
+        begin_movement(state, e, p, scratch)
+        centers = _list_plans(board, state, e, p, values, plans)
+        _choose_plans(centers, plans)
+        _order_plans(board, table, graph, state, e, values, centers, plans, scratch, orders)
+        rng = decision_seed(state, e, p, salt)
+        movement_orders(board, table, graph, state, e, p, values, scratch, paquette, orders, rng)
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            out[s] = orders[e, decisions.slot_province[s]]
+
+
+class Brane(Dumbbot):
+    """Makes sure of as many supply centers as it can; what remains is DumbBot's."""
+
+    name = "brane"
+    salt = BRANE_SALT
+    kernel = staticmethod(brane_orders)
+
+    def _working_arrays(self, games: VectorGame) -> tuple:
+        return *super()._working_arrays(games), plan_scratch(games.board)
