@@ -95,8 +95,10 @@ class Args:
     """W&B team or user"""
     wandb_mode: Literal["online", "offline"] = "online"
     """offline needs no account; upload later with `wandb sync`"""
+    wandb_tags: tuple[str, ...] = ()
+    """tags of the W&B run, besides the map"""
 
-    # The games
+    # Games
     num_envs: Annotated[int, Between(1, 10**6)] = 256
     """games played at once, by all ranks of torchrun together"""
     max_years: Natural | None = None
@@ -158,7 +160,7 @@ class Args:
     kl_coef: NonNegative = 0.0
     """pull towards that average's policy: weight of a KL term that is added to the advantages"""
 
-    # The network
+    # Network
     hidden: Annotated[int, Between(1, 10**6)] = 64
     """width of the network's layers"""
     num_layers: Annotated[int, Between(0, 1024)] = 2
@@ -168,7 +170,7 @@ class Args:
     value_shares: bool = False
     """values are the powers' shares of one whole, scaled, instead of each power's own number"""
 
-    # The opponents
+    # Opponents
     pool_size: Positive = 10
     """frozen copies kept"""
     pool_interval: Positive = 50_000
@@ -266,11 +268,8 @@ class Agent(nn.Module):
         nn.init.normal_(kinds[FIRST_CLASS:FIRST_RELATION], std=0.3)
         nn.init.zeros_(kinds[FIRST_RELATION:])
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
-        first, last = (
-            layer_init(nn.Linear(3 * hidden, hidden)),
-            layer_init(nn.Linear(hidden, 1), 1.0),
-        )
-        self.critic = nn.Sequential(first, nn.ReLU(), last)
+        first = layer_init(nn.Linear(3 * hidden, hidden))
+        self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
         if value_shares:  # rewards need not be shares themselves
             self.share_scale = nn.Parameter(torch.tensor([0.0, 1.0]))
 
@@ -632,11 +631,12 @@ class SelfPlay:
         found = reward_input(result, self.games.board.victory_centers, not truncates)
         for learner in self.pool.learners:
             row, power = self.seating.seats.of_learner(learner.number)  # of each stream
+            team, parts = self.seating.seats.team, learner.reward.parts
             try:
-                rewards = pay_teams(learner.reward, found, self.seating.seats.team, progress)
+                paid = {name: pay_teams(parts[name], found, team)[row, power] for name in parts}
             except UserError as error:  # of a reward of the user's own
                 raise TrainingError(str(error)) from error
-            learner.buffer.reward(rewards[row, power])
+            learner.buffer.reward(learner.reward.weigh(paid, progress), paid)
             eliminated = result.eliminated[row, power]
             learner.buffer.finish(np.flatnonzero(eliminated))
             over = (result.ended != RUNNING)[row] & ~eliminated
@@ -653,7 +653,7 @@ class SelfPlay:
             streams = np.flatnonzero(learner.buffer.open)
             row, power = self.seating.seats.of_learner(learner.number)
             values = self._values(learner.player, row[streams], power[streams])
-            learner.buffer.finish(streams, values)
+            learner.buffer.finish(streams, values, game_over=False)
 
     def _values(self, agent: Agent, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of the current positions of games `rows` for `powers`."""
@@ -715,9 +715,8 @@ def checkpoint_header(path: str | Path) -> dict:
 
 def load_checkpoint(path: str | Path) -> dict:
     """Return a checkpoint's dictionary; UserError if the file is not a sound checkpoint."""
-    return checkpoints.read_checkpoint(
-        path, partial(torch.load, map_location="cpu", weights_only=True)
-    )
+    load = partial(torch.load, map_location="cpu", weights_only=True)
+    return checkpoints.read_checkpoint(path, load)
 
 
 def load_policy(flag: str, name: str) -> dict:
@@ -725,9 +724,8 @@ def load_policy(flag: str, name: str) -> dict:
     path = policy_path(flag, name)
     saved = load_checkpoint(path)
     load_agent(saved, path)  # says what is wrong if it does not fit
-    return checkpoints.policy_part(
-        saved | {"args": asdict(Args()) | saved["args"]}
-    )  # it may lack newer ones
+    saved["args"] = asdict(Args()) | saved["args"]  # it may lack newer ones
+    return checkpoints.policy_part(saved)
 
 
 def load_agent(saved: dict, path: str | Path) -> Agent:
@@ -778,8 +776,8 @@ class Run:
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
-        self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats)
         reward = make_reward_mix(args.reward_mix or args.reward)
+        self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats, reward.parts)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         self.self_play = SelfPlay(own, game_map, self.pool, self.rng)
@@ -859,7 +857,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
     args, agent, buffer, self_play = run.args, run.agent, run.buffer, run.self_play
     if run.global_step >= args.total_timesteps and not buffer.open.any():
         return True  # a finished run was resumed
-    with StopSignals() as stop:
+    with StopSignals(announce=run.ranks.rank == 0) as stop:
         while True:
             finished, asked_to_stop, full = run.global_step >= args.total_timesteps, False, False
             if finished:  # what is still open counts as its position is valued
@@ -904,7 +902,8 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 played = self_play.seating.take_statistics(run.global_step)
                 groups = {"losses": losses, "selfplay": played, "timing": clock.figures()}
                 groups["league"] = {"pool_size": len(run.pool.members)}
-                charts = {"SPS": run.global_step / (run.seconds + clock.since_lap)}
+                charts = buffer.take_episodes(run.ranks.total) | {"ent_coef": ent_coef}
+                charts |= {"SPS": run.global_step / (run.seconds + clock.since_lap)}
                 charts |= {"learning_rate": run.optimizer.param_groups[0]["lr"], "batch_size": size}
                 log.update(run.counters, groups, run.evaluations, **charts)
 
@@ -977,7 +976,7 @@ def main(argv: list[str] | None = None) -> int:
         finally:
             log.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
         if not finished and ranks.rank == 0:
-            print(f"stopped; go on with --resume {log.folder.path}")
+            log.progress.message(f"stopped; go on with --resume {log.folder.path}")
         return 0
     except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
         print("error: interrupted", file=sys.stderr)

@@ -9,12 +9,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..constants import (
+    BOUNCE,
     BUILD,
+    CONVOY,
     FALL_MOVEMENT,
     FALL_RETREATS,
+    HOLD,
+    MOVE,
+    MOVE_VIA,
     NONE,
     RUNNING,
+    SPRING_MOVEMENT,
     SPRING_RETREATS,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    OrderKind,
     phase_name,
 )
 from ..errors import UserError
@@ -82,12 +91,54 @@ class GameRecorder:
         return replayed
 
 
+class OrderCounter:
+    """Counts the kinds of orders that one of a match's players gives in movement phases.
+
+    Args:
+        player: its number; it has one seat in each game.
+    """
+
+    def __init__(self, player: int):
+        self.player = player
+        self.given = np.zeros(len(OrderKind), np.int64)
+        self.bounced = 0
+
+    def note(self, games: VectorGame, seat_player: np.ndarray, moved: np.ndarray) -> None:
+        """Count the orders of games (E,) bool that have just played a movement phase."""
+        state = games.state
+        seat = (seat_player == self.player).argmax(1).astype(np.int8)
+        seat[~moved] = NONE - 1  # nobody's
+        at = np.flatnonzero(state.last_power == seat[:, None])
+        kinds = games.table.kind.take(state.last_order.take(at))
+        self.given += np.bincount(kinds, minlength=len(OrderKind))
+        self.bounced += np.count_nonzero(state.last_result.take(at) & BOUNCE)
+
+    def shares(self) -> dict[str, float]:
+        """Return the shares of the kinds in all orders, which add up to 1; and one of moves alone.
+
+        `hold`, `move` (but not by convoy), `convoyed_move`, `support`, `convoy`; `bounced` is the
+        share of the moves, with and without convoy, that have bounced. An illegal order is a hold.
+        """
+        given = self.given
+        counts = {
+            "hold": given[HOLD],
+            "move": given[MOVE],
+            "convoyed_move": given[MOVE_VIA],
+            "support": given[SUPPORT_HOLD] + given[SUPPORT_MOVE],
+            "convoy": given[CONVOY],
+        }
+        shares = {name: float(count / max(1, given.sum())) for name, count in counts.items()}
+        moves = counts["move"] + counts["convoyed_move"]
+        return shares | {"bounced": float(self.bounced / max(1, moves))}
+
+
 def play_games(
     games: VectorGame,
     seat_player: np.ndarray,
     players: Sequence[Player],
     recorder: GameRecorder | None = None,
     report: Callable[[float], None] | None = None,
+    counter: OrderCounter | None = None,
 ) -> Outcomes:
     """Play all games to their end.
 
@@ -99,6 +150,7 @@ def play_games(
         recorder: notes the orders of its rows.
         report: called after each step with how many games have been played; what is played of a
             running one counts, too, by its years.
+        counter: counts a player's orders.
 
     Raises:
         ValueError: the arguments do not fit each other.
@@ -114,13 +166,18 @@ def play_games(
     if not 0 <= seat_player.min() <= seat_player.max() < len(players):
         raise ValueError(f"seat_player must be 0..{len(players) - 1}")
     begin_games(games, players, np.arange(games.num_games))
-    while (games.state.end == RUNNING).any():
+    state = games.state
+    while (state.end == RUNNING).any():
         decisions = games.decisions()
         who = seat_player[decisions.game, decisions.power]
         orders = ask_players(games, decisions, players, who)
         if recorder is not None:
             recorder.note(games, orders)
+        moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
+        moving &= state.end == RUNNING
         games.step(orders)
+        if counter is not None and moving.any():
+            counter.note(games, seat_player, moving)
         if report is not None:
             report(_played(games))
     return games.outcomes()
@@ -147,6 +204,7 @@ def play_tables(
     samples: int = 0,
     batch: int = BATCH,
     think: Callable[[int, Game], dict] | None = None,
+    counter: OrderCounter | None = None,
 ) -> tuple[Outcomes, list[Game]]:
     """Play games with given players at given powers, up to `batch` of them at once.
 
@@ -155,6 +213,7 @@ def play_tables(
         samples: so many of the first games are returned as Games.
         think: of the number of such a game and the Game before each phase, returns the `thoughts`
             to keep with it.
+        counter: counts a player's orders.
 
     The other arguments are those of `evaluate_player`.
     """
@@ -172,7 +231,8 @@ def play_tables(
         )
         recorder = GameRecorder(max(0, min(samples - first, len(mine))))
         watch = None if report is None else lambda done, first=first: report(first + done)
-        parts.append(play_games(games, mine, players, recorder if recorder.rows else None, watch))
+        noted = recorder if recorder.rows else None
+        parts.append(play_games(games, mine, players, noted, watch, counter))
         ask = think and (lambda row, game, first=first: think(first + row, game))
         kept += recorder.replay(games, ask)
     return Outcomes(*map(np.concatenate, zip(*parts))), kept
@@ -213,7 +273,8 @@ def evaluate_player(
 
     Returns:
         The result as `evaluate --json` writes it, and the saved games; their `players` are the
-        names of those who played each power.
+        names of those who played each power. The result's `orders` are OrderCounter.shares of the
+        player.
 
     Raises:
         UserError: a number is out of range.
@@ -227,6 +288,7 @@ def evaluate_player(
     num_games = -(-num_games // powers) * powers
     seat = np.arange(num_games) % powers  # of the player; with one opponent nothing is to be drawn
     names = [game_map.powers[power] for power in seat]
+    counter = OrderCounter(0)
     outcomes, sampled = play_tables(
         game_map,
         (player, against),
@@ -238,6 +300,7 @@ def evaluate_player(
         samples,
         max(powers, batch // powers * powers),
         think and (lambda row, game: think(game, names[row])),
+        counter,
     )
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     values = {name: every[name][np.arange(num_games), seat] for name in FIGURES}
@@ -265,6 +328,7 @@ def evaluate_player(
             )
             for power, name in enumerate(game_map.powers)
         },
+        "orders": counter.shares(),
     }
     if per_game:
         rows = zip(names, *(values[figure].tolist() for figure in FIGURES))

@@ -1,5 +1,6 @@
 """What the learner has seen and done since its last update, in ragged streams."""
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -64,10 +65,21 @@ class RolloutBuffer:
     Column s of the (T, streams) arrays is stream s, filled up to `count[s]`. Its last transition
     may be open: orders given, but the outcome, up to the power's next decision, still to come.
     What the network saw is kept in rows in the order of collection; `row` tells whose is whose.
+
+    Beside that it counts episodes, a seat's decisions in one game, and what they are paid.
+
+    Args:
+        num_steps: decisions of a stream at most.
+        num_streams: learner seats of all games.
+        parts: names of the rewards that are added up; each is counted by itself, too.
     """
 
-    def __init__(self, num_steps: int, num_streams: int):
-        self.num_steps, self.num_streams = num_steps, num_streams
+    def __init__(self, num_steps: int, num_streams: int, parts: Iterable[str] = ()):
+        self.num_steps, self.num_streams, self.parts = num_steps, num_streams, list(parts)
+        # Of the running episode, and summed up over those that ended: decisions, return, its parts.
+        self.episode = np.zeros((num_streams, 2 + len(self.parts)))
+        self.episode_sums = np.zeros(2 + len(self.parts))
+        self.episodes = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -88,6 +100,7 @@ class RolloutBuffer:
         self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
         """Store one new decision for each of `streams`; it closes the stream's open one."""
+        self.episode[streams, 0] += 1
         was_open = self.open[streams]
         self._close(streams[was_open], values[was_open], ends=False)
         t = self.count[streams]
@@ -99,18 +112,35 @@ class RolloutBuffer:
         self.num_rows += len(streams)
         self.collected.append(experience)
 
-    def reward(self, rewards: np.ndarray) -> None:
-        """Credit `rewards` (streams,) to the open transitions."""
+    def reward(self, rewards: np.ndarray, parts: Mapping[str, np.ndarray] | None = None) -> None:
+        """Credit `rewards` (streams,) to the open transitions.
+
+        `parts` are the rewards that they add up, without their weights, by name.
+        """
         streams = np.flatnonzero(self.open)
         self.rewards[self.count[streams] - 1, streams] += rewards[streams]
+        self.episode[streams, 1] += rewards[streams]
+        for column, name in enumerate(self.parts, 2):
+            self.episode[streams, column] += parts[name][streams]
 
-    def finish(self, streams: np.ndarray, final_values: np.ndarray | float = 0.0) -> None:
+    def finish(
+        self,
+        streams: np.ndarray,
+        final_values: np.ndarray | float = 0.0,
+        game_over: bool = True,
+    ) -> None:
         """Close the open transitions of `streams` as the last of their episodes.
 
         `final_values` is 0 after a terminal end, else the value (streams,) of the final positions.
+        Without `game_over` training ends, not the games, and no episode is counted.
         """
         final_values = np.broadcast_to(np.asarray(final_values, np.float32), streams.shape)
         was_open = self.open[streams]
+        if game_over:
+            ended = streams[was_open]
+            self.episodes += len(ended)
+            self.episode_sums += self.episode[ended].sum(0)
+            self.episode[ended] = 0
         self._close(streams[was_open], final_values[was_open], ends=True)
 
     def _close(self, streams: np.ndarray, next_values: np.ndarray, ends: bool) -> None:
@@ -119,6 +149,27 @@ class RolloutBuffer:
         self.ends[t, streams] = ends
         self.closed[t, streams] = True
         self.open[streams] = False
+
+    def take_episodes(
+        self, total: Callable[[dict[str, float]], dict[str, float]] = lambda sums: sums
+    ) -> dict[str, float]:
+        """Return means over the episodes that have ended since the last call, and forget them.
+
+        `episodic_length` counts decisions, `episodic_return` is the sum of the trained reward,
+        without discount, `episodic_return_NAME` that of a reward of a mix, without its weight.
+        Nothing if no episode has ended.
+
+        Args:
+            total: adds up the sums of processes that train together.
+        """
+        names = ["episodic_length", "episodic_return"]
+        if len(self.parts) > 1:
+            names += [f"episodic_return_{part}" for part in self.parts]
+        sums = total(dict(zip(names, self.episode_sums.tolist())) | {"episodes": self.episodes})
+        self.episodes = 0
+        self.episode_sums[:] = 0
+        count = sums.pop("episodes")
+        return {name: found / count for name, found in sums.items()} if count else {}
 
     @property
     def trajectory(self) -> tuple[np.ndarray, ...]:
@@ -153,6 +204,7 @@ class RolloutBuffer:
         self._clear()
         if len(streams):
             self.add(streams, carried, logprobs, values)
+            self.episode[streams, 0] -= 1  # counted before
             self.rewards[0, streams] = rewards
         return batch
 

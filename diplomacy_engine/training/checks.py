@@ -1,5 +1,6 @@
 """Which of the trainer's settings fit each other; the range of each one stands at its field."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,10 @@ from typing import Any
 from ..errors import UserError
 from ..pictures.png import renderer
 from ..players.bots import BOTS, make_bot
-from ..players.checkpoints import policy_file
+from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
-from ..scoring.rewards import make_reward_mix
+from ..scoring.rewards import make_reward_mix, try_reward
 
 NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
 
@@ -41,6 +42,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         "capture_games": (args.capture_games <= args.save_games, "as many --save-games"),
         "capture_thoughts": (args.save_games > 0, "--save-games"),
         "wandb_mode": (args.track, "--track"),
+        "wandb_tags": (args.track, "--track"),
         "wandb_entity": (args.track, "--track"),
         "wandb_project_name": (args.track, "--track"),
     }
@@ -54,9 +56,21 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         raise UserError(f"--num-envs {args.num_envs} is too few for {ranks} ranks")
     if args.year_limit == "truncate" and args.max_years == 0:
         raise UserError("--year-limit truncate needs a year limit, but --max-years is 0")
-    make_reward_mix(args.reward_mix or args.reward)
+    reward = make_reward_mix(args.reward_mix or args.reward)
+    try_reward(reward, powers, game_map.board.victory_centers)
     for bot in (*args.pool_bots, *args.eval_bots):
         make_bot(bot)
+    for bot in args.eval_bots:  # in a pool, twice is more often
+        if args.eval_bots.count(bot) > 1:
+            raise UserError(f"--eval-bots names {bot!r} twice")
+    if "eval_bots" in given and not args.eval_bots and not args.exploit:
+        raise UserError(f"--eval-bots is empty: name one or more of {', '.join(BOTS)}")
+    most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update
+    if most < 2 * args.num_minibatches:
+        raise UserError(
+            f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions then, "
+            f"less than two for each of the {args.num_minibatches} of --num-minibatches"
+        )
 
 
 def check_resumed(args: Any, given: frozenset[str]) -> None:
@@ -126,4 +140,36 @@ def policy_path(flag: str, name: str) -> Path:
             f"--{flag} needs a checkpoint, and {name!r} is a bot: "
             f"--pool-bots {name} --pool-bot-prob 1 trains against it"
         )
-    return policy_file(name)
+    path = policy_file(name)
+    if not path.is_file():
+        what = "there is no such checkpoint"
+        if Path(name).is_dir():
+            what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
+        raise UserError(f"--{flag} {name}: {what}{_above(path, CHECKPOINT, POLICY)}")
+    return path
+
+
+def check_run(path: str) -> None:
+    """Raise UserError if --resume names something else, such as a file of a run."""
+    if not _is_run(Path(path)):
+        hint = _above(Path(path), CHECKPOINT)
+        raise UserError(f"--resume {path} is no run to go on with{hint or _missing(Path(path))}")
+
+
+def _is_run(path: Path) -> bool:
+    return all(os.path.isfile(path / name) for name in ("args.json", CHECKPOINT))
+
+
+def _missing(path: Path) -> str:
+    if not path.exists():
+        return ": there is no such folder"
+    names = [name for name in ("args.json", CHECKPOINT) if not os.path.isfile(path / name)]
+    return f": it has no {names[0]}"
+
+
+def _above(path: Path, *names: str) -> str:
+    """Return a hint if a folder above has one of these files, as a run folder does."""
+    for folder in (path.parent, path.parent.parent):
+        if folder.name and any(os.path.isfile(folder / name) for name in names):
+            return f"; did you mean the folder above, {folder}?"
+    return ""

@@ -14,9 +14,9 @@ from .._files import file_sha256
 from .._jit import kernels_are_cached
 from ..errors import UserError
 from ..rules.map import Map, load_map
-from .checks import check_args, check_ranks, check_resumed, check_start, exploit_args
+from .checks import check_args, check_ranks, check_resumed, check_run, check_start, exploit_args
 from .parallel import Ranks
-from .progress import Progress
+from .progress import Progress, say
 from .run_folder import RunFolder
 from .run_log import RunLog, Writer, start_wandb
 from .settings import Settings, args_from_dictionary, parse_args
@@ -47,12 +47,24 @@ class ResumedRun(NamedTuple):
 def read_settings(
     args_class: type, argv: list[str], configs: Path, load_policy: LoadPolicy
 ) -> Settings:
-    """Return the settings of a command line; the map of --exploit is the policy's own."""
+    """Return the settings of a command line; without --map, that of a policy it names."""
     settings = parse_args(args_class, argv, configs)
-    if not settings.args.exploit or settings.args.resume or "map" in settings.given:
+    args = settings.args
+    flag = "exploit" if args.exploit else "start_from"
+    if not getattr(args, flag) or args.resume or settings.given & {"map", "config"}:
         return settings
-    exploited = load_policy("exploit", settings.args.exploit)
-    return parse_args(args_class, ["--map", exploited["args"]["map"], *argv], configs)
+    policy = _named(load_policy, flag.replace("_", "-"), getattr(args, flag))
+    return parse_args(args_class, [f"--map={policy['args']['map']}", *argv], configs)
+
+
+def _named(load_policy: LoadPolicy, flag: str, name: str) -> dict:
+    """Return the policy that a flag names; a UserError says which flag it is about."""
+    try:
+        return load_policy(flag, name)
+    except UserError as error:
+        if f"--{flag}" in str(error):
+            raise
+        raise UserError(f"--{flag}: {error}") from None
 
 
 def new_run(settings: Settings, load_policy: LoadPolicy, ranks: int) -> NewRun:
@@ -66,10 +78,10 @@ def new_run(settings: Settings, load_policy: LoadPolicy, ranks: int) -> NewRun:
         args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
     game_map = load_map(args.map)
     if args.exploit:
-        exploited = load_policy("exploit", args.exploit)
+        exploited = _named(load_policy, "exploit", args.exploit)
         args = exploit_args(args, settings.given, exploited, game_map)
     if args.start_from:
-        start = load_policy("start-from", args.start_from)
+        start = _named(load_policy, "start-from", args.start_from)
         check_start(args, start, game_map)
         weights = start["model"]
     check_args(args, settings.given, game_map, ranks)
@@ -94,7 +106,8 @@ def open_log(args: Any, game_map: Map, script: str, tools: LogTools) -> RunLog:
     except UserError:  # such as W&B's refusal; nothing has been trained
         folder.remove()
         raise
-    log.write_layout()
+    log.begin(asdict(args), [*args.eval_bots, *(["exploited"] if args.exploit else [])])
+    log.announce()
     return log
 
 
@@ -112,6 +125,7 @@ def resumed_run(
             cannot change.
     """
     check_resumed(settings.args, settings.given)
+    check_run(settings.args.resume)
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
     saved = load_checkpoint(folder.checkpoint)
     if saved.get("run_format") != RUN_FORMAT:
@@ -149,7 +163,7 @@ def continuing(checkpoint: Path) -> Iterator[None]:
 def announce_compilation() -> None:
     """Say so if the kernels will be compiled, which takes a while."""
     if not kernels_are_cached():
-        print("compiling the game's kernels for this machine; this happens once ...", flush=True)
+        say("compiling the game's kernels for this machine; this happens once ...")
 
 
 def continue_log(resumed: ResumedRun, script: str, tools: LogTools) -> RunLog:
@@ -160,9 +174,11 @@ def continue_log(resumed: ResumedRun, script: str, tools: LogTools) -> RunLog:
     if args.total_timesteps != kept["total_timesteps"]:  # the next resume is to know it too
         folder.save_args(kept | {"total_timesteps": args.total_timesteps})
     if saved["script_sha256"] != file_sha256(script):
-        print(f"note: {Path(script).name} has changed since the last checkpoint of this run")
+        say(f"note: {Path(script).name} has changed since the last checkpoint of this run")
         folder.save_script(script)
-    return _make_log(args, folder, tools, saved["counters"]["global_step"], saved["wandb_id"])
+    log = _make_log(args, folder, tools, saved["counters"]["global_step"], saved["wandb_id"])
+    log.announce()
+    return log
 
 
 def _make_log(

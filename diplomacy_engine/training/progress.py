@@ -1,7 +1,7 @@
 """The status line of a long run, and the table at its end.
 
-On a terminal one line is redrawn in place; elsewhere (a file, a batch system) a plain line is
-printed every so many seconds.
+On a terminal one line is redrawn in place, with what fits of it, the win rates first; elsewhere (a
+file, a batch system) a plain line with everything is printed every so many seconds.
 """
 
 import os
@@ -27,6 +27,14 @@ def forget(file: TextIO) -> None:
     """Let what is still to be written to a closed pipe vanish, or Python complains at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+
+
+def say(text: str) -> None:
+    """Print a line at once; if its reader has left, as `head` does, work goes on."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        forget(sys.stdout)
 
 
 class _Console(Console):
@@ -101,27 +109,42 @@ class Progress:
         seconds = self._clock() - begin
         return (self._step - first) / seconds if seconds > 0 else 0.0
 
-    def line(self) -> str:
-        """Return the status line."""
+    def line(self, width: int | None = None) -> str:
+        """Return the status line; of `width` characters at most, without what matters least."""
         done = min(self._step / self.total, 1.0)
         rate, left = self.rate(), max(0, self.total - self._step)  # the last update may go past it
-        parts = [
-            f"{done:6.1%}",
-            f"{self._step:,} of {self.total:,} {self.unit}",
-            f"{rate:,.0f}/s",
-            f"{_duration(left / rate) if rate > 0 else '?'} left",
-            *(f"{label(name)} {show(name, value)}" for name, value in self._figures.items()),
+        parts = [  # text, and how soon it gives way
+            (f"{done:6.1%}", 0),
+            (f"{self._step:,} of {self.total:,} {self.unit}", 5),
+            (f"{rate:,.0f}/s", 4),
+            (f"{_duration(left / rate) if rate > 0 else '?'} left", 1),
         ]
-        return " | ".join(parts)
+        for number, (name, value) in enumerate(self._figures.items()):
+            rank = 3.0 if name == "win_pool" else 6.0
+            if name.startswith("win_") and name != "win_pool":
+                rank = 2 - number / 1000  # the bot named last matters most
+            parts.append((f"{label(name)} {show(name, value)}", rank))
+        if width is not None:
+            kept, room = [], width + 3
+            for part in sorted(parts, key=lambda part: part[1]):
+                if len(part[0]) + 3 <= room:
+                    kept.append(part)
+                    room -= len(part[0]) + 3
+            parts = [part for part in parts if part in kept]
+        return " | ".join(text for text, _ in parts)
 
     def _draw(self) -> None:
         if self._live is None:
             self._console.print(self.line(), markup=False)
             self._console.file.flush()
             return
-        full = int(BAR_WIDTH * min(self._step / self.total, 1.0))
-        bar = Text("=" * full, "green") + Text("-" * (BAR_WIDTH - full), "bright_black")
-        self._live.update(bar + Text(" " + self.line().strip()), refresh=True)
+        width = self._console.width - 1  # the last column may set off a new line
+        line = self.line(width).strip()
+        bar = Text()
+        if len(line) + BAR_WIDTH < width:
+            full = int(BAR_WIDTH * min(self._step / self.total, 1.0))
+            bar = Text("=" * full, "green") + Text("-" * (BAR_WIDTH - full) + " ", "bright_black")
+        self._live.update(bar + Text(line), refresh=True)
 
     def message(self, text: str) -> None:
         """Print a line of its own, above the status line."""

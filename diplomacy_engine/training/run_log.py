@@ -1,10 +1,16 @@
 """Everything that only watches a training run: its folder, TensorBoard, W&B and the status line."""
 
 import itertools
+import ssl
 import struct
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
+from threading import Thread
 from typing import Any, Protocol
 
 from ..errors import UserError
@@ -19,6 +25,7 @@ class Writer(Protocol):
 
     def add_scalar(self, name: str, value: float, global_step: int) -> None: ...
     def add_custom_scalars(self, layout: dict) -> None: ...
+    def add_text(self, name: str, text: str) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
@@ -98,15 +105,42 @@ class RunLog:
             for bot, result in evaluations.items()
             for power, figure in result["by_power"].items()
         }
+        figures |= {
+            f"eval/{bot}/orders/{name}": share
+            for bot, result in evaluations.items()
+            for name, share in result["orders"].items()
+        }
         figures |= {f"league/{name}": value for name, value in ratings.items()}
         self.scalars(figures, global_step)
         games = itertools.chain.from_iterable(samples.values())
         self.folder.save_games(f"{global_step:012d}", games)
+        if evaluations:
+            wins = [
+                f"{result['overall']['win']['value']:.1%} {'of games ' * (not n)}against {bot}"
+                for n, (bot, result) in enumerate(reversed(evaluations.items()))
+            ]
+            self.progress.message(f"{global_step:,} decisions: wins {', '.join(wins)}")
+            self.progress.update(global_step, **_wins(evaluations))
 
-    def write_layout(self) -> None:
-        """Say how TensorBoard's custom scalars show the figures; once in a run is enough."""
+    def begin(self, args: Mapping[str, Any], opponents: Sequence[str]) -> None:
+        """Log what does not change in a run: its settings, and how TensorBoard shows its figures.
+
+        Args:
+            args: the settings.
+            opponents: of the evaluations.
+        """
+        rows = "".join(f"| {name} | {_cell(value)} |\n" for name, value in args.items())
         with self._writing_events():
-            self.writer.add_custom_scalars(dashboard())
+            self.writer.add_text("settings", f"| setting | value |\n|---|---|\n{rows}")
+            self.writer.add_custom_scalars(dashboard(opponents))
+
+    def announce(self) -> None:
+        """Say where the run is, and how to look at its curves."""
+        path = str(self.folder.path)
+        self.progress.message(
+            f"run folder: {path}\ncurves: tensorboard --logdir {quote(path)}\n"
+            "  then open http://localhost:6006/#custom_scalars"
+        )
 
     def captures(
         self,
@@ -172,9 +206,7 @@ class RunLog:
         played = groups["selfplay"]
         shown = {"win_pool": played.get("win"), "draw_share": played.get("draw")}
         shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["league"]["pool_size"]}
-        wins = {
-            f"win_{bot}": result["overall"]["win"]["value"] for bot, result in evaluations.items()
-        }
+        wins = _wins(evaluations)
         known = {name: value for name, value in shown.items() if value is not None}
         self.progress.update(global_step, **wins, **known)
 
@@ -206,7 +238,17 @@ class RunLog:
                 "beyond that is a lower bound of how far it can be exploited."
             )
         if self.wandb is not None:
+            self._keep_policy()
             self.wandb.finish()
+
+    def _keep_policy(self) -> None:
+        """Log the newest checkpoint to W&B, as a version of this run's policy."""
+        if self.folder.checkpoint.is_file():
+            name = f"policy-{self.wandb.id}"
+            try:
+                self.wandb.log_artifact(str(self.folder.checkpoint), name=name, type="model")
+            except Exception as error:  # the run itself has gone well; its folder has the policy
+                self.progress.message(f"W&B did not take the policy: {error!s:.200}")
 
 
 class NoLog(RunLog):
@@ -236,47 +278,86 @@ class NoLog(RunLog):
 
 def start_wandb(wandb: Any, args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
     """Start a W&B run with the module `wandb`; UserError if it cannot."""
+    offline = "" if args.resume else ", or use --wandb-mode offline"
+    if args.wandb_mode == "online":
+        server = str(wandb.setup().settings.base_url)
+        reason = unreachable(server)
+        if reason:
+            raise UserError(f"W&B cannot be reached at {server} ({reason}); try later{offline}")
     try:
         return wandb.init(
             project=args.wandb_project_name,
             entity=args.wandb_entity,
             name=folder.path.name,
+            tags=[Path(args.map).stem, *args.wandb_tags],
             id=wandb_id,
             resume="allow" if wandb_id else None,
             mode=args.wandb_mode,
             dir=str(folder.path),
             config=asdict(args),
+            save_code=True,
         )
     except wandb.errors.Error as error:
-        offline = "" if args.resume else ", or use --wandb-mode offline"
         raise UserError(
             f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
             f"{offline}"
         ) from None
 
 
+def unreachable(server: str, seconds: float = 10.0) -> str:
+    """Return why nothing answers at an address; an empty text if something does, whatever it says.
+
+    W&B itself goes on trying for minutes. In a thread, since looking up a name has no limit.
+    """
+    reasons = [f"no answer within {seconds:g} seconds"]
+
+    def ask() -> None:
+        try:
+            urllib.request.urlopen(server, timeout=seconds).close()
+            reasons[0] = ""
+        except urllib.error.HTTPError:
+            reasons[0] = ""
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            # Something answers; W&B has certificates of its own.
+            reasons[0] = "" if isinstance(reason, ssl.SSLError) else str(reason)
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return reasons[0]
+
+
+def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:
+    """Return the win rates of evaluations, as the status line names them."""
+    return {f"win_{bot}": found["overall"]["win"]["value"] for bot, found in evaluations.items()}
+
+
 def _rate(figure: Mapping[str, float]) -> str:
     return f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"
 
 
-# What TensorBoard's custom scalars show together: category -> chart -> patterns of names.
+def _cell(value: object) -> str:
+    """Return a setting as a cell of a Markdown table."""
+    return f"`{value}`".replace("|", "\\|") if value not in ("", None, ()) else ""
+
+
+# What TensorBoard's custom scalars show together: category -> chart -> patterns of names. Before
+# them stand the evaluations, with charts for each opponent.
 DASHBOARD = {
-    "learning": {
-        "losses": ["losses/(policy|value)_loss"],
-        "entropy": ["losses/entropy"],
-        "change per update": ["losses/(old_)?approx_kl", "losses/clipfrac"],
-        "explained variance": ["losses/explained_variance"],
-        "learning rate": ["charts/learning_rate"],
-    },
     "self-play": {
+        "return of a game, and of each reward of a mix": ["charts/episodic_return"],
+        "decisions of a game": ["charts/episodic_length"],
         "results against the pool": ["selfplay/(win|draw|loss|solo)$"],
         "opponents' age in decisions": ["selfplay/opponent_age"],
     },
-    "evaluation": {
-        "wins": ["eval/[^/]+/win$"],
-        "wins by power": ["eval/[^/]+/win_"],
-        "centers": ["eval/[^/]+/centers$"],
-        "solo, draw, loss": ["eval/[^/]+/(solo|draw|loss)$"],
+    "learning": {
+        "losses": ["losses/(policy|value)_loss"],
+        "entropy, 0 to 1 (share of the greatest possible, not nats)": ["losses/entropy"],
+        "change per update": ["losses/(old_)?approx_kl", "losses/clipfrac"],
+        "explained variance": ["losses/explained_variance"],
+        "learning rate": ["charts/learning_rate"],
+        "weight of the entropy": ["charts/ent_coef"],
     },
     "league": {
         "pool": ["league/pool_size"],
@@ -290,9 +371,21 @@ DASHBOARD = {
 }
 
 
-def dashboard() -> dict[str, dict[str, list]]:
-    """Return DASHBOARD as SummaryWriter.add_custom_scalars takes it."""
+def dashboard(opponents: Sequence[str]) -> dict[str, dict[str, list]]:
+    """Return the evaluations against each opponent, the last first, and DASHBOARD.
+
+    In the form that SummaryWriter.add_custom_scalars takes.
+    """
+    evaluation = {}
+    for name in reversed(opponents):
+        evaluation |= {
+            f"against {name}": [f"eval/{name}/(win|solo|draw|loss)$"],
+            f"wins against {name}, by power": [f"eval/{name}/win_"],
+            f"centers against {name}": [f"eval/{name}/centers$"],
+            f"orders against {name}, shares": [f"eval/{name}/orders/"],
+        }
     return {
         category: {chart: ["Multiline", names] for chart, names in charts.items()}
-        for category, charts in DASHBOARD.items()
+        for category, charts in ({"evaluation": evaluation} | DASHBOARD).items()
+        if charts
     }

@@ -9,10 +9,13 @@ Fields may be bool, int, float, str, Literal, `tuple[X, ...]` of those, and each
 `Annotated[int, Between(1, 10)]` gives a number its range, wherever its value comes from.
 """
 
+import ast
 import dataclasses
+import inspect
 import math
 import re
 import sys
+import textwrap
 import tomllib
 import types
 import typing
@@ -23,6 +26,7 @@ import tyro
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
+from .progress import forget
 from .ranges import Between
 
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
@@ -60,7 +64,7 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
     config, values = _settings_file(args_class, given, configs_folder)
     defaults = args_class(**values)
     if wants_help:
-        tyro.cli(_with_ranges(defaults), args=["--help"])
+        _print_help(defaults)
     return Settings(dataclasses.replace(defaults, **given), frozenset(given), config)
 
 
@@ -169,23 +173,55 @@ def _field_kinds(args_class: type) -> dict[str, _Kind]:
     return {field.name: _kind(hints[field.name]) for field in dataclasses.fields(args_class)}
 
 
-def _with_ranges(defaults: Any) -> type:
-    """Return a class like that of `defaults` and with its values, whose help shows the ranges."""
-    args_class, fields = type(defaults), []
+def _print_help(defaults: Any) -> NoReturn:
+    """Print the help of a dataclass, with the values of `defaults`, and exit.
+
+    A comment on a line of its own, such as `# The games`, is the heading of the fields below it.
+    """
+    args_class, groups = type(defaults), {}
     hints = typing.get_type_hints(args_class, include_extras=True)
-    for name, kind in _field_kinds(args_class).items():
-        shown = hints[name]
-        if kind.range is not None:
-            hint = f"({kind.range}; default: {{}})"
-            shown = Annotated[shown, tyro.conf.arg(help_behavior_hint=hint.format)]
-        fields.append((name, shown, dataclasses.field(default=getattr(defaults, name))))
-    return dataclasses.make_dataclass(
-        args_class.__name__,
-        fields,
-        bases=(args_class,),  # where tyro finds the sentences below the fields
-        namespace={"__doc__": args_class.__doc__},
-        frozen=True,
-    )
+    kinds, about = _field_kinds(args_class), _about_fields(args_class)
+    for name, kind in kinds.items():
+        group, sentence = about[name]
+        hint = f"({kind.range}; default: {{}})" if kind.range is not None else None
+        shown = tyro.conf.arg(help=sentence, help_behavior_hint=hint and hint.format)
+        field = name, Annotated[hints[name], shown], getattr(defaults, name)
+        groups.setdefault(group, []).append(field)
+    fields = groups.pop("", [])
+    for number, (group, members) in enumerate(groups.items()):
+        part = tyro.conf.OmitArgPrefixes[_help_class(group, members)]
+        name = f"group_{number}"
+        fields.append((name, Annotated[part, tyro.conf.arg(name=group)], part()))
+    whole = _help_class(args_class.__name__, fields, args_class.__doc__)
+    try:
+        try:
+            tyro.cli(whole, args=["--help"])
+        finally:
+            sys.stdout.flush()  # here, where a closed pipe can still be told
+    except BrokenPipeError:  # of a reader such as `head`, which has seen enough
+        forget(sys.stdout)
+    raise SystemExit(0)
+
+
+def _help_class(name: str, fields: list[tuple], sentence: str | None = "") -> type:
+    """Return a dataclass of (name, annotation, default) with a docstring."""
+    return dataclasses.make_dataclass(name, fields, namespace={"__doc__": sentence}, frozen=True)
+
+
+def _about_fields(args_class: type) -> dict[str, tuple[str, str]]:
+    """Return the heading above each field in the source, and the sentence below it."""
+    source = textwrap.dedent(inspect.getsource(args_class))
+    lines, (found,) = source.splitlines(), ast.parse(source).body
+    assert isinstance(found, ast.ClassDef)
+    about, heading, read = {}, "", found.lineno
+    for node, after in zip(found.body, [*found.body[1:], ast.Pass()]):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            above = [line.strip() for line in lines[read : node.lineno - 1]]
+            heading = next((line[1:].strip() for line in above if line[:1] == "#"), heading)
+            below = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            about[node.target.id] = heading, str(after.value.value) if below else ""
+        read = node.end_lineno
+    return about
 
 
 def _dashes(name: str) -> str:

@@ -1,25 +1,50 @@
 """Stopping a long run cleanly from outside."""
 
+import os
 import signal
+import sys
+import time
+from contextlib import suppress
+
+GRACE = 1.0  # seconds; a second Ctrl-C within them is a slip, or the same one told twice
+_ANSWER = b"\nstopping after this step; a checkpoint will be saved (Ctrl-C again: not saved)\n"
 
 
 class StopSignals:
     """Inside `with StopSignals() as stop:`, `stop.received` tells of a SIGINT or SIGTERM.
 
-    The first one only sets it, so that the loop can finish its step and save; a second SIGINT
-    interrupts as usual.
+    The first one sets it, so that the loop can finish its step and save, and is answered at once on
+    standard error. A SIGINT that comes later than GRACE after it interrupts as usual. One that
+    comes sooner does nothing, not even once the loop is over.
+
+    Args:
+        announce: whether to answer; of several processes one is enough.
     """
+
+    def __init__(self, announce: bool = True):
+        self.announce = announce
 
     def __enter__(self) -> "StopSignals":
         self.received = False
+        self._since = 0.0
         self._before = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if number == signal.SIGTERM or not self._in_grace():
+                signal.signal(number, handler)
+
+    def _in_grace(self) -> bool:
+        return self.received and time.monotonic() - self._since <= GRACE
 
     def _note(self, number: int, _frame: object) -> None:
-        if self.received and number == signal.SIGINT:
+        if not self.received:
+            self.received, self._since = True, time.monotonic()
+            if self.announce:
+                # Not by print: the signal may have come in the middle of another one.
+                with suppress(OSError, ValueError, AttributeError):
+                    os.write(sys.stderr.fileno(), _ANSWER)
+        elif number == signal.SIGINT and not self._in_grace():
+            signal.signal(number, self._before[number])  # if the loop is over
             raise KeyboardInterrupt
-        self.received = True

@@ -1,6 +1,7 @@
 """Matches: seats, figures by hand-worked games, intervals, repeatability, saved games."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -45,6 +46,29 @@ def test_figures_by_hand():
         cut["deepdip_reward"], [[-4, 12, -5, -6], [0, 0, 0, -6], [0, 0, 0, -6]]
     )
     np.testing.assert_allclose(cut["sum_of_squares"], expected["sum_of_squares"])
+
+
+@pytest.mark.parametrize("batch", [7, 1024])
+def test_order_shares_are_those_of_the_saved_games(batch):
+    result, saved = evaluate_player(
+        "standard", make_bot("random"), make_bot("hold"), 21, max_years=3, samples=21, batch=batch
+    )
+    found, bounced = Counter(), 0
+    for number, game in enumerate(saved):
+        power = sorted(game["players"])[number % 7]
+        for phase in game["phases"]:
+            if not phase["name"].endswith("M"):
+                continue
+            for order in phase["orders"].get(power, []):
+                unit, kind = " ".join(order.split()[:2]), order.split()[2]
+                kind = "VIA" if order.endswith(" VIA") else kind
+                found[kind] += 1
+                bounced += kind in ("-", "VIA") and "bounce" in phase["results"][unit]
+    names = {"H": "hold", "-": "move", "VIA": "convoyed_move", "S": "support", "C": "convoy"}
+    assert found.keys() == names.keys()
+    expected = {name: found[kind] / found.total() for kind, name in names.items()}
+    expected["bounced"] = bounced / (found["-"] + found["VIA"])
+    assert result["orders"] == pytest.approx(expected)
 
 
 class Watcher:
@@ -105,6 +129,7 @@ def test_result_of_an_evaluation():
         "greedy",
         "overall",
         "by_power",
+        "orders",
     ]
     assert (result["map"], result["player"], result["against"]) == ("three", "dumbbot", "hold")
     assert (result["games"], result["seed"], result["max_years"]) == (102, 5, 12)

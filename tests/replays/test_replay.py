@@ -324,8 +324,11 @@ def test_thoughts_of_a_foreign_file_are_not_believed(found):
 
 
 def test_the_dashboard_groups_the_figures():
-    layout = dashboard()
-    assert list(layout) == ["learning", "self-play", "evaluation", "league", "timing"]
+    layout = dashboard(["random", "dumbbot"])
+    assert list(layout) == ["evaluation", "self-play", "learning", "league", "timing"]
+    first = [name for name in layout["evaluation"] if name.startswith("against")]
+    assert first == ["against dumbbot", "against random"]
+    assert list(dashboard([])) == ["self-play", "learning", "league", "timing"]
     for charts in layout.values():
         for kind, names in charts.values():
             assert kind == "Multiline"
@@ -355,7 +358,7 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
     records = RunLog(
         folder, writer, script.Summary, Progress(100, 0), Wandb(), None, lambda text: f"html {text}"
     )
-    records.write_layout()
+    records.begin({"map": "small", "reward_mix": "a|b", "exploit": None}, ["dumbbot"])
     records.captures({"dumbbot": [small_game, small_game], "random": []}, 1, 7)
     records.captures({"dumbbot": []}, 1, 8)
     records.flush()
@@ -370,6 +373,10 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
     (image,) = events.Images("games/dumbbot/board")
     assert image.step == 7 and image.encoded_image_string.startswith(b"\x89PNG")
     assert "custom_scalars__config__" in str(tags["tensors"])
+    (settings,) = events.Tensors("settings/text_summary")
+    text = settings.tensor_proto.string_val[0].decode()
+    assert "| map | `small` |" in text and "| reward_mix | `a\\|b` |" in text
+    assert "| exploit |  |" in text
 
 
 def test_capture_flags_that_have_no_effect_are_refused():

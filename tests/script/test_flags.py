@@ -1,7 +1,9 @@
-"""Flags that meet a settings file."""
+"""Flags, and the help that explains them."""
 
 import dataclasses
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -38,3 +40,25 @@ def test_a_reward_flag_wins_over_the_mix_of_the_settings_file(tmp_path, capsys):
         assert (args["reward"], args["reward_mix"]) == (reward, mix)
     assert ppo.main([*argv, "--reward", "deepdip", "--reward-mix", "score"]) == 2
     assert "--reward has no effect" in capsys.readouterr().err
+
+
+def test_every_setting_of_the_trainer_is_explained_in_a_group(capsys):
+    with pytest.raises(SystemExit):
+        parse_args(ppo.Args, ["--help"], ppo.CONFIGS)
+    shown = capsys.readouterr().out
+    for heading in ("Games", "PPO", "Network", "Opponents", "Evaluation and records"):
+        assert f"{heading} options" in shown
+    for field in dataclasses.fields(ppo.Args):
+        assert f"--{field.name.replace('_', '-')}" in shown
+
+
+def test_help_for_a_reader_that_leaves():
+    """As `| head` does."""
+    process = subprocess.Popen(
+        [sys.executable, "ppo_selfplay_diplomacy.py", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait() == 0
+    process.stderr.close()

@@ -996,6 +996,12 @@ def test_rewards_of_a_solo_by_hand():
     assert buffer.values[:8, 0].tolist() == [10, 20, 30, 40, 50, 60, 70, 80]
     assert buffer.next_values[:8, 0].tolist() == [20, 30, 40, 50, 60, 70, 80, 0]
     assert buffer.ends[:8, 0].tolist() == [False] * 7 + [True]
+    assert buffer.take_episodes() == {
+        "episodic_length": 8,
+        "episodic_return": 5,
+        "episodic_return_center_delta": pytest.approx(4 / 5),  # without its weight of 5
+        "episodic_return_terminal": 1,
+    }
     figures = run.self_play.seating.take_statistics(8)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
     assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)

@@ -16,6 +16,13 @@ def test_there_are_some():
     assert len(FOLDERS) >= 7 and len(list(REFERENCE.rglob("*.pt"))) == len(FOLDERS) + len(OTHERS)
 
 
+def test_their_curves_are_in_metrics_only():
+    """TensorBoard on `runs` would else mix them with the reader's own."""
+    assert not list(REFERENCE.rglob("events.out.tfevents*"))
+    for folder in FOLDERS + OTHERS:
+        assert "eval/dumbbot/win" in (folder / "metrics.jsonl").read_text()
+
+
 @pytest.mark.parametrize("folder", FOLDERS + OTHERS, ids=lambda folder: folder.name)
 def test_it_beats_random_players(folder):
     game_map, kind, seed, *_ = folder.name.split("__")

@@ -43,8 +43,10 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
     ("flags", "message"),
     [
         ("dumbbot", "--start-from needs a checkpoint, and 'dumbbot' is a bot"),
-        ("nowhere.pt", "nowhere.pt: there is no such checkpoint"),
-        ("{config}", "not a checkpoint of this project"),
+        ("nowhere.pt", "--start-from nowhere.pt: there is no such checkpoint"),
+        ("{first}/nothing.pt", "no such checkpoint; did you mean the folder above, "),
+        ("{first}/checkpoints", "has neither .*; did you mean the folder above, "),
+        ("{config}", "--start-from: .*not a checkpoint of this project"),
         ("{first} --map three", "--start-from .* was trained on map 'small' or a version of it"),
         ("{first}", "has another network: --hidden is 24 there, here 16"),
         ("{first} --hidden 24 --value-shares", "--value-shares is False there, here True"),

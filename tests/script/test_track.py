@@ -1,11 +1,17 @@
 """Weights & Biases gets every figure once, also from a run that was stopped and resumed."""
 
 import json
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 from support.waiting import until
 
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.training import run_log
 
 TINY = "--map small --num-envs 8 --num-steps 4 --hidden 8 --num-layers 1 --threads 1"
 TINY += " --eval-games 2 --save-games 0 --total-timesteps 120"
@@ -16,6 +22,7 @@ class FakeRun:
 
     def __init__(self, run_id: str | None, logged: list[dict]):
         self.id, self._logged, self.finished = run_id or "first", logged, False
+        self.kept: list[tuple[str, str]] = []
 
     def define_metric(self, name: str, step_metric: str) -> None:
         assert (name, step_metric) == ("*", "global_step")
@@ -24,16 +31,21 @@ class FakeRun:
         assert not self.finished
         self._logged.append(figures)
 
+    def log_artifact(self, path: str, name: str, type: str) -> None:
+        assert not self.finished and Path(path).name == "checkpoint.pt"
+        self.kept.append((name, type))
+
     def finish(self) -> None:
         self.finished = True
 
 
 def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
-    ids, logged = [], []
+    ids, logged, runs = [], [], []
 
     def start(wandb, args, folder, wandb_id):
         ids.append(wandb_id)
-        return FakeRun(wandb_id, logged)
+        runs.append(FakeRun(wandb_id, logged))
+        return runs[-1]
 
     monkeypatch.setattr("diplomacy_engine.training.launch.start_wandb", start)
     assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 0
@@ -42,6 +54,7 @@ def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert logged == lines and lines[-1]["global_step"] >= 200
     assert ids == [None, "first"]
+    assert [run.kept for run in runs] == [[("policy-first", "model")]] * 2
 
 
 def test_without_an_account(tmp_path, monkeypatch, capsys):
@@ -51,9 +64,56 @@ def test_without_an_account(tmp_path, monkeypatch, capsys):
         raise wandb.errors.UsageError("No API key configured.")
 
     monkeypatch.setattr(wandb, "init", refuse)
+    monkeypatch.setattr(run_log, "unreachable", lambda server: "")
     assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and "--wandb-mode offline" in message
+
+
+def test_what_wandb_is_told(tmp_path, monkeypatch, capsys):
+    wandb = pytest.importorskip("wandb")
+    told = []
+
+    def start(**settings):
+        told.append(settings)
+        return FakeRun(None, [])
+
+    monkeypatch.setattr(wandb, "init", start)
+    monkeypatch.setattr(run_log, "unreachable", lambda server: "")
+    flags = ["--track", "--wandb-tags", "try", "again", "--runs-folder", str(tmp_path)]
+    assert ppo.main([*TINY.split(), *flags]) == 0
+    (settings,) = told
+    assert settings["tags"] == ["small", "try", "again"] and settings["save_code"] is True
+
+
+def test_without_a_network(tmp_path, monkeypatch, capsys):
+    """One sentence, soon, and no folder; a name that nobody knows is such a network."""
+    pytest.importorskip("wandb")
+    monkeypatch.setattr(run_log, "unreachable", lambda server: "no answer within 10 seconds")
+    assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and "W&B cannot be reached at http" in message
+    assert "no answer within 10 seconds" in message and "--wandb-mode offline" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_servers_that_answer_and_others():
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404)
+
+        def log_message(self, *_): ...
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        assert run_log.unreachable(address) == ""
+        server.shutdown()
+    assert "refused" in run_log.unreachable(address)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        begin = time.monotonic()
+        reason = run_log.unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}", 0.5)
+        assert reason and time.monotonic() - begin < 5
 
 
 def test_offline_files_hold_the_figures(tmp_path, monkeypatch):

@@ -105,6 +105,9 @@ def test_a_run_leaves_what_it_promises(whole, capsys):
     losses = "policy_loss value_loss entropy approx_kl old_approx_kl clipfrac explained_variance"
     assert {f"losses/{name}" for name in losses.split()} <= names
     assert {"charts/learning_rate", "charts/games", "charts/env_steps", "selfplay/win"} <= names
+    assert {"charts/ent_coef", "charts/episodic_return", "charts/episodic_length"} <= names
+    assert {"eval/hold/orders/move", "eval/hold/orders/bounced"} <= names
+    assert "charts/episodic_return_score" not in names  # of a mix only
     assert {"selfplay/opponent_age", "eval/random/win", "eval/hold/solo"} <= names
     rated = "learner", "learner_deviation", "random", "hold", "pool_newest", "pool_oldest"
     assert {f"league/rating_{name}" for name in rated} <= names
@@ -120,6 +123,7 @@ def test_a_run_leaves_what_it_promises(whole, capsys):
         found = list(read_saved_games(run / "games" / f"{step:012d}.jsonl"))
         assert found and all(game["map"] == "small" for game in found)
     tags = {tag for _, tag, _ in events(run)}
+    assert {"settings/text_summary", "custom_scalars__config__"} <= tags
     assert {name for name in names if "/" in name} <= tags | {"charts/SPS"}
     rates = [line["charts/learning_rate"] for line in lines if "charts/learning_rate" in line]
     assert rates == sorted(rates, reverse=True) and 0 < rates[-1] < rates[0] / 3
@@ -440,7 +444,15 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--runs-folder /proc/runs", "/proc/runs"),
         ("--runs-folder {config}", "not a folder|Not a directory"),
         ("--config nowhere.toml", r"nowhere\.toml cannot be read"),
-        ("--resume nowhere", "nowhere is no run to go on with"),
+        ("--resume nowhere", "--resume nowhere is no run to go on with: there is no such folder"),
+        ("--resume {config}", r"tiny.toml is no run to go on with: it has no args\.json"),
+        ("--eval-bots --map small", "--eval-bots is empty: name one or more of random, hold"),
+        ("--eval-bots random hold random", "--eval-bots names 'random' twice"),
+        (
+            "--num-envs 1 --num-steps 2",
+            "--num-envs 1 is too few: an update has at most 2 decisions",
+        ),
+        ("--wandb-tags a b", "--wandb-tags has no effect: it needs --track"),
     ],
 )
 def test_bad_command_lines(flags, message, tmp_path, capsys):
@@ -857,11 +869,17 @@ def test_a_reward_of_ones_own_that_goes_wrong(tmp_path, monkeypatch, capsys):
     module.infinite = lambda game: np.full(game.alive.shape, np.inf)
     module.good = lambda game: game.captured[:, None] * 1.0 + np.zeros(game.alive.shape)
     monkeypatch.setitem(sys.modules, "own_reward", module)
-    for name in ("flat", "infinite"):
+    module.bare = lambda: 1.0
+    module.wrong = lambda game: game.center * 1.0
+    for name, message in (
+        ("flat", r"must return \(3, 2\) finite numbers, not \(3,\)"),
+        ("infinite", r"must return \(3, 2\) finite numbers, not them"),
+        ("bare", r"cannot be paid: TypeError: .* takes 0 positional arguments but 1 was given$"),
+        ("wrong", r"cannot be paid: AttributeError: .* no attribute 'center'.* \(line \d+\)$"),
+    ):
         runs = tmp_path / name
-        runs.mkdir()
-        start_refused(
-            runs, f"reward 'own_reward:{name}' must return", capsys, reward=f"own_reward:{name}"
-        )
+        argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
+        refused([*argv, "--reward", f"own_reward:{name}"], message, capsys)
+        assert not runs.exists()  # nothing has begun
     run = train(tmp_path / "runs", reward="own_reward:good", total_timesteps=100, eval_games=2)
     assert load(run)["global_step"] >= 100

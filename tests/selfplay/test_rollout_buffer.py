@@ -160,7 +160,29 @@ def test_an_open_transition_is_learned_from_once_with_its_old_logprob_and_value(
     buffer.finish(np.arange(2))
     second = take_batch(buffer, 1.0, 1.0)
     assert second.experience.decisions.game.tolist() == [2, 3]
+    # A decision that is carried over counts once.
+    means = {"episodic_length": 2, "episodic_return": (1 + 1 + 4 + 2 + 2 + 8) / 2}
+    assert buffer.take_episodes() == means and buffer.take_episodes() == {}
     np.testing.assert_allclose(second.logprobs, [-2, -3])
     np.testing.assert_allclose(second.values, [8, 7])
     np.testing.assert_allclose(second.returns, [1 + 4, 2 + 8])
     assert buffer.count.sum() == 0
+
+
+def test_episodes_that_training_cuts_are_not_counted():
+    buffer = RolloutBuffer(3, 2, ("score", "leader"))
+    buffer.add(np.arange(2), make_experience([0, 1]), np.zeros(2), np.zeros(2))
+    buffer.reward(np.float32([1, 2]), {"score": np.ones(2), "leader": np.float32([0, 0.5])})
+    buffer.finish(np.array([0]))
+    buffer.finish(np.array([1]), np.ones(1), game_over=False)
+    mine = {
+        "episodic_length": 1,
+        "episodic_return": 1,
+        "episodic_return_score": 1,
+        "episodic_return_leader": 0,
+    }
+    # Another process has had three episodes, which add up to twice as much.
+    shared = buffer.take_episodes(
+        lambda sums: {name: 3 * sums[name] for name in sums} | {"episodes": sums["episodes"] + 3}
+    )
+    assert shared == {name: 3 * mine[name] / 4 for name in mine}

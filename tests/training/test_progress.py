@@ -1,6 +1,11 @@
 """The status line, on a terminal and elsewhere."""
 
 import io
+import re
+import subprocess
+import sys
+
+import pytest
 
 from diplomacy_engine.training import progress
 from diplomacy_engine.training.progress import Progress, label, show
@@ -42,6 +47,42 @@ def test_plain_lines():
     assert "summary" in table and "runs/[x]/checkpoint.pt" in table
     assert "win random" in table and "100.0%" in table and "1,000" in table
     assert "\x1b" not in file.getvalue() and "\r" not in file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_the_win_rates_come_first(width, monkeypatch):
+    """On a terminal, what fits: the share done, the time left, wins; then the rest."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    clock, file = Clock(), Terminal()
+    line = Progress(900_000, file=file, clock=clock)
+    figures = {"win_random": 1.0, "win_dumbbot": 0.695, "win_pool": 0.941, "draw_share": 0.0}
+    clock.now += 200
+    line.update(752_633, **figures, entropy=0.0483, pool=17)
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", file.getvalue()).split("\r")[-1].strip()
+    assert len(shown) < width and "…" not in shown
+    assert "83.6%" in shown and "left" in shown and "win dumbbot 69.5%" in shown
+    assert "win pool 94.1%" in shown and ("win random 100.0%" in shown) == (width >= 80)
+    assert ("752,633 of 900,000" in shown) == (width >= 120)
+    line.close()
+
+
+def test_a_reader_that_has_left_does_not_stop_the_work(tmp_path):
+    """As in `| head`: the line is drawn no more, and work goes on."""
+    code = (
+        "from diplomacy_engine.training.progress import Progress\n"
+        "line = Progress(10, every=0)\n"
+        "for step in range(10):\n"
+        "    line.update(step)\n"
+        f"line.message('m'); line.close({{'a': 1}}); open({str(tmp_path / 'done')!r}, 'w')\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 0 and err == b"" and (tmp_path / "done").exists()
 
 
 def test_no_time_is_left_past_the_end():

@@ -264,3 +264,36 @@ def test_fail(capsys):
         fail("no such map")
     assert caught.value.code == 2
     assert capsys.readouterr().err == "error: no such map\n"
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Words of the whole."""
+
+    first: int = 1
+    """the first"""
+    # Some more
+    second: Share = 0.5  # not a heading
+    """the second"""
+    third: bool = True
+    # At the end
+    fourth: tuple[str, ...] = ("a",)
+    """the fourth,
+    in two lines"""
+
+
+def test_help_is_in_groups(capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse_args(Grouped, ["--second", "0.25", "--help"])
+    assert caught.value.code == 0
+    lines = [line.strip(" │╭─╮╰╯") for line in capsys.readouterr().out.splitlines()]
+    heads = ["options", "Some more options", "At the end options"]
+    places = [lines.index(head) for head in heads]
+    assert places == sorted(places)
+    text = " ".join(" ".join(lines).split())
+    before, more, end = (text.index(head) for head in heads)
+    assert before < text.index("--first INT the first (default: 1)") < more
+    assert more < text.index("--second FLOAT the second (from 0 to 1; default: 0.5)") < end
+    assert more < text.index("--third, --no-third (default: True)") < end
+    assert end < text.index("the fourth, in two lines (default: a)")
+    assert "Words of the whole." in text and "heading" not in text

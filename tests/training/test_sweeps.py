@@ -70,6 +70,16 @@ def test_a_sweep_switches_flags_on_and_off():
     assert switched == {True, False}
 
 
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+def test_the_shipped_recipe_is_in_the_grid(path):
+    """So that a sweep says what its changes are worth; and the file says how many runs it has."""
+    runs = grid(yaml.safe_load(path.read_text()))
+    shipped = parse_args(Args, ["--map", runs[0]["map"]], CONFIGS).args
+    fits = [all(getattr(shipped, name) == run[name] for name in run) for run in runs]
+    assert sum(fits) == 1
+    assert f"These are {len(runs)} runs of about" in path.read_text()
+
+
 @pytest.mark.parametrize("path", SETTINGS, ids=lambda path: path.stem)
 def test_settings_file(path):
     """It is found by its map's name, fits the map, and holds differences only."""
