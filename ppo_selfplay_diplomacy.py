@@ -41,7 +41,13 @@ from torch.utils.tensorboard import SummaryWriter
 from diplomacy_engine import UserError, VectorGame, evaluate_player, make_bot, vocabulary
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, StepResult, order_numbers
-from diplomacy_engine.players import Explanation, ask_player, checkpoints, orders_of
+from diplomacy_engine.players import (
+    Explanation,
+    PolicyPlayer,
+    ask_player,
+    checkpoints,
+    orders_of,
+)
 from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
 from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
 from diplomacy_engine.rules.map import Map
@@ -302,6 +308,11 @@ class Agent(nn.Module):
         """Return the value (D,) of the boards for the powers that view them."""
         return self.encode(obs)[2]
 
+    @torch.no_grad()
+    def values(self, obs: BoardViews) -> np.ndarray:
+        """Return the same as an array, float32."""
+        return self.get_value(obs).float().cpu().numpy()
+
     def _tables(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the tables that orders' codes are summed up from (policy/order_logits.py)."""
         return self.order_provinces(x).view(-1, x.shape[-1]).cpu(), self.order_kinds.weight.cpu()
@@ -324,7 +335,7 @@ class Agent(nn.Module):
             generator: of the draws; None for torch's own.
             greedy: choose the likeliest orders instead of drawing.
             temperature: (D,), divides the scores of the orders that are drawn from; None for 1.
-            noise: what `draw_noise` has returned, if it was called before; None: draw it now.
+            noise: (N,) as `draw_noise` returns it; None: draw it now.
 
         Returns:
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
@@ -524,21 +535,6 @@ def gradients(
     return torch.cat([part.flatten() for part in (*found, *figures.values())]).cpu().numpy() * share
 
 
-def share_weights(agent: Agent) -> nn.Parameter:
-    """Lay an agent's weights out in one vector in shared memory, and their gradients in another.
-
-    Returns the vector of weights: a step of Adam on it takes a third of the time of one on many.
-    """
-    weights = list(agent.parameters())
-    vector = nn.utils.parameters_to_vector(weights).detach().share_memory_()
-    nn.utils.vector_to_parameters(vector, weights)
-    vector = nn.Parameter(vector)
-    vector.grad = torch.zeros_like(vector)
-    for weight, grad in zip(weights, vector.grad.split([weight.numel() for weight in weights])):
-        weight.grad = grad.view_as(weight)
-    return vector
-
-
 def update(
     args: Args,
     agent: Agent,
@@ -552,11 +548,11 @@ def update(
 ) -> dict[str, float]:
     """Learn from a batch in epochs of minibatches; return `losses/*`, means over minibatches.
 
-    A minibatch is what all ranks draw together; each worker of a rank takes a part of its own. The
-    optimizer's only weights are those that `share_weights` has returned.
+    A minibatch is what all ranks draw together; each worker of a rank takes a part of its own.
     """
     workers, ranks = workers or Workers(1, {LEARNER: agent}), ranks or Ranks()
-    (weights,) = optimizer.param_groups[0]["params"]
+    device, parameters = agent.borders.device, list(agent.parameters())
+    sizes = [*(parameter.numel() for parameter in parameters), len(LOSSES)]
     with clock("batching"):
         workers.know(workers.known | {"batch": batch})
     collected = []
@@ -571,12 +567,13 @@ def update(
                 parts = [(rows[part], scaled[part], len(part) / len(whole)) for part in parts]
             with clock("learning"):
                 found = workers.map(gradients, [(args, ent_coef, *part) for part in parts])
-                found = sum(found, np.zeros(len(weights) + len(LOSSES), np.float32))
-                found = ranks.total_tensor(torch.from_numpy(found).to(weights.device))
-                weights.grad.copy_(found[: len(weights)])
-                nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+                found = torch.from_numpy(sum(found, np.zeros(sum(sizes), np.float32)))
+                *grads, figures = ranks.total_tensor(found.to(device)).split(sizes)
+                for parameter, grad in zip(parameters, grads):
+                    parameter.grad = grad.view_as(parameter)
+                nn.utils.clip_grad_norm_(parameters, args.max_grad_norm)
                 optimizer.step()
-                epoch.append(found[len(weights) :].clone())
+                epoch.append(figures.clone())
         collected += epoch
         kl = torch.stack(epoch).mean(0)[LOSSES.index("approx_kl")]
         if args.target_kl is not None and kl > args.target_kl:
@@ -598,10 +595,9 @@ def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
     return frozen
 
 
-def choose(known: dict, number: int, obs: BoardViews, decisions: Decisions, *draw) -> tuple:
-    """Return what `Agent.act` of a policy does; `draw` are the temperature and the noise."""
-    temperature, noise = draw
-    return known[number].act(obs, decisions, temperature=temperature, noise=noise)
+def choose(known: dict, number: int, *asked) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `Agent.act` of a policy does when asked this."""
+    return known[number].act(*asked)
 
 
 class SelfPlay:
@@ -643,20 +639,18 @@ class SelfPlay:
                     games.write_orders(orders, asked, ask_player(games, asked, player))
                     continue
                 obs = games.view_boards(asked.game, asked.power)
-            with clock("inference"):
-                temperature = seats.temperature[asked.game, asked.power]
-                questions.append((number, obs, asked, temperature, draw_noise(asked)))
+            temperature = seats.temperature[asked.game, asked.power]
+            questions.append((number, obs, asked, None, False, temperature, draw_noise(asked)))
         with clock("inference"):
-            players = {number: member.player for number, member in self.pool.all.items()}
-            self.workers.know({n: p for n, p in players.items() if isinstance(p, Agent)})
-            sizes = [asked.count + 20 for _, _, asked, *_ in questions]  # being asked costs as much
+            self.workers.know(self.pool.players(Agent))
+            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
             answers = self.workers.map(choose, questions, sizes)
         for (number, obs, asked, *_), (chosen, logprobs, values) in zip(questions, answers):
-            buffer = self.pool.all[number].buffer
-            if buffer is not None:
+            member = self.pool.all[number]
+            if member.buffer is not None:
                 with clock("batching"):
                     streams = seats.stream[asked.game, asked.power]
-                    buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
+                    member.buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
                 counts["global_step"] += asked.count
                 counts["order_steps"] += len(asked.slot_province)
             with clock("games"):
@@ -700,32 +694,14 @@ class SelfPlay:
         """Return the value (n,) of the current positions of games `rows` for `powers`."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        with torch.no_grad():
-            return agent.get_value(self.games.view_boards(rows, powers)).float().cpu().numpy()
+        return agent.values(self.games.view_boards(rows, powers))
 
 
-class PolicyPlayer:
-    """A policy as a player of matches. It samples from its own generator."""
-
-    def __init__(self, agent: Agent, name: str, seed: int = 0, greedy: bool = False):
-        self.agent, self.name, self.greedy = agent, name, greedy
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return an order number for each slot, (S,) int32."""
-        obs = self._observe(games, decisions)
-        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
-        return order_numbers(decisions, chosen)
-
-    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order of `decisions`, and the values."""
-        return self.agent.explain(self._observe(games, decisions), decisions)
-
-    def _observe(self, games: VectorGame, decisions: Decisions) -> BoardViews:
-        if games.vocabulary.hash != self.agent.vocabulary_hash:
-            where = f"another map or order vocabulary than {games.map.name}"
-            raise UserError(f"{self.name} was trained on {where}")
-        return games.view_boards(decisions.game, decisions.power)
+def policy_player(
+    agent: Agent, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
+) -> PolicyPlayer:
+    """Return an agent as a player of matches; `settings` are those it was trained with."""
+    return PolicyPlayer(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
 
 
 def load_policy_player(
@@ -734,7 +710,7 @@ def load_policy_player(
     """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
     saved = load_checkpoint(path)
     agent = load_agent(saved, path).to(device).eval()
-    return PolicyPlayer(agent, str(path), seed, greedy)
+    return policy_player(agent, str(path), seed, greedy, asdict(Args()) | saved["args"])
 
 
 def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
@@ -748,8 +724,8 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     def play(number: int, name: str) -> tuple[dict, list[dict]]:
         seeds = np.random.SeedSequence([args.seed, run.global_step, number])
         seed = int(seeds.generate_state(1)[0])
-        player = PolicyPlayer(run.policy, "learner", seed)
-        exploited = PolicyPlayer(run.pool.members[0].player, str(args.exploit), seed + 1)
+        player = policy_player(run.policy, "learner", seed)
+        exploited = policy_player(run.pool.members[0].player, str(args.exploit), seed + 1)
         return evaluate_player(
             run.game_map,
             player,
@@ -832,8 +808,8 @@ class Run:
         if weights:
             self.agent.load_state_dict(weights)
         self.average = frozen_copy(self.agent) if args.average else None
-        weights = share_weights(self.agent)
-        self.optimizer = torch.optim.Adam([weights], lr=args.learning_rate, eps=1e-5)
+        adam = {"lr": args.learning_rate, "eps": 1e-5, "foreach": True}  # fewer calls of PyTorch
+        self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
@@ -841,7 +817,8 @@ class Run:
         reward = make_reward_mix(args.reward_mix or args.reward)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
-        self.workers = Workers(args.threads if device.type == "cpu" else 1, {LEARNER: self.agent})
+        known = {LEARNER: self.agent.share_memory()}
+        self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
         self.self_play = SelfPlay(own, game_map, self.pool, self.rng, self.workers)
         rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
         self.league = League(game_map, *rated)
@@ -973,7 +950,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 run.next_eval += 0 if finished else args.eval_interval
                 with clock("evaluation"):
                     run.evaluations, samples = evaluate(run)
-                    rated = run.policy, run.pool.members, PolicyPlayer
+                    rated = run.policy, run.pool.members, policy_player
                     ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
                 log.evaluations(run.evaluations, samples, run.global_step, ratings)
                 with clock("capture"):

@@ -4,6 +4,7 @@ from .asking import ask_player, ask_players, orders_of
 from .bots import BOTS, make_bot
 from .checkpoints import CHECKPOINT_FORMAT, header, read_checkpoint
 from .loading import PlayerError, load_player
+from .policy import PolicyPlayer
 from .protocols import ExplainingPlayer, Explanation, Player, SamplingPlayer, StatefulPlayer
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Explanation",
     "Player",
     "PlayerError",
+    "PolicyPlayer",
     "SamplingPlayer",
     "StatefulPlayer",
     "ask_player",

@@ -27,7 +27,7 @@ from diplomacy_engine.training.settings import parse_args
 
 def collect(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
     """Return the seconds it takes to play, for each learner decision."""
-    player, rng = ppo.PolicyPlayer(agent, "plain"), np.random.default_rng(1)
+    player, rng = ppo.policy_player(agent, "plain"), np.random.default_rng(1)
     made, start = 0, time.perf_counter()
     while made < decisions:
         game = Game(args.map, max_years=args.max_years)

@@ -217,7 +217,7 @@ def test_a_policy_player_explains_without_drawing():
     agent = make_agent("three")
     games = VectorGame("three", 3, seed=1, threads=1)
     decisions = games.decisions()
-    player, fresh = (ppo.PolicyPlayer(agent, "me", seed=4) for _ in range(2))
+    player, fresh = (ppo.policy_player(agent, "me", seed=4) for _ in range(2))
     assert isinstance(player, ExplainingPlayer)
     assert not isinstance(make_bot("random"), ExplainingPlayer)
     probability, value = player.explain(games, decisions)

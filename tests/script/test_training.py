@@ -213,7 +213,7 @@ def test_learning_beats_random(tmp_path):
     trained = win_rate(ppo.load_policy_player(run / "checkpoint.pt", seed=1))
     torch.manual_seed(1)
     fresh = ppo.Agent(load_map("small"), 32, 2)
-    untrained = win_rate(ppo.PolicyPlayer(fresh, "untrained", 1))
+    untrained = win_rate(ppo.policy_player(fresh, "untrained", 1))
     # Four seeds reached 0.99 to 1.00 on the day this was written.
     assert wilson_interval(trained * 300, 300)[0] > 0.8, (trained, untrained)
     assert wilson_interval(untrained * 300, 300)[1] < 0.6, (trained, untrained)

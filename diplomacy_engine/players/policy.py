@@ -1,0 +1,92 @@
+"""The policy of a network as a player. The network itself is the script's; here are only arrays."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..errors import UserError
+from ..games.decisions import Decisions, order_numbers
+from ..games.observation import BoardViews
+from ..games.vector_game import VectorGame
+from ..scoring.rewards import RewardMix, make_reward_mix
+from .protocols import Explanation, Seedable
+
+
+class Network(Protocol):
+    """What a script's network offers, in arrays; the shapes are those of `Decisions`."""
+
+    vocabulary_hash: str
+
+    def act(
+        self,
+        obs: BoardViews,
+        decisions: Decisions,
+        generator: Any = None,
+        greedy: bool = False,
+        temperature: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which order of each slot's list it draws (S,), and per decision (D,) the
+        log-probability of all its orders and the value. `noise` (N,) in (0, 1) decides the draws.
+        """
+
+    def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order, and the values."""
+
+    def values(self, obs: BoardViews) -> np.ndarray:
+        """Return the value (D,) float32 of boards for the powers that view them."""
+
+
+class Objective(NamedTuple):
+    """What a policy's values are expectations of."""
+
+    reward: RewardMix  # paid in every step, with the weights of the end of training
+    gamma: float  # discount from one own decision to the next
+    pays_year_limit: bool  # False: a game at the limit is cut off, and pays nothing for its end
+
+    @classmethod
+    def of(cls, settings: dict) -> "Objective":
+        """Return that of a checkpoint's settings; UserError if its reward cannot be had."""
+        reward = make_reward_mix(settings["reward_mix"] or settings["reward"])
+        return cls(reward, float(settings["gamma"]), settings["year_limit"] != "truncate")
+
+
+class PolicyPlayer:
+    """A policy as a player of matches. It samples from its own generator.
+
+    Args:
+        agent: the network.
+        name: shown in results.
+        generator: of its draws.
+        greedy: give the likeliest orders instead of drawing.
+        settings: of its training; None where nobody asks what its values mean.
+    """
+
+    def __init__(
+        self,
+        agent: Network,
+        name: str,
+        generator: Seedable,
+        greedy: bool = False,
+        settings: dict | None = None,
+    ):
+        self.agent, self.name, self.generator = agent, name, generator
+        self.greedy, self.settings = greedy, settings
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot, (S,) int32."""
+        obs = self.observe(games, decisions.game, decisions.power)
+        chosen, _, _ = self.agent.act(obs, decisions, self.generator, self.greedy)
+        return order_numbers(decisions, chosen)
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order of `decisions`, and the values."""
+        obs = self.observe(games, decisions.game, decisions.power)
+        return self.agent.explain(obs, decisions)
+
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return what `powers` (n,) see in `rows` (n,); UserError if it knows another map only."""
+        if games.vocabulary.hash != self.agent.vocabulary_hash:
+            where = f"another map or order vocabulary than {games.map.name}"
+            raise UserError(f"{self.name} was trained on {where}")
+        return games.view_boards(rows, powers)

@@ -1,0 +1,129 @@
+"""Boards one phase ahead, and what they are worth to a power."""
+
+from typing import Protocol
+
+import numpy as np
+
+from ...constants import RUNNING
+from ...games.observation import BoardViews
+from ...games.vector_game import StepResult, VectorGame
+from ...scoring.rewards import reward_input
+from ..asking import orders_of
+from ..policy import Objective, PolicyPlayer
+from ..protocols import Player
+
+ROOM = 1024  # boards tried at once
+
+
+class LeafValue(Protocol):
+    """Says what a board is worth to powers."""
+
+    discount: float  # of the value of a board, which is seen at the power's next decision
+
+    def paid(self, result: StepResult) -> np.ndarray:
+        """Return what a step has brought every power, (n, P)."""
+
+    def values(self, boards: list) -> np.ndarray:
+        """Return what boards that `look` returned are worth, in their order."""
+
+    def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> object:
+        """Return whatever is needed to value rows (n,) for powers (n,) later on."""
+
+
+class Critic:
+    """The value that a policy has learned, used as it was trained.
+
+    It expects the reward of training from the power's own next decision on, discounted once for
+    that. So a step counts with what it has paid, and a board is looked at when the power has to
+    decide something there.
+    """
+
+    def __init__(self, policy: PolicyPlayer):
+        self.policy, self.objective = policy, Objective.of(policy.settings)
+        self.discount = self.objective.gamma
+
+    def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
+        """See `LeafValue`."""
+        found = reward_input(result, victory_centers, self.objective.pays_year_limit)
+        return self.objective.reward(found, 1.0)
+
+    def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """See `LeafValue`."""
+        return self.policy.observe(games, rows, powers)
+
+    def values(self, boards: list) -> np.ndarray:
+        """See `LeafValue`."""
+        obs = BoardViews.join(boards)
+        return self.policy.agent.values(obs)
+
+
+class Leaves:
+    """Tries joint orders on copies of games, and values what comes of them."""
+
+    def __init__(self, games: VectorGame, value: LeafValue, following: Player):
+        """Make room for boards of `games`' map and year limit.
+
+        Args:
+            value: what boards are worth.
+            following: gives the orders of others until the power has to decide again.
+        """
+        self.value, self.following = value, following
+        self.spare = VectorGame(
+            games.map, ROOM, max_years=games.max_years, threads=games.threads, auto_reset=False
+        )
+        self.tried = 0  # leaves so far
+        self._orders = self.spare.new_orders()
+
+    def evaluate(
+        self,
+        games: VectorGame,
+        rows: np.ndarray,
+        powers: np.ndarray,
+        orders: np.ndarray,
+        seeds: np.ndarray,
+    ) -> np.ndarray:
+        """Return what joint orders are worth, (n,) float64.
+
+        Args:
+            rows: (n,), of `games`, which stay as they are.
+            powers: (n,), for whom.
+            orders: (n, V) int32, of all powers.
+            seeds: (n,) uint64, of the draws that follow.
+        """
+        found = np.empty(len(rows))
+        for first in range(0, len(rows), ROOM):
+            part = slice(first, first + ROOM)
+            found[part] = self._evaluate(games, rows[part], powers[part], orders[part], seeds[part])
+        self.tried += len(rows)
+        return found
+
+    def _evaluate(self, games, rows, powers, orders, seeds) -> np.ndarray:
+        spare, count = self.spare, len(rows)
+        copies = np.arange(count)
+        spare.copy_from(games, rows, copies)
+        spare.seed_games(copies, seeds)
+        self._orders[:count] = orders
+        total, boards, at = np.zeros(count), [], []
+        pending, given = copies, self._orders
+        while len(pending):
+            result = spare.step(given, pending)
+            mine = np.arange(len(pending)), powers[pending]
+            total[pending] += self.value.paid(result, spare.board.victory_centers)[mine]
+            goes_on = (result.ended == RUNNING) & result.alive[mine]
+            pending = pending[goes_on]
+            if not len(pending):
+                break
+            decisions = spare.decisions(pending)
+            deciding = np.zeros(count, bool)
+            deciding[decisions.game[decisions.power == powers[decisions.game]]] = True
+            now = pending[deciding[pending]]
+            if len(now):
+                boards.append(self.value.look(spare, now, powers[now]))
+                at.append(now)
+            pending = pending[~deciding[pending]]
+            if len(pending):
+                others = decisions.take(~deciding[decisions.game])
+                given = orders_of(spare, self.following, others)
+        if boards:
+            total[np.concatenate(at)] += self.value.discount * self.value.values(boards)
+        return total
