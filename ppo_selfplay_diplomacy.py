@@ -526,13 +526,13 @@ def gradients(
 
     `rows` (B,) are those of the batch, `advantages` (B,) take the place of its own.
     """
-    part = known["batch"].take(rows)._replace(advantages=advantages)
-    newlogprob, entropy, newvalue = known[LEARNER].get_logprob_entropy_value(*part.experience)
+    agent, part = known[LEARNER], known["batch"].take(rows)._replace(advantages=advantages)
+    newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
     old = (torch.from_numpy(array).to(newvalue.device) for array in part[1:-1])
     loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
-    weights = list(known[LEARNER].parameters())
-    found = torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True)
-    return torch.cat([part.flatten() for part in (*found, *figures.values())]).cpu().numpy() * share
+    unused = {"allow_unused": True, "materialize_grads": True}  # zeros where nothing was used
+    found = *torch.autograd.grad(loss, list(agent.parameters()), **unused), *figures.values()
+    return torch.cat([part.flatten() for part in found]).cpu().numpy() * share
 
 
 def update(
@@ -817,7 +817,7 @@ class Run:
         reward = make_reward_mix(args.reward_mix or args.reward)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
-        known = {LEARNER: self.agent.share_memory()}
+        known = {member.number: member.player.share_memory() for member in self.pool.learners}
         self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
         self.self_play = SelfPlay(own, game_map, self.pool, self.rng, self.workers)
         rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
