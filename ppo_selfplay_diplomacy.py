@@ -86,7 +86,8 @@ class Args:
     cuda: bool = False
     """use a GPU if there is one"""
     threads: Annotated[int, Between(1, 1024)] = 2
-    """threads of each process's network and games; another number of them is another run"""
+    """cores to use: processes share the network's work, threads the games'; another number of
+    them is another run"""
     track: bool = False
     """log to Weights & Biases as well"""
     wandb_project_name: str = "diplomacy-selfplay"

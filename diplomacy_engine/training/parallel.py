@@ -44,7 +44,8 @@ class Workers:
     they do not depend on which process was faster.
 
     The copies are made at once, by forking, which only Linux does safely; elsewhere this process
-    does all the work itself, with the same results. They end when this one does.
+    does all the work itself, with the same results. They end when this one does. Libraries must
+    have been told to use one thread before: their threads are not copied, and would be waited for.
 
     Args:
         count: how many, this process among them.

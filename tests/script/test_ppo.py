@@ -590,6 +590,8 @@ def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
 
 @pytest.mark.parametrize("name", ["small", "three"])
 def test_two_workers_take_the_steps_of_one(name):
+    torch.set_num_threads(1)  # as Run does: a forked process cannot use PyTorch's own threads
+
     def learned(count: int) -> tuple[dict, dict]:
         agent = make_agent(name)
         workers = Workers(count, {LEARNER: agent.share_memory()})
