@@ -57,7 +57,7 @@ from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPoo
 from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
 from diplomacy_engine.training.checks import NETWORK, policy_path
 from diplomacy_engine.training.nested import with_arrays, with_tensors
-from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, add_up, keep_memory
+from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, keep_memory
 from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.training.sample_games import thoughts
 from diplomacy_engine.training.settings import Settings
@@ -86,7 +86,7 @@ class Args:
     cuda: bool = False
     """use a GPU if there is one"""
     threads: Annotated[int, Between(1, 1024)] = 2
-    """threads of each process, for network and games; another number changes the run's course"""
+    """cores to use, by processes and by threads of the games; another number is another run"""
     track: bool = False
     """log to Weights & Biases as well"""
     wandb_project_name: str = "diplomacy-selfplay"
@@ -334,7 +334,7 @@ class Agent(nn.Module):
             generator: of the draws; None for torch's own.
             greedy: choose the likeliest orders instead of drawing.
             temperature: (D,), divides the scores of the orders that are drawn from; None for 1.
-            noise: (N,) in (0, 1), uniform, by which orders are drawn; None: draw it now.
+            noise: (N,) as `draw_noise` returns it; None: draw it now.
 
         Returns:
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
@@ -342,11 +342,8 @@ class Agent(nn.Module):
         """
         if temperature is None:
             temperature = np.ones(decisions.count, np.float32)
-        if greedy:
-            noise = np.zeros(0, np.float32)
-        elif noise is None:
-            noise = torch.rand(len(decisions.order), generator=generator).numpy()
-            noise = noise.clip(1e-20, 1 - 1e-7)
+        if greedy or noise is None:
+            noise = np.zeros(0, np.float32) if greedy else draw_noise(decisions, generator)
         (chosen, logprob, _), value = self._draw(obs, decisions, noise, temperature)
         return chosen, logprob, value
 
@@ -404,6 +401,11 @@ class Agent(nn.Module):
             zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
         )
         return logprob, entropy / greatest.clamp(min=1e-6), value
+
+
+def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
+    """Return (N,) uniform in (0, 1), by which orders are drawn; None for torch's own generator."""
+    return torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7).numpy()
 
 
 class Kernel(torch.autograd.Function):
@@ -516,6 +518,22 @@ def kl_to_average(args: Args, average: Agent, batch: Batch) -> np.ndarray:
     return term
 
 
+def gradients(
+    known: dict, args: Args, ent_coef: float, rows: np.ndarray, advantages: np.ndarray, share: float
+) -> np.ndarray:
+    """Return the gradients of all weights, then the LOSSES, for a `share` of a minibatch, times it.
+
+    `rows` (B,) are those of the batch, `advantages` (B,) take the place of its own.
+    """
+    agent, part = known[LEARNER], known["batch"].take(rows)._replace(advantages=advantages)
+    newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
+    old = (torch.from_numpy(array).to(newvalue.device) for array in part[1:-1])
+    loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
+    unused = {"allow_unused": True, "materialize_grads": True}  # zeros where nothing was used
+    found = *torch.autograd.grad(loss, list(agent.parameters()), **unused), *figures.values()
+    return torch.cat([part.flatten() for part in found]).cpu().numpy() * share
+
+
 def update(
     args: Args,
     agent: Agent,
@@ -531,36 +549,35 @@ def update(
 
     A minibatch is what all ranks draw together; each worker of a rank takes a part of its own.
     """
-    workers, ranks = workers or Workers(1), ranks or Ranks()
+    workers, ranks = workers or Workers(1, {LEARNER: agent}), ranks or Ranks()
     device, parameters = agent.borders.device, list(agent.parameters())
-
-    def gradients(part: Batch) -> tuple[tuple, dict[str, torch.Tensor]]:
-        newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
-        old = (torch.from_numpy(array).to(device) for array in part[1:-1])
-        loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
-        return torch.autograd.grad(loss, parameters, allow_unused=True), figures
-
+    sizes = [*(parameter.numel() for parameter in parameters), len(LOSSES)]
+    with clock("batching"):
+        workers.know(workers.known | {"batch": batch})
     collected = []
     for _ in range(args.update_epochs):
         epoch = []
         for rows, whole in ranks.deal(batch.split(args.num_minibatches, rng), batch.advantages):
             with clock("batching"):
-                minibatch = batch.take(rows)
-                own = minibatch.advantages
+                own = batch.advantages[rows]
                 scaled = normalized(own, whole) if args.norm_adv else own
-                minibatch = minibatch._replace(advantages=scaled + minibatch.kl_term)
-                parts = [minibatch.take(part) for part in minibatch.split(workers.count)]
-                shares = [len(part.values) / len(whole) for part in parts]
+                scaled = scaled + batch.kl_term[rows]
+                parts = batch.split(workers.count, among=rows)
+                parts = [(rows[part], scaled[part], len(part) / len(whole)) for part in parts]
             with clock("learning"):
-                found = add_up(parameters, workers.map(gradients, parts), shares, LOSSES)
-                epoch.append(ranks.total_gradients(parameters, found))
+                found = workers.map(gradients, [(args, ent_coef, *part) for part in parts])
+                found = torch.from_numpy(sum(found, np.zeros(sum(sizes), np.float32)))
+                *grads, figures = ranks.total_tensor(found.to(device)).split(sizes)
+                for parameter, grad in zip(parameters, grads):
+                    parameter.grad = grad.view_as(parameter)
                 nn.utils.clip_grad_norm_(parameters, args.max_grad_norm)
                 optimizer.step()
+                epoch.append(figures.clone())
         collected += epoch
-        kl = torch.stack([figures["approx_kl"] for figures in epoch]).mean()
+        kl = torch.stack(epoch).mean(0)[LOSSES.index("approx_kl")]
         if args.target_kl is not None and kl > args.target_kl:
             break
-    means = {name: torch.stack([f[name] for f in collected]).mean().item() for name in collected[0]}
+    means = dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
     if not all(np.isfinite(value) for value in means.values()):
         raise TrainingError(f"a loss is not finite ({means}); the last checkpoint is intact")
     returns, values = map(np.concatenate, zip(*ranks.gather((batch.returns, batch.values))))
@@ -577,14 +594,26 @@ def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
     return frozen
 
 
+def choose(known: dict, number: int, *asked) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `Agent.act` of a policy does when asked this."""
+    return known[number].act(*asked)
+
+
 class SelfPlay:
     """The running games: asks everybody for orders, and gives learners' buffers what they learn.
 
     Who sits where, and until when a power gives random orders, is `seating`'s business.
     """
 
-    def __init__(self, args: Args, game_map: Map, pool: OpponentPool, rng: np.random.Generator):
-        self.args, self.pool = args, pool
+    def __init__(
+        self,
+        args: Args,
+        game_map: Map,
+        pool: OpponentPool,
+        rng: np.random.Generator,
+        workers: Workers | None = None,
+    ):
+        self.args, self.pool, self.workers = args, pool, workers or Workers(1, {})
         where = {"seed": args.seed, "max_years": args.max_years, "threads": args.threads}
         self.games = VectorGame(game_map, args.num_envs, auto_reset=False, **where)
         self.random_bot = make_bot("random")
@@ -600,17 +629,23 @@ class SelfPlay:
             who = np.where(warm, NONE, seats.member[at])
             orders = orders_of(games, self.random_bot, decisions.take(warm))
         counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
-        for number in np.unique(who[~warm]):
-            member = self.pool.all[number]
+        questions = []
+        for number in np.unique(who[~warm]).tolist():
+            player = self.pool.all[number].player
             with clock("games"):
                 asked = decisions.take(who == number)
-                if not isinstance(member.player, Agent):
-                    games.write_orders(orders, asked, ask_player(games, asked, member.player))
+                if not isinstance(player, Agent):
+                    games.write_orders(orders, asked, ask_player(games, asked, player))
                     continue
                 obs = games.view_boards(asked.game, asked.power)
-            with clock("inference"):
-                temperature = seats.temperature[asked.game, asked.power]
-                chosen, logprobs, values = member.player.act(obs, asked, temperature=temperature)
+            temperature = seats.temperature[asked.game, asked.power]
+            questions.append((number, obs, asked, None, False, temperature, draw_noise(asked)))
+        with clock("inference"):
+            self.workers.know(self.pool.players(Agent))
+            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
+            answers = self.workers.map(choose, questions, sizes)
+        for (number, obs, asked, *_), (chosen, logprobs, values) in zip(questions, answers):
+            member = self.pool.all[number]
             if member.buffer is not None:
                 with clock("batching"):
                     streams = seats.stream[asked.game, asked.power]
@@ -765,14 +800,14 @@ class Run:
         own = self.ranks.share(args)
         keep_memory()
         torch.set_num_threads(1)
-        self.workers = Workers(args.threads if device.type == "cpu" else 1, torch.set_num_threads)
         torch.manual_seed(args.seed)
         self.rng = np.random.default_rng(own.seed)
         self.agent = make_agent(vars(args), game_map).to(device)
         if weights:
             self.agent.load_state_dict(weights)
         self.average = frozen_copy(self.agent) if args.average else None
-        self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=args.learning_rate, eps=1e-5)
+        adam = {"lr": args.learning_rate, "eps": 1e-5, "foreach": True}  # fewer calls of PyTorch
+        self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
@@ -780,7 +815,9 @@ class Run:
         self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats, reward.parts)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
-        self.self_play = SelfPlay(own, game_map, self.pool, self.rng)
+        known = {member.number: member.player.share_memory() for member in self.pool.learners}
+        self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
+        self.self_play = SelfPlay(own, game_map, self.pool, self.rng, self.workers)
         rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
         self.league = League(game_map, *rated)
         names = "global_step order_steps env_steps games updates"

@@ -98,6 +98,11 @@ class OpponentPool:
             passed, interval = False, self.args.pool_interval
         return passed or global_step - self.members[-1].frozen_at >= interval
 
+    def players(self, kind: type) -> dict[int, Any]:
+        """Return the players of one class by their members' numbers."""
+        found = {number: member.player for number, member in self.all.items()}
+        return {number: player for number, player in found.items() if isinstance(player, kind)}
+
     def weights(self) -> np.ndarray:
         """Return the probabilities (members,) with which a seat gets each frozen copy.
 

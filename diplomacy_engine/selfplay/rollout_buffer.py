@@ -46,12 +46,19 @@ class Batch(NamedTuple):
         """Return the transitions of the given rows, in that order."""
         return Batch(self.experience.take(rows), *(array[rows] for array in self[1:]))
 
-    def split(self, count: int, rng: np.random.Generator | None = None) -> list[np.ndarray]:
+    def split(
+        self,
+        count: int,
+        rng: np.random.Generator | None = None,
+        among: np.ndarray | slice = slice(None),
+    ) -> list[np.ndarray]:
         """Return the rows of up to `count` parts; all decisions on one board are in one part.
 
-        The boards are dealt out at random, or in their order without `rng`.
+        The boards are dealt out at random, or in their order without `rng`. With `among`, only
+        those rows are split, and the parts are places in it.
         """
-        row, boards = self.experience.obs.row, len(self.experience.obs.board)
+        board, row = np.unique(self.experience.obs.row[among], return_inverse=True)
+        boards = len(board)
         turn = (np.arange(boards) if rng is None else rng.permutation(boards))[row]
         rows = np.argsort(turn, kind="stable")
         edges = np.arange(1, count) * boards // count

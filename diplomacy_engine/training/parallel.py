@@ -1,13 +1,20 @@
-"""Threads that share a minibatch, and processes that train together."""
+"""Processes that share the work of one network, and processes that train together."""
 
 import ctypes
 import itertools
+import mmap
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+import pickle
+import signal
+import sys
+import traceback
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -30,47 +37,165 @@ def keep_memory() -> None:
 
 
 class Workers:
-    """Threads that each take a part of every minibatch, forward and backward.
+    """Processes that share the network's work: this one, and copies of it that wait to be asked.
 
-    The matrices here are small: two halves of a minibatch side by side use two cores 1.7 times as
-    well as one, where PyTorch's own threads inside each operation gained nothing. Results come in
-    the order of the parts, so they do not depend on which thread was faster. Acting stays in one
-    thread: its many short operations would only wait for Python's lock.
+    Threads would not do: PyTorch hands Python's lock over some hundred times in a minibatch, and
+    two of them spent half of their time waiting for it. Results come in the order of the items, so
+    they do not depend on which process was faster.
 
-    Args:
-        count: how many.
-        limit: called with 1 in each new thread, to keep a library from starting more.
-    """
-
-    def __init__(self, count: int, limit: Callable[[int], Any] = lambda _: None):
-        self.count = count
-        self._pool = ThreadPoolExecutor(count, initializer=limit, initargs=(1,))
-
-    def map(self, function: Callable, items: Iterable) -> list:
-        """Return the results of `function` for each item."""
-        return list((self._pool.map if self.count > 1 else map)(function, items))
-
-
-def add_up(
-    parameters: Sequence[Any],
-    results: Sequence[tuple],
-    shares: Sequence[float],
-    names: Sequence[str],
-) -> dict[str, Any]:
-    """Give parameters the weighted sum of the gradients of several parts; return the figures' sums.
+    The copies are made at once, by forking, which only Linux does safely; elsewhere this process
+    does all the work itself, with the same results. They end when this one does. Libraries must
+    have been told to use one thread before: their threads are not copied, and would be waited for.
 
     Args:
-        results: of each part the gradients (None for none) and figures by name.
-        shares: weight of each part.
-        names: of the figures.
+        count: how many, this process among them.
+        known: what the functions that they are asked to call find by its key. Only what lies in
+            shared memory by now stays the same for all of them; see `know` for the rest.
     """
-    for parameter, *grads in zip(parameters, *(grads for grads, _ in results)):
-        known = [grad * share for grad, share in zip(grads, shares) if grad is not None]
-        parameter.grad = sum(known[1:], known[0]) if known else None
-    return {
-        name: sum(figures[name] * share for (_, figures), share in zip(results, shares))
-        for name in names
-    }
+
+    def __init__(self, count: int, known: dict):
+        self.count, self.known = count, dict(known)
+        self._channels: list[_Channel] = []
+        while sys.platform == "linux" and len(self._channels) < count - 1:
+            here, there = _Channel.pair()
+            process = os.fork()
+            if process == 0:
+                here.close()
+                _serve(there, self.known)
+            there.close()
+            self._channels.append(here)
+            weakref.finalize(self, _dismiss, here, process, os.getpid())
+
+    def map(
+        self, function: Callable, items: Sequence[tuple], sizes: Sequence[float] | None = None
+    ) -> list:
+        """Return `function(known, *item)` of each item.
+
+        Args:
+            function: of a module, not of a class or another function.
+            items: numbers, arrays and what holds them.
+            sizes: of the items, by which they are dealt out evenly; None: all alike.
+
+        Raises:
+            TrainingError: a worker process has died.
+        """
+        shares: list[list[int]] = [[] for _ in range(len(self._channels) + 1)]
+        loads = np.zeros(len(shares))
+        sizes = np.ones(len(items)) if sizes is None else np.asarray(sizes)
+        for number in np.argsort(-sizes, kind="stable").tolist():
+            least = int(loads.argmin())
+            shares[least].append(number)
+            loads[least] += sizes[number]
+        asked = [pair for pair in zip(self._channels, shares[1:]) if pair[1]]
+        for channel, numbers in asked:
+            channel.send((function, [items[number] for number in numbers]))
+        results: list[Any] = [None] * len(items)
+        try:
+            for number in shares[0]:
+                results[number] = function(self.known, *items[number])
+        finally:
+            answers = [(channel.receive(), numbers) for channel, numbers in asked]
+        for (found, error), numbers in answers:
+            if error is not None:
+                raise error
+            for number, result in zip(numbers, found):
+                results[number] = result
+        return results
+
+    def know(self, things: dict) -> None:
+        """Let `known` be these things in every process. Copies are sent of those that are new."""
+        new = {key: thing for key, thing in things.items() if self.known.get(key) is not thing}
+        gone = [key for key in self.known if key not in things]
+        if new or gone:
+            self.map(_learn_of, [(new, gone)] * (len(self._channels) + 1))
+
+
+def _learn_of(known: dict, new: dict, gone: list) -> None:
+    known |= new
+    for key in gone:
+        del known[key]
+
+
+def _serve(channel: "_Channel", known: dict) -> None:
+    """Do what the other end asks for until it is closed, in a process that does nothing else."""
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):  # the process that asks decides when to stop
+            signal.signal(number, signal.SIG_IGN)
+        while (question := channel.receive()) is not None:
+            function, items = question
+            try:
+                answer = [function(known, *item) for item in items], None
+            except Exception as error:
+                error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+                answer = None, error
+            channel.send(answer)
+    except TrainingError:
+        pass  # nobody asks any more
+    finally:
+        os._exit(0)
+
+
+def _dismiss(channel: "_Channel", process: int, asking: int) -> None:
+    """End a worker process, if it is this process that asked it."""
+    if os.getpid() == asking:
+        with suppress(TrainingError):
+            channel.send(None)
+        channel.close()
+        os.waitpid(process, 0)
+
+
+class _Channel:
+    """One end of a connection between two processes. Arrays go through memory that both share.
+
+    There is one message on the way at most: an answer is read before the next question is asked.
+    """
+
+    ROOM = 2**26  # bytes each way, of which the machine gives only what is used
+
+    def __init__(self, connection: Connection, outbox: mmap.mmap, inbox: mmap.mmap):
+        self._connection, self._outbox, self._inbox = connection, outbox, memoryview(inbox)
+
+    @classmethod
+    def pair(cls) -> "tuple[_Channel, _Channel]":
+        """Return both ends."""
+        here, there = Pipe()
+        one, other = (mmap.mmap(-1, cls.ROOM) for _ in range(2))
+        return cls(here, one, other), cls(there, other, one)
+
+    def send(self, value: Any) -> None:
+        """Send anything that can be pickled; TrainingError if the other process has died."""
+        arrays: list[pickle.PickleBuffer] = []
+        text = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+        parts = [array.raw() for array in arrays]
+        sizes = [part.nbytes for part in parts]
+        if sum(sizes) > self.ROOM:
+            text, parts, sizes = pickle.dumps(value, protocol=5), [], []
+        place = 0
+        for part, size in zip(parts, sizes):
+            self._outbox[place : place + size] = part
+            place += size
+        with _or_died():
+            self._connection.send((text, sizes))
+
+    def receive(self) -> Any:
+        """Return the next message; TrainingError if the other process has died."""
+        with _or_died():
+            text, sizes = self._connection.recv()
+        ends = np.cumsum(sizes, dtype=np.int64).tolist()
+        arrays = [bytearray(self._inbox[end - size : end]) for end, size in zip(ends, sizes)]
+        return pickle.loads(text, buffers=arrays)
+
+    def close(self) -> None:
+        """Close this end; the other process knows when this one has closed it, or died."""
+        self._connection.close()
+
+
+@contextmanager
+def _or_died() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):
+        raise TrainingError("a worker process has died; the last checkpoint is intact") from None
 
 
 class TrainingError(UserError):
@@ -174,25 +299,11 @@ class Ranks:
         found = self.gather(counts)
         return {name: sum(counts[name] for counts in found) for name in counts}
 
-    def total_gradients(self, parameters: Sequence[Any], figures: dict[str, Any]) -> dict[str, Any]:
-        """Make the parameters' gradients their sums over all ranks; return the figures' sums.
-
-        A gradient of None counts as zeros. All go in one message, which costs less than many.
-        """
-        if self.count == 1:
-            return figures
-        sizes = [parameter.numel() for parameter in parameters]
-        flat = parameters[0].detach().new_zeros(sum(sizes) + len(figures))
-        *parts, scalars = flat.split([*sizes, len(figures)])
-        for parameter, part in zip(parameters, parts):
-            if parameter.grad is not None:
-                part.copy_(parameter.grad.flatten())
-        for number, figure in enumerate(figures.values()):
-            scalars[number] = figure
-        self._together("all_reduce", flat)
-        for parameter, part in zip(parameters, parts):
-            parameter.grad = part.view_as(parameter)
-        return dict(zip(figures, scalars))
+    def total_tensor(self, tensor: Any) -> Any:
+        """Return the sum of a tensor over all ranks; the one given may be overwritten."""
+        if self.count > 1:
+            self._together("all_reduce", tensor)
+        return tensor
 
     def agree(self, function: Callable, *arguments: Any) -> Any:
         """Return what a function returns; a UserError that any rank meets is raised on all."""

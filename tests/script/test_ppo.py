@@ -571,6 +571,8 @@ def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
         return loss(*values)
 
     monkeypatch.setattr(ppo, "ppo_loss", spy)
+    monkeypatch.setattr("sys.platform", "darwin")  # the spy sees both parts in one process
+    workers = Workers(2, {LEARNER: agent})
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
     for norm_adv in (True, False):
         seen.clear()
@@ -578,7 +580,7 @@ def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
         batch = some_batch(agent)
         batch.advantages[:] += 5
         rng = np.random.default_rng(0)
-        update(args, agent, optimizer, batch, 0.01, rng, Clock(), Workers(2))
+        update(args, agent, optimizer, batch, 0.01, rng, Clock(), workers)
         assert len(seen) == 2
         together = torch.cat(seen)
         found = (together.mean().item(), together.std().item())
@@ -588,13 +590,16 @@ def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
 
 @pytest.mark.parametrize("name", ["small", "three"])
 def test_two_workers_take_the_steps_of_one(name):
-    def learned(workers: int) -> tuple[dict, dict]:
+    torch.set_num_threads(1)  # as Run does: a forked process cannot use PyTorch's own threads
+
+    def learned(count: int) -> tuple[dict, dict]:
         agent = make_agent(name)
+        workers = Workers(count, {LEARNER: agent.share_memory()})
         optimizer = torch.optim.SGD(agent.parameters(), lr=0.05)
         args = make_args(update_epochs=2, num_minibatches=3, target_kl=None)
         rng = np.random.default_rng(0)
         batch = some_batch(agent, 31, name)
-        figures = update(args, agent, optimizer, batch, 0.01, rng, Clock(), Workers(workers))
+        figures = update(args, agent, optimizer, batch, 0.01, rng, Clock(), workers)
         return agent.state_dict(), figures
 
     one, figures = learned(1)
@@ -921,6 +926,28 @@ def test_the_seed_decides_weights_games_and_seats():
         lambda run: run.self_play.seating.seats.member,
     ):
         assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
+
+
+def test_the_number_of_workers_does_not_change_what_is_played():
+    def played(threads: int) -> Run:
+        run = make_run(map="three", threads=threads, learner_seats=2)
+        for step in range(9):
+            if step in (3, 5):
+                with torch.no_grad():
+                    run.agent.order_kinds.weight.mul_(2.0)  # as an update would
+                run.pool.freeze(frozen_copy(run.agent), 0)
+            play_phase(run)
+            run.self_play.seating.forget_unused()
+        run.self_play.close_all()
+        return run
+
+    one = played(1)
+    for threads in (2, 3):
+        many = played(threads)
+        games, expected = (run.self_play.games.snapshot() for run in (many, one))
+        assert all(np.array_equal(games[name], expected[name]) for name in expected)
+        for name in ("logprobs", "values", "rewards", "next_values", "row"):
+            np.testing.assert_array_equal(getattr(many.buffer, name), getattr(one.buffer, name))
 
 
 # --- Games by hand --------------------------------------------------------------------------------
