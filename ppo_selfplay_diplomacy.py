@@ -38,16 +38,10 @@ from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
-from diplomacy_engine import UserError, VectorGame, evaluate_player, make_bot, vocabulary
+from diplomacy_engine import UserError, VectorGame, evaluate_player, load_player, vocabulary
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, StepResult, order_numbers
-from diplomacy_engine.players import (
-    Explanation,
-    PolicyPlayer,
-    ask_player,
-    checkpoints,
-    orders_of,
-)
+from diplomacy_engine.players import Explanation, PolicyPlayer, ask_player, checkpoints, orders_of
 from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
 from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
 from diplomacy_engine.rules.map import Map
@@ -55,9 +49,10 @@ from diplomacy_engine.scoring import make_reward_mix, pay_teams, reward_input
 from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating
 from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
 from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
-from diplomacy_engine.training.checks import NETWORK, policy_path
+from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.nested import with_arrays, with_tensors
 from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, keep_memory
+from diplomacy_engine.training.policy_files import PolicyFiles
 from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.training.sample_games import thoughts
 from diplomacy_engine.training.settings import Settings
@@ -202,7 +197,7 @@ class Args:
     eval_games: Annotated[int, Between(1, 10**6)] = 200
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
-    """bots to evaluate against; by default never used for training"""
+    """players to evaluate against, by name or path; by default never used for training"""
     league_games: Natural = 28
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     save_interval: Positive = 250_000
@@ -616,7 +611,7 @@ class SelfPlay:
         self.args, self.pool, self.workers = args, pool, workers or Workers(1, {})
         where = {"seed": args.seed, "max_years": args.max_years, "threads": args.threads}
         self.games = VectorGame(game_map, args.num_envs, auto_reset=False, **where)
-        self.random_bot = make_bot("random")
+        self.random_bot = load_player("random")
         self.seating = Seating(args, self.games, pool, rng)
 
     def step(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
@@ -708,9 +703,9 @@ def load_policy_player(
     path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
 ) -> PolicyPlayer:
     """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
-    saved = load_checkpoint(path)
+    saved = FILES.read(path)
     agent = load_agent(saved, path).to(device).eval()
-    return policy_player(agent, str(path), seed, greedy, asdict(Args()) | saved["args"])
+    return policy_player(agent, str(path), seed, greedy, FILES.settings(saved))
 
 
 def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
@@ -729,7 +724,7 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
         return evaluate_player(
             run.game_map,
             player,
-            make_bot(name) if name in args.eval_bots else exploited,
+            exploited if name == "exploited" else load_player(name, game_map=run.game_map),
             num_games=args.eval_games,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
@@ -743,39 +738,14 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     return tuple({name: found[name][part] for name in found} for part in range(2))
 
 
-def checkpoint_header(path: str | Path) -> dict:
-    """Return what a checkpoint says of itself, without its weights."""
-    return checkpoints.header(load_checkpoint(path))
-
-
-def load_checkpoint(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary; UserError if the file is not a sound checkpoint."""
-    load = partial(torch.load, map_location="cpu", weights_only=True)
-    return checkpoints.read_checkpoint(path, load)
-
-
-def load_policy(flag: str, name: str) -> dict:
-    """Return the policy that a flag names, as `checkpoints.policy_dict` does."""
-    path = policy_path(flag, name)
-    saved = load_checkpoint(path)
-    load_agent(saved, path)  # says what is wrong if it does not fit
-    saved["args"] = asdict(Args()) | saved["args"]  # it may lack newer ones
-    return checkpoints.policy_part(saved)
-
-
-def load_agent(saved: dict, path: str | Path) -> Agent:
-    """Return the agent of a checkpoint; UserError if it does not fit this script."""
-    with checkpoints.fitting(path, __file__):
-        agent = make_agent(asdict(Args()) | saved["args"], checkpoints.map_of(saved, path))
-        agent.load_state_dict(saved["model"])
-    return agent
-
-
 def make_agent(settings: dict, game_map: Map) -> Agent:
     """Return a new agent with the network settings of `settings`."""
     return Agent(game_map, *(settings[name] for name in NETWORK))
 
 
+READ = partial(torch.load, map_location="cpu", weights_only=True)  # runs no code of a file
+FILES = PolicyFiles(__file__, asdict(Args()), READ, make_agent)
+checkpoint_header, load_agent = FILES.header, FILES.network
 LOG_TOOLS = launch.LogTools(SummaryWriter, Summary, partial(import_module, "wandb"))
 
 
@@ -977,7 +947,7 @@ def save(run: Run, log: RunLog, clock: Clock) -> None:
 
 def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Start a run in a new folder."""
-    args, game_map, exploited, weights = launch.new_run(settings, load_policy, ranks.count)
+    args, game_map, exploited, weights = launch.new_run(settings, FILES.policy, ranks.count)
     device = ranks.choose_device(torch, args.cuda)
     log = launch.open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
     return Run(args, game_map, device, ranks, exploited, weights), log
@@ -985,7 +955,7 @@ def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
 
 def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume."""
-    resumed = launch.resumed_run(Args, settings, load_checkpoint, load_agent, ranks)
+    resumed = launch.resumed_run(Args, settings, FILES.read, load_agent, ranks)
     args, game_map, folder, saved = resumed
     run = Run(args, game_map, ranks.choose_device(torch, args.cuda), ranks, saved.get("exploited"))
     with launch.continuing(folder.checkpoint):
@@ -994,38 +964,28 @@ def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     return run, log
 
 
-def main(argv: list[str] | None = None) -> int:
+def run_training(argv: list[str], ranks: Ranks) -> int:
     """Train as the command line says; return the exit status."""
-    ranks = Ranks.start(distributed, torch.cuda.device_count())
+    settings = ranks.agree(launch.read_settings, Args, argv, CONFIGS, FILES.policy)
+    clock = Clock(network=("inference", "learning"))
+    start = resume_run if settings.args.resume else start_run
+    run, log = ranks.agree(start, settings, ranks)
     try:
-        argv = sys.argv[1:] if argv is None else argv
-        settings = ranks.agree(launch.read_settings, Args, argv, CONFIGS, load_policy)
-        if ranks.rank == 0:
-            launch.announce_compilation()
-        clock = Clock(network=("inference", "learning"))
-        start = resume_run if settings.args.resume else start_run
-        run, log = ranks.agree(start, settings, ranks)
-        try:
-            finished = train(run, log, clock)
-        except TrainingError:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
-            raise
-        finally:
-            log.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
-        if not finished and ranks.rank == 0:
-            log.progress.message(f"stopped; go on with --resume {log.folder.path}")
-        return 0
-    except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
-        print("error: interrupted", file=sys.stderr)
-        return 130
-    except UserError as error:
-        if ranks.rank == 0:
-            print(f"error: {error}", file=sys.stderr)
-        elif isinstance(error, TrainingError):  # the others are met by all alike
-            print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
-        return 2
+        finished = train(run, log, clock)
+    except TrainingError:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
+        raise
     finally:
-        ranks.close()
+        log.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
+    if not finished and ranks.rank == 0:
+        log.progress.message(f"stopped; go on with --resume {log.folder.path}")
+    return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train; return the exit status, of what the user did wrong as well."""
+    ranks = Ranks.start(distributed, torch.cuda.device_count())
+    return launch.exit_status(run_training, sys.argv[1:] if argv is None else argv, ranks)
 
 
 if __name__ == "__main__":

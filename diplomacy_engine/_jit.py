@@ -9,6 +9,7 @@ Kernels release the interpreter lock; VectorGame runs them on slices of its game
 import hashlib
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,16 @@ def kernels_are_cached() -> bool:
         return bool(numba.config.DISABLE_JIT) or any(Path(CACHE_FOLDER).rglob("*.nbi"))
     except OSError:
         return False
+
+
+def announce_compilation() -> None:
+    """Say, if it is so, that the first start after an installation takes longer."""
+    if not kernels_are_cached():
+        print(
+            "compiling the game kernels for this machine, once: this takes about a minute",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .._files import atomic_write, check_target
-from .._jit import kernels_are_cached
 from .._suggest import quoted
 from ..errors import UserError
 from ..players.loading import load_player, policy_map
@@ -235,9 +234,3 @@ def write_result(path: str | None, result: dict) -> None:
     """Write what a command found as JSON, if a file for it was named."""
     if path:
         atomic_write(path, (json.dumps(result, indent=2) + "\n").encode())
-
-
-def announce_compilation() -> None:
-    """Say that the first start after an installation takes longer."""
-    if not kernels_are_cached():
-        print("compiling the game kernels, once: this takes about a minute", file=sys.stderr)

@@ -32,6 +32,7 @@ import numpy as np
 from rich.console import Console
 
 from .._files import check_target
+from .._jit import announce_compilation
 from ..constants import (
     FALL_MOVEMENT,
     FALL_RETREATS,
@@ -49,7 +50,7 @@ from ..players.protocols import Player
 from ..rules.adjudicator.movement import movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
-from ._arguments import announce_compilation, whole_number, write_result
+from ._arguments import whole_number, write_result
 from ._console import make_console, print_table
 from .bench_kernel import adjudicate_rows
 

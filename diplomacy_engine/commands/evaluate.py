@@ -4,12 +4,12 @@ import argparse
 
 from rich.console import Console
 
+from .._jit import announce_compilation
 from ..matches.arena import evaluate_player
 from ..scoring.outcomes import FIGURES, RATES
 from ..training.progress import label
 from ._arguments import (
     add_match_options,
-    announce_compilation,
     check_files,
     figure_rows,
     load_players,

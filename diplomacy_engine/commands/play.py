@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from .._files import check_target
+from .._jit import announce_compilation
 from ..errors import UserError
 from ..games.game import Game
 from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
@@ -21,7 +22,6 @@ from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._arguments import (
     add_assume,
-    announce_compilation,
     check_assume,
     map_of,
     whole_number,

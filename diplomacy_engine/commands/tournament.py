@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from .._jit import announce_compilation
 from ..errors import UserError
 from ..matches.tournament import check_tournament, play_tournament
 from ._arguments import (
     add_match_options,
-    announce_compilation,
     check_files,
     figure_rows,
     load_players,

@@ -16,7 +16,7 @@ import numpy as np
 from ..matches.arena import play_tables
 from ..matches.ratings import DEVIATION, MEAN, rate_games
 from ..matches.tournament import balanced_seats
-from ..players.bots import make_bot
+from ..players.loading import load_player
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.rewards import ranks
@@ -79,7 +79,7 @@ class League:
         policies = [learner, *(copy.player for copy in copies)]
         drawn = rng.integers(2**62, size=len(policies)).tolist()
         players = [make_player(p, str(n), seed) for p, n, seed in zip(policies, names, drawn)]
-        players += [make_bot(bot) for bot in self.bots]
+        players += [load_player(bot, game_map=self.game_map) for bot in self.bots]
         seats = balanced_seats(len(players), len(self.game_map.powers), self.num_games, rng)
         outcomes, _ = play_tables(
             self.game_map,

@@ -9,6 +9,7 @@ from ..errors import UserError
 from ..pictures.png import renderer
 from ..players.bots import BOTS, make_bot
 from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
+from ..players.loading import load_player
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from ..scoring.rewards import make_reward_mix, try_reward
@@ -58,8 +59,10 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         raise UserError("--year-limit truncate needs a year limit, but --max-years is 0")
     reward = make_reward_mix(args.reward_mix or args.reward)
     try_reward(reward, powers, game_map.board.victory_centers)
-    for bot in (*args.pool_bots, *args.eval_bots):
+    for bot in args.pool_bots:
         make_bot(bot)
+    for name in args.eval_bots:
+        load_player(name, game_map=game_map)
     for bot in args.eval_bots:  # in a pool, twice is more often
         if args.eval_bots.count(bot) > 1:
             raise UserError(f"--eval-bots names {bot!r} twice")

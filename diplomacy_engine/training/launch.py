@@ -3,6 +3,7 @@
 A training script hands in its settings' class, its own file and what reads its checkpoints.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -11,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._files import file_sha256
-from .._jit import kernels_are_cached
+from .._jit import announce_compilation
 from ..errors import UserError
 from ..rules.map import Map, load_map
 from .checks import check_args, check_ranks, check_resumed, check_run, check_start, exploit_args
-from .parallel import Ranks
+from .parallel import Ranks, TrainingError
 from .progress import Progress, say
 from .run_folder import RunFolder
 from .run_log import RunLog, Writer, start_wandb
@@ -160,12 +161,6 @@ def continuing(checkpoint: Path) -> Iterator[None]:
         ) from None
 
 
-def announce_compilation() -> None:
-    """Say so if the kernels will be compiled, which takes a while."""
-    if not kernels_are_cached():
-        say("compiling the game's kernels for this machine; this happens once ...")
-
-
 def continue_log(resumed: ResumedRun, script: str, tools: LogTools) -> RunLog:
     """Cut back what a resumed run wrote after its checkpoint, and open its logs again."""
     args, _, folder, saved = resumed
@@ -184,6 +179,7 @@ def continue_log(resumed: ResumedRun, script: str, tools: LogTools) -> RunLog:
 def _make_log(
     args: Any, folder: RunFolder, tools: LogTools, start: int, wandb_id: str | None
 ) -> RunLog:
+    announce_compilation()
     tracked = html = None
     if args.track:
         wandb = tools.import_wandb()
@@ -192,3 +188,23 @@ def _make_log(
     progress = Progress(args.total_timesteps, start)
     writer = tools.make_writer(str(folder.path))
     return RunLog(folder, writer, tools.summary, progress, tracked, wandb_id, html)
+
+
+def exit_status(run: Callable[[list[str], Ranks], int], argv: list[str], ranks: Ranks) -> int:
+    """Return the exit status of a training run by one of several processes.
+
+    What its user did wrong is said in one sentence, by one of them.
+    """
+    try:
+        return run(argv, ranks)
+    except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    except UserError as error:
+        if ranks.rank == 0:
+            print(f"error: {error}", file=sys.stderr)
+        elif isinstance(error, TrainingError):  # the others are met by all alike
+            print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
+        return 2
+    finally:
+        ranks.close()
