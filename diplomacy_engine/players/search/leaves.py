@@ -4,11 +4,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ...constants import FALL_MOVEMENT, RUNNING, SPRING_MOVEMENT
+from ...constants import RUNNING
 from ...games.observation import BoardViews
 from ...games.vector_game import StepResult, VectorGame
 from ...scoring.rewards import reward_input
+from ..asking import orders_of
 from ..policy import Objective, PolicyPlayer
+from ..protocols import Player
 
 ROOM = 1024  # boards tried at once
 CHUNK = 64  # boards valued at once: what a network computes of them fits into a core's cache
@@ -60,17 +62,14 @@ class Critic:
 class Leaves:
     """Tries joint orders on copies of games, and values what comes of them."""
 
-    def __init__(
-        self, games: VectorGame, value: LeafValue, following, playing=None, depth: int = 0
-    ):
+    def __init__(self, games: VectorGame, value: LeafValue, following: Player):
         """Make room for boards of `games`' map and year limit.
 
         Args:
             value: what boards are worth.
-            following: gives the orders of others until the power has to decide again.
+            following: gives all orders until the power has to decide again.
         """
         self.value, self.following = value, following
-        self.depth, self.playing = depth, playing
         self.spare = games.spare(ROOM)
         self.tried = 0  # leaves so far
         self._orders = self.spare.new_orders()
@@ -98,7 +97,15 @@ class Leaves:
         self.tried += len(rows)
         return found
 
-    def _evaluate(self, games, rows, powers, orders, seeds) -> np.ndarray:
+    def _evaluate(
+        self,
+        games: VectorGame,
+        rows: np.ndarray,
+        powers: np.ndarray,
+        orders: np.ndarray,
+        seeds: np.ndarray,
+    ) -> np.ndarray:
+        """Do the same for rows that there is room for."""
         spare, count = self.spare, len(rows)
         copies = np.arange(count)
         spare.copy_from(games, rows, copies)
@@ -106,38 +113,20 @@ class Leaves:
         self._orders[:count] = orders
         total, boards, at = np.zeros(count), [], []
         pending, given = copies, self._orders
-        ahead, discount = np.zeros(count, np.int64), np.ones(count)
         while len(pending):
             result = spare.step(given, pending)
             mine = np.arange(len(pending)), powers[pending]
-            paid = self.value.paid(result, spare.board.victory_centers)[mine]
-            total[pending] += discount[pending] * paid
-            goes_on = (result.ended == RUNNING) & result.alive[mine]
-            pending = pending[goes_on]
-            if not len(pending):
-                break
+            total[pending] += self.value.paid(result, spare.board.victory_centers)[mine]
+            pending = pending[(result.ended == RUNNING) & result.alive[mine]]
             decisions = spare.decisions(pending)
             deciding = np.zeros(count, bool)
             deciding[decisions.game[decisions.power == powers[decisions.game]]] = True
-            discount[deciding] *= self.value.discount
-            moving = np.isin(spare.state.phase[:count], (SPRING_MOVEMENT, FALL_MOVEMENT))
-            ahead += deciding & moving
-            looked = deciding & ((ahead > self.depth) | (~moving & (ahead == self.depth)))
-            now = pending[looked[pending]]
+            now, pending = pending[deciding[pending]], pending[~deciding[pending]]
             if len(now):
                 boards.append(self.value.look(spare, now, powers[now]))
                 at.append(now)
-            pending = pending[~looked[pending]]
             if len(pending):
-                others = decisions.take(~looked[decisions.game])
-                given = spare.new_orders()
-                plays = deciding | (ahead > 0)
-                for player, who in ((self.following, ~plays), (self.playing, plays)):
-                    asked = others.take(who[others.game])
-                    if asked.count:
-                        numbers = player(spare, asked)
-                        spare.write_orders(given, asked, numbers)
+                given = orders_of(spare, self.following, decisions.take(~deciding[decisions.game]))
         if boards:
-            at = np.concatenate(at)
-            total[at] += discount[at] * self.value.values(boards)
+            total[np.concatenate(at)] += self.value.discount * self.value.values(boards)
         return total

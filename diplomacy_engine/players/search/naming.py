@@ -30,6 +30,7 @@ OPTIONS = {
     "equilibrium": _COMMON | {"iterations": (1, 100_000, int)},
     "matrix": _COMMON,
 }
+TEMPERATURE = {"full": 3.0}  # of the last draw, where it is not 1
 ASSUMING = ("fast", "full")  # kinds of search that expect something of the others
 
 
@@ -99,7 +100,7 @@ def make_search(
             "search needs a checkpoint or run folder of a trained policy"
         )
     assume, options = parts.assume or assume, dict(parts.options)
-    own = PolicyDraws(policy, options.pop("temperature", 1.0))
+    own = PolicyDraws(policy, options.pop("temperature", TEMPERATURE.get(parts.kind, 1.0)))
     value = Critic(policy)
     if parts.kind in ASSUMING:
         preset = FAST if parts.kind == "fast" else FULL

@@ -23,7 +23,6 @@ class SearchPlayer:
     def __init__(self, own: Draws, value: LeafValue, name: str):
         self.own, self.value, self.name = own, value, name
         self._leaves: Leaves | None = None
-        self.depth = 0
 
     @property
     def greedy(self) -> bool:
@@ -63,7 +62,5 @@ class SearchPlayer:
         """Return room to try orders of these games in."""
         made = self._leaves
         if made is None or not made.spare.is_like(games):
-            made = self._leaves = Leaves(
-                games, self.value, Dumbbot().act, self.own.plain, self.depth
-            )
+            made = self._leaves = Leaves(games, self.value, Dumbbot())
         return made

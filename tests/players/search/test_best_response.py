@@ -148,7 +148,7 @@ def test_a_finished_game_counts_as_it_ended():
     games = played("small", 60, 5)
     asked = games.decisions()
     value, rows, powers = OwnCenters(), asked.game, asked.power
-    leaves = Leaves(games, value, make_bot("hold").act)
+    leaves = Leaves(games, value, make_bot("hold"))
     orders = orders_of(games, make_bot("dumbbot"))[rows]
     seeds = np.arange(len(rows), dtype=np.uint64)
     found = leaves.evaluate(games, rows, powers, orders, seeds)
