@@ -847,6 +847,47 @@ def test_a_loss_that_is_not_finite(tmp_path, monkeypatch, capsys):
     assert resume(run) == 0
 
 
+def signal_workers_in_step(monkeypatch, number: int, *signals: int) -> list[int]:
+    """Send signals to all forked processes in step `number`; return the list of these."""
+    forked, fork = [], os.fork
+    steps, step = itertools.count(1), ppo.SelfPlay.step
+
+    def forking() -> int:
+        process = fork()
+        forked.append(process)
+        return process
+
+    def signalling(self, *rest):
+        if next(steps) == number:
+            for process, sent in itertools.product(forked, signals):
+                os.kill(process, sent)
+        return step(self, *rest)
+
+    monkeypatch.setattr(os, "fork", forking)
+    monkeypatch.setattr(ppo.SelfPlay, "step", signalling)
+    return forked
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_a_worker_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
+    forked = signal_workers_in_step(monkeypatch, 40, signal.SIGKILL)
+    message = "a worker process has died; the last checkpoint is intact"
+    run, _ = start_refused(tmp_path, message, capsys, threads=3)
+    assert len(forked) == 2
+    monkeypatch.undo()
+    assert 200 <= load(run)["global_step"] < 600 and resume(run) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_ctrl_c_reaches_workers_too(tmp_path, monkeypatch, capsys):
+    """A terminal sends it to all processes of a command: they leave the answer to the first."""
+    forked = signal_workers_in_step(monkeypatch, 30, signal.SIGINT, signal.SIGTERM)
+    run = train(tmp_path / "runs", threads=2)
+    assert len(forked) == 1
+    monkeypatch.undo()
+    assert load(run)["global_step"] >= 600 and "worker" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("rate", [1e12, 1e30])
 def test_a_learning_rate_beyond_all_bounds(rate, tmp_path, capsys):
     run, _ = start_refused(
