@@ -105,13 +105,42 @@ class Assumptions:
         if len(self.hypotheses) == 1:
             (draws,) = self.hypotheses.values()
             return draws.draw(games, decisions, seeds)[0]
-        shares = np.maximum(self.probabilities(games, decisions.game), LEAST)
-        shares = shares[np.arange(decisions.count), decisions.power]
-        edges = np.cumsum(shares / shares.sum(1, keepdims=True), 1)[:, None]
-        which = (unit_places(seeds)[:, :, None] >= edges[:, :, :-1]).sum(2)
+        which = self._pick(games, decisions.game, decisions.power, seeds)
         found = np.full((*seeds.shape, len(games.board.terrain)), NONE, np.int32)
         for number, draws in enumerate(self.hypotheses.values()):
             d, r = np.nonzero(which == number)
             if len(d):
                 found[d, r] = draws.draw(games, decisions.take(d), seeds[d, r][:, None])[0][:, 0]
         return found
+
+    def play(
+        self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray
+    ) -> np.ndarray:
+        """Return the orders (S,) int32 that others give when copies of games are played on.
+
+        Args:
+            copies: of games.
+            decisions: D of them, in movement phases of `copies`.
+            games: what the copies were made of.
+            rows: (D,) rows of `games`, of which these are copies.
+        """
+        if len(self.hypotheses) == 1:
+            (draws,) = self.hypotheses.values()
+            return draws.plain(copies, decisions)
+        seeds = phase_seeds(copies, decisions.game, decisions.power, WATCHING, 1)
+        which = self._pick(games, rows, decisions.power, seeds)[:, 0]
+        numbers = np.empty(len(decisions.slot_province), np.int32)
+        of_slot = np.repeat(which, np.diff(decisions.slot_start))
+        for number, draws in enumerate(self.hypotheses.values()):
+            if (which == number).any():
+                numbers[of_slot == number] = draws.plain(copies, decisions.take(which == number))
+        return numbers
+
+    def _pick(
+        self, games: VectorGame, rows: np.ndarray, powers: np.ndarray, seeds: np.ndarray
+    ) -> np.ndarray:
+        """Return which hypothesis each seed (D, R) picks for powers (D,) of rows (D,)."""
+        shares = np.maximum(self.probabilities(games, rows), LEAST)
+        shares = shares[np.arange(len(rows)), powers]
+        edges = np.cumsum(shares / shares.sum(1, keepdims=True), 1)[:, None]
+        return (unit_places(seeds)[:, :, None] >= edges[:, :, :-1]).sum(2)

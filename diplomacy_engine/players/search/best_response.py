@@ -5,6 +5,7 @@ algorithm 1: candidates of the power are drawn from a policy, profiles of the ot
 are taken for, and each candidate is worth its mean value over the profiles after one phase.
 """
 
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,11 +31,12 @@ class Settings(NamedTuple):
     candidates: int = 12  # of these tried, at most
     profiles: int = 14  # of the others' orders that each candidate meets
     halvings: tuple[int, ...] = (4, 8)  # profiles after which the worse half of them is dropped
+    ahead: int = 0  # movement phases that are played on before a board is valued
     sure: float = 1.0  # standard errors by which the best must be ahead of the policy's own draw
 
 
 FAST = Settings()
-FULL = Settings(draws=96, candidates=24, profiles=128, halvings=(16, 32, 64))
+FULL = Settings(draws=96, candidates=24, profiles=64, halvings=(8, 16, 32), ahead=1)
 
 
 class Search(NamedTuple):
@@ -178,9 +180,9 @@ class BestResponse(SearchPlayer):
             )
             mine = candidates[d, k]
             orders = np.where(mine != NONE, mine, profiles[d, r])
-            values[d, k, r] = leaves.evaluate(
-                games, decisions.game[d], decisions.power[d], orders, follow[d, r]
-            )
+            given = decisions.game[d], decisions.power[d], orders, follow[d, r]
+            play_on = partial(self._play_on, games)
+            values[d, k, r] = leaves.evaluate(games, *given, settings.ahead, play_on)
         choice = np.zeros(tries, np.int64)
         for d in np.flatnonzero(count > 1):
             k = np.flatnonzero(alive[d])
@@ -190,6 +192,25 @@ class BestResponse(SearchPlayer):
             if ahead.mean() > settings.sure * error:
                 choice[d] = best
         return Search(candidates, count, values, profiles, choice)
+
+    def _play_on(
+        self,
+        games: VectorGame,
+        copies: VectorGame,
+        decisions: Decisions,
+        rows: np.ndarray,
+        powers: np.ndarray,
+    ) -> np.ndarray:
+        """Return orders (S,) when copies of `games` are played on; see leaves.PlayOn."""
+        numbers = np.empty(len(decisions.slot_province), np.int32)
+        mine = decisions.power == powers
+        slots = np.repeat(mine, np.diff(decisions.slot_start))
+        if mine.any():
+            numbers[slots] = self.own.plain(copies, decisions.take(mine))
+        if not mine.all():
+            others = decisions.take(~mine)
+            numbers[~slots] = self.assumed.play(copies, others, games, rows[~mine])
+        return numbers
 
     def profiles(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return draws of what the others order, (D, R, V) int32."""

@@ -1,16 +1,19 @@
 """Boards one phase ahead, and what they are worth to a power."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from ...constants import RUNNING
+from ...games.decisions import Decisions
 from ...games.observation import BoardViews
 from ...games.vector_game import StepResult, VectorGame
 from ...scoring.rewards import reward_input
 from ..asking import orders_of
 from ..policy import Objective, PolicyPlayer
 from ..protocols import Player
+from .draws import is_moving
 
 ROOM = 1024  # boards tried at once
 CHUNK = 64  # boards valued at once: what a network computes of them fits into a core's cache
@@ -29,6 +32,11 @@ class LeafValue(Protocol):
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> object:
         """Return whatever is needed to value rows (n,) for powers (n,) later on."""
+
+
+# (copies, decisions, rows, powers) -> orders (S,) of D movement decisions in copies of games:
+# Of each decision's game: the row that it is a copy of (D,), and for which power it is tried (D,).
+PlayOn = Callable[[VectorGame, Decisions, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Critic:
@@ -81,6 +89,8 @@ class Leaves:
         powers: np.ndarray,
         orders: np.ndarray,
         seeds: np.ndarray,
+        ahead: int = 0,
+        play_on: PlayOn | None = None,
     ) -> np.ndarray:
         """Return what joint orders are worth, (n,) float64.
 
@@ -89,11 +99,14 @@ class Leaves:
             powers: (n,), for whom.
             orders: (n, V) int32, of all powers.
             seeds: (n,) uint64, of the draws that follow.
+            ahead: movement phases that are played on before a board is valued.
+            play_on: gives the orders in these, if there are any.
         """
         found = np.empty(len(rows))
         for first in range(0, len(rows), ROOM):
             part = slice(first, first + ROOM)
-            found[part] = self._evaluate(games, rows[part], powers[part], orders[part], seeds[part])
+            given = rows[part], powers[part], orders[part], seeds[part]
+            found[part] = self._evaluate(games, *given, ahead, play_on)
         self.tried += len(rows)
         return found
 
@@ -104,6 +117,8 @@ class Leaves:
         powers: np.ndarray,
         orders: np.ndarray,
         seeds: np.ndarray,
+        ahead: int,
+        play_on: PlayOn | None,
     ) -> np.ndarray:
         """Do the same for rows that there is room for."""
         spare, count = self.spare, len(rows)
@@ -112,21 +127,34 @@ class Leaves:
         spare.seed_games(copies, seeds)
         self._orders[:count] = orders
         total, boards, at = np.zeros(count), [], []
+        discount, played = np.ones(count), np.zeros(count, np.int64)
         pending, given = copies, self._orders
         while len(pending):
             result = spare.step(given, pending)
             mine = np.arange(len(pending)), powers[pending]
-            total[pending] += self.value.paid(result, spare.board.victory_centers)[mine]
+            paid = self.value.paid(result, spare.board.victory_centers)[mine]
+            total[pending] += discount[pending] * paid
             pending = pending[(result.ended == RUNNING) & result.alive[mine]]
             decisions = spare.decisions(pending)
             deciding = np.zeros(count, bool)
             deciding[decisions.game[decisions.power == powers[decisions.game]]] = True
-            now, pending = pending[deciding[pending]], pending[~deciding[pending]]
+            discount[deciding] *= self.value.discount
+            looked = deciding & (played >= ahead)
+            now, pending = pending[looked[pending]], pending[~looked[pending]]
             if len(now):
                 boards.append(self.value.look(spare, now, powers[now]))
                 at.append(now)
-            if len(pending):
-                given = orders_of(spare, self.following, decisions.take(~deciding[decisions.game]))
+            if not len(pending):
+                break
+            decisions = decisions.take(~looked[decisions.game])
+            on = is_moving(spare, decisions) & (played < ahead)[decisions.game]
+            given = orders_of(spare, self.following, decisions.take(~on))
+            if on.any():
+                asked = decisions.take(on)
+                numbers = play_on(spare, asked, rows[asked.game], powers[asked.game])
+                spare.write_orders(given, asked, numbers)
+                played[np.unique(asked.game)] += 1
         if boards:
-            total[np.concatenate(at)] += self.value.discount * self.value.values(boards)
+            at = np.concatenate(at)
+            total[at] += discount[at] * self.value.values(boards)
         return total

@@ -23,7 +23,7 @@ _COMMON = {
     "draws": (1, 10_000, int),
     "temperature": (0.01, 100, float),
 }
-_SBR = _COMMON | {"profiles": (1, 10_000, int), "sure": (0, 100, float)}
+_SBR = _COMMON | {"profiles": (1, 10_000, int), "sure": (0, 100, float), "ahead": (0, 10, int)}
 OPTIONS = {
     "fast": _SBR,
     "full": _SBR,
