@@ -246,7 +246,9 @@ def test_no_league():
 
 def test_the_page():
     page = (Path(__file__).parents[2] / "docs" / "tournament.md").read_text()
-    (line,) = re.findall("^python -m diplomacy_engine (.*)$", page, re.MULTILINE)
+    line, *others = re.findall("^python -m diplomacy_engine (.*)$", page, re.MULTILINE)
     assert _parser().parse_args(shlex.split(line)).players[0] == "dumbbot"
+    for other in others:
+        _parser().parse_args(shlex.split(other))
     figures = league(num_games=7).play(make_bot("hold"), members("random"), lambda p, *_: p)
     assert all(f"`league/{name}`" in page for name in figures)

@@ -960,7 +960,7 @@ class Script:
         self.games, self.orders = games, orders
         self.phases: list[str] = []
 
-    def act(self, obs, decisions, temperature=None):
+    def act(self, obs, decisions, generator=None, greedy=False, temperature=None, noise=None):
         assert decisions.count == 1
         state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
         phase = phase_name(int(state.year[0]), int(state.phase[0]))

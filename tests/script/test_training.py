@@ -439,7 +439,7 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--num-env 3", "unknown flag --num-env; did you mean '--num-envs'"),
         ("--pool-sampling newest", "--pool-sampling must be one of"),
         ("--pool-bots nobody", "no bot 'nobody'"),
-        ("--eval-bots nobody", "no bot 'nobody'"),
+        ("--eval-bots nobody", "no player 'nobody'"),
         ("--exp-name a/b", "without slashes"),
         ("--runs-folder /proc/runs", "/proc/runs"),
         ("--runs-folder {config}", "not a folder|Not a directory"),

@@ -18,6 +18,14 @@ def send(number: int = signal.SIGINT) -> None:
     os.kill(os.getpid(), number)
 
 
+@pytest.fixture(autouse=True)
+def usual_handlers():
+    """Handle Ctrl-C as Python does, also where the tests were started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """Return the time, as a list of one number that a test may change."""
