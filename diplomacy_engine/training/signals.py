@@ -15,7 +15,7 @@ class StopSignals:
 
     The first one sets it, so that the loop can finish its step and save, and is answered at once on
     standard error. A SIGINT that comes later than GRACE after it interrupts as usual. One that
-    comes sooner does nothing, not even once the loop is over.
+    comes sooner does nothing; a second Ctrl-C not even once the loop is over.
 
     Args:
         announce: whether to answer; of several processes one is enough.
@@ -26,13 +26,13 @@ class StopSignals:
 
     def __enter__(self) -> "StopSignals":
         self.received = False
-        self._since = 0.0
+        self._first, self._since = 0, 0.0  # signal, and when it came
         self._before = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            if number == signal.SIGTERM or not self._in_grace():
+            if not (number == self._first == signal.SIGINT and self._in_grace()):
                 signal.signal(number, handler)
 
     def _in_grace(self) -> bool:
@@ -40,7 +40,7 @@ class StopSignals:
 
     def _note(self, number: int, _frame: object) -> None:
         if not self.received:
-            self.received, self._since = True, time.monotonic()
+            self.received, self._first, self._since = True, number, time.monotonic()
             if self.announce:
                 # Not by print: the signal may have come in the middle of another one.
                 with suppress(OSError, ValueError, AttributeError):
