@@ -3,9 +3,13 @@
 from ..._suggest import did_you_mean
 from ...errors import UserError
 from .dumbbot import Dumbbot, PaquetteDumbbot
+from .lookahead import Lookahead, Mcts
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
-BOTS = {bot.name: bot for bot in (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot)}
+BOTS = {
+    bot.name: bot
+    for bot in (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, Lookahead, Mcts)
+}
 
 
 def make_bot(name: str):

@@ -18,7 +18,8 @@ ROOM = 1024  # boards tried at once
 class LeafValue(Protocol):
     """Says what a board is worth to powers."""
 
-    discount: float  # of the value of a board, which is seen at the power's next decision
+    discount: float  # of the value of a board
+    at_once: bool  # whether that is seen right after the phase, or at the power's next decision
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
         """Return what a step of n games has brought every power, (n, P)."""
@@ -40,7 +41,7 @@ class Critic:
 
     def __init__(self, policy: PolicyPlayer):
         self.policy, self.objective = policy, Objective.of(policy.settings)
-        self.discount = self.objective.gamma
+        self.discount, self.at_once = self.objective.gamma, False
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
         """See `LeafValue`."""
@@ -65,7 +66,8 @@ class Leaves:
 
         Args:
             value: what boards are worth.
-            following: gives the orders of others until the power has to decide again.
+            following: gives the orders of others until the power has to decide again, where
+                boards are seen then.
         """
         self.value, self.following = value, following
         self.spare = games.spare(ROOM)
@@ -110,6 +112,10 @@ class Leaves:
             goes_on = (result.ended == RUNNING) & result.alive[mine]
             pending = pending[goes_on]
             if not len(pending):
+                break
+            if self.value.at_once:
+                boards.append(self.value.look(spare, pending, powers[pending]))
+                at.append(pending)
                 break
             decisions = spare.decisions(pending)
             deciding = np.zeros(count, bool)
