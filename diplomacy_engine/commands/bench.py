@@ -47,6 +47,7 @@ from ..games.vector_game import VectorGame
 from ..players.asking import orders_of
 from ..players.bots import BOTS, RandomBot
 from ..players.protocols import Player
+from ..players.search.player import SearchPlayer
 from ..rules.adjudicator.movement import movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
@@ -70,6 +71,7 @@ STAGES = {
     "observation": "power and movement phase",
 }
 BOT_UNIT = "power and movement phase"
+SEARCHED = 16  # decisions that a bot is timed with if it searches, which takes its time
 
 # Plays whole games of the `diplomacy` package and prints what it counted.
 _PEER_SCRIPT = """
@@ -309,6 +311,8 @@ def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
 
 def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> float:
     bot = BOTS[name]()
+    if isinstance(bot, SearchPlayer):
+        decisions = decisions.take(np.arange(min(decisions.count, SEARCHED)))
     return median_microseconds(lambda: bot.act(games, decisions), decisions.count, seconds)
 
 

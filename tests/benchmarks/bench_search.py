@@ -83,7 +83,7 @@ def main() -> None:
     asked = decisions_of(games, seat)
     print(f"{arguments.map}: {asked.count} movement decisions in {arguments.games} games")
     for kind, player in players.items():
-        player.value = Counting(player.own.policy)
+        player.value = Counting(player.value.policy)
         player.act(games, asked.take(np.arange(2)))  # what is compiled once
         for name, batches in (("one batch", [asked]), ("one by one", split(asked, 10))):
             leaves, player.value.boards, player.value.distinct = player.leaves(games), 0, 0

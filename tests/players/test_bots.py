@@ -25,6 +25,8 @@ from diplomacy_engine.players.bots.dumbbot_moves import _use_wasted_hold, order_
 from diplomacy_engine.players.bots.dumbbot_values import power_values
 from diplomacy_engine.rules.map import MAP_NAMES, Map
 
+QUICK = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "brane")  # do not search
+
 # Three provinces next to each other, of which any number may be centers, and a fourth beyond CCC.
 TRIANGLE = {
     "name": "triangle",
@@ -119,14 +121,7 @@ def node(graph, game_map, text):
 
 
 def test_names():
-    assert list(BOTS) == [
-        "random",
-        "hold",
-        "chaos",
-        "dumbbot",
-        "dumbbot-paquette",
-        "brane",
-    ]
+    assert list(BOTS) == [*QUICK, "lookahead", "mcts"]
     for name in BOTS:
         assert make_bot(name).name == name
     with pytest.raises(ValueError, match=r"random, hold, chaos.*did you mean 'dumbbot'"):
@@ -480,7 +475,7 @@ def assert_legal(games, decisions, orders):
 
 
 @pytest.mark.parametrize("map_name", MAP_NAMES)
-@pytest.mark.parametrize("name", BOTS)
+@pytest.mark.parametrize("name", QUICK)
 def test_every_order_is_legal(name, map_name):
     """The games are driven by several bots in turn, so that all kinds of positions come up."""
     games, bot = VectorGame(map_name, 24, seed=5, max_years=12), make_bot(name)
@@ -498,7 +493,7 @@ def test_every_order_is_legal(name, map_name):
     assert set(phases) == set(range(5))
 
 
-@pytest.mark.parametrize("name", BOTS)
+@pytest.mark.parametrize("name", QUICK)
 def test_same_orders_with_two_threads(name):
     bots = [make_bot(name) for _ in range(2)]
     batches = [VectorGame("standard", 48, seed=3, threads=threads) for threads in (1, 2)]

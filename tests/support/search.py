@@ -13,7 +13,7 @@ from diplomacy_engine.players.search.draws import by_province
 class OwnCenters:
     """A board is worth the centers that a power owns, or in a movement phase stands on."""
 
-    discount = 1.0
+    discount, at_once = 1.0, False
 
     def paid(self, result, victory_centers):
         over = (result.ended != 0)[:, None]

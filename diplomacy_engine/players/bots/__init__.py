@@ -4,9 +4,11 @@ from ..._suggest import did_you_mean
 from ...errors import UserError
 from .brane import Brane
 from .dumbbot import Dumbbot, PaquetteDumbbot
+from .lookahead import Lookahead, Mcts
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
-BOTS = {bot.name: bot for bot in (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, Brane)}
+_KINDS = (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, Brane, Lookahead, Mcts)
+BOTS = {bot.name: bot for bot in _KINDS}
 
 
 def make_bot(name: str):

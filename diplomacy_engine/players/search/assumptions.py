@@ -39,6 +39,8 @@ class Assumptions:
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         """Forget what was learned in `rows`."""
+        if not self.learns:
+            return
         self._fit(games)
         self._log[rows], self._when[rows] = 0.0, NONE
 

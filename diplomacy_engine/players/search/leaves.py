@@ -22,7 +22,8 @@ CHUNK = 64  # boards valued at once: what a network computes of them fits into a
 class LeafValue(Protocol):
     """Says what a board is worth to powers."""
 
-    discount: float  # of the value of a board, which is seen at the power's next decision
+    discount: float  # of the value of a board
+    at_once: bool  # whether that is seen right after the phase, or at the power's next decision
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
         """Return what a step of n games has brought every power, (n, P)."""
@@ -49,7 +50,7 @@ class Critic:
 
     def __init__(self, policy: PolicyPlayer):
         self.policy, self.objective = policy, Objective.of(policy.settings)
-        self.discount = self.objective.gamma
+        self.discount, self.at_once = self.objective.gamma, False
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
         """See `LeafValue`."""
@@ -139,7 +140,7 @@ class Leaves:
             deciding = np.zeros(count, bool)
             deciding[decisions.game[decisions.power == powers[decisions.game]]] = True
             discount[deciding] *= self.value.discount
-            looked = deciding & (played >= ahead)
+            looked = (deciding | self.value.at_once) & (played >= ahead)
             now, pending = pending[looked[pending]], pending[~looked[pending]]
             if len(now):
                 boards.append(self.value.look(spare, now, powers[now]))

@@ -15,6 +15,7 @@ from .best_response import FAST, FULL, BestResponse
 from .draws import Draws, PlayerDraws, PolicyDraws
 from .equilibrium import Equilibrium, Matrix
 from .leaves import Critic
+from .variations import VariedDraws
 
 _SPELLING = re.compile(r"(fast|full|equilibrium|matrix)(?:\(([^()]*)\))?:(.+)", re.DOTALL)
 # Option -> least, most and type of its value, for each kind of search.
@@ -22,6 +23,7 @@ _COMMON = {
     "candidates": (1, 1000, int),
     "draws": (1, 10_000, int),
     "temperature": (0.01, 100, float),
+    "varied": (0, 1, float),
 }
 _SBR = _COMMON | {"profiles": (1, 10_000, int), "sure": (0, 100, float), "ahead": (0, 10, int)}
 OPTIONS = {
@@ -31,6 +33,7 @@ OPTIONS = {
     "matrix": _COMMON,
 }
 TEMPERATURE = {"full": 3.0}  # of the last draw, where it is not 1
+VARIED = {"full": 0.5}  # share of the draws that have another order for one unit, where it is not 0
 ASSUMING = ("fast", "full")  # kinds of search that expect something of the others
 
 
@@ -100,7 +103,10 @@ def make_search(
             "search needs a checkpoint or run folder of a trained policy"
         )
     assume, options = parts.assume or assume, dict(parts.options)
-    own = PolicyDraws(policy, options.pop("temperature", TEMPERATURE.get(parts.kind, 1.0)))
+    own: Draws = PolicyDraws(policy, options.pop("temperature", TEMPERATURE.get(parts.kind, 1.0)))
+    varied = options.pop("varied", VARIED.get(parts.kind, 0.0))
+    if varied:
+        own = VariedDraws(own, varied)
     value = Critic(policy)
     if parts.kind in ASSUMING:
         preset = FAST if parts.kind == "fast" else FULL

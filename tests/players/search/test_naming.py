@@ -69,7 +69,7 @@ def test_options_reach_the_search():
     player = load_player(
         f"full(candidates=9 assume=dumbbot temperature=0.5):{SMALL}", assume="self"
     )
-    assert player.settings == FULL._replace(candidates=9) and player.own.temperature == 0.5
+    assert player.settings == FULL._replace(candidates=9) and player.own.draws.temperature == 0.5
     assert list(player.assumed.hypotheses) == ["dumbbot"] and not player.assumed.learns
     player = load_player(f"fast:{SMALL}", assume="infer:self,random")
     assert list(player.assumed.hypotheses) == ["self", "random"] and player.assumed.learns

@@ -1,0 +1,54 @@
+"""Scripted players that look ahead, on the search core of players/search."""
+
+import numpy as np
+
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from ..search.assumptions import Assumptions
+from ..search.best_response import BestResponse, Settings
+from ..search.draws import PlayerDraws
+from ..search.heuristic import CenterClaims
+from ..search.uct import DecoupledUct, UctSettings
+from ..search.variations import VariedDraws
+from .dumbbot import Dumbbot
+
+ONE_STEP = Settings(draws=48, candidates=48, profiles=8, halvings=(), sure=0.0)
+ROOM = 128  # decisions searched at once
+
+
+class Lookahead(BestResponse):
+    """Looks one step ahead: of 48 joint orders it gives the best against eight of the others'.
+
+    DumbBot proposes them, half of them with another order for one unit. One step look-ahead as
+    PyTAG's OSLA; but where all move at once a step is worth nothing without the orders of the
+    others, so they are taken for DumbBots. Without a network: `CenterClaims` says what a board is
+    worth.
+    """
+
+    name = "lookahead"
+
+    def __init__(self):
+        expected = Assumptions({"dumbbot": PlayerDraws(Dumbbot())})
+        super().__init__(
+            VariedDraws(PlayerDraws(Dumbbot())), CenterClaims(), self.name, expected, ONE_STEP
+        )
+
+    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders of movement decisions, (D, V) int32 by province."""
+        parts = [
+            super(Lookahead, self).choose(games, decisions.take(rows))
+            for rows in np.array_split(np.arange(decisions.count), -(-decisions.count // ROOM))
+        ]
+        return np.concatenate(parts)
+
+
+class Mcts(DecoupledUct):
+    """Monte Carlo tree search: the baseline of PyTAG, where all powers choose at once.
+
+    DumbBot proposes every power's orders, and `CenterClaims` says what a board is worth.
+    """
+
+    name = "mcts"
+
+    def __init__(self):
+        super().__init__(PlayerDraws(Dumbbot()), CenterClaims(), self.name, UctSettings())

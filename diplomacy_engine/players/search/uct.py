@@ -1,0 +1,370 @@
+"""Decoupled UCT: Monte Carlo tree search where all powers choose at once.
+
+In each node every power keeps counts and means of its own orders and picks by UCB1 (Kocsis and
+Szepesvari 2006) as if alone; all picks are played together. Lanctot, Wittlinger, Winands and Den
+Teuling 2013, *Monte Carlo Tree Search for Simultaneous Move Games*, section 3.1. It need not come
+to an equilibrium, and is strong all the same.
+
+Nodes are boards of movement phases. The same orders lead to the same board: retreats and
+adjustments in between are drawn from seeds that the node and the orders decide.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit
+from ...constants import FALL_MOVEMENT, NONE, RUNNING, SPRING_MOVEMENT
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from ...rules.state import next_random, random_below
+from .draws import Draws
+from .heuristic import CenterClaims
+from .noise import CANDIDATES, CHOICE, phase_seeds
+from .player import SearchPlayer
+from .variations import vary
+
+NEW, UNKNOWN, OVER = 0, 1, 2  # where a way down the tree ends
+MEMORY = 2**27  # bytes that the trees grown at once may have
+MOST_TREES = 128
+
+
+class UctSettings(NamedTuple):
+    """How much is tried."""
+
+    leaves: int = 512  # boards valued for one decision
+    draws: int = 16  # joint orders of every power of a node, half of them with a variation
+    candidates: int = 8  # of these tried, at most
+    exploration: float = float(np.sqrt(2))  # C of UCB1, for values from 0 to 1
+
+
+class Trees(NamedTuple):
+    """T trees of N nodes, the first the root; K joint orders of each of P powers."""
+
+    made: np.ndarray  # (T,) int64, nodes so far
+    rng: np.ndarray  # (T,) uint64, for the order in which orders are first tried
+    low: np.ndarray  # (T, P) float64, least value that a power has seen
+    high: np.ndarray  # (T, P) float64, greatest one
+    parent: np.ndarray  # (T, N) int32, or NONE
+    child: np.ndarray  # (T, N) int32, the first one, or NONE
+    sibling: np.ndarray  # (T, N) int32, the next child of the same parent, or NONE
+    over: np.ndarray  # (T, N) bool, whether the game has ended
+    known: np.ndarray  # (T, N) bool, whether joint orders were drawn
+    profile: np.ndarray  # (T, N, P) int8, which order of each power led here
+    value: np.ndarray  # (T, N, P) float64
+    count: np.ndarray  # (T, N, P) int8, joint orders of a power
+    visits: np.ndarray  # (T, N) int32, ways that went on from here
+    tried: np.ndarray  # (T, N, P, K) int32
+    total: np.ndarray  # (T, N, P, K) float64, sum of the values that came of it
+    orders: np.ndarray  # (T, N, K, V) int32, by the province of the power's unit
+
+
+def new_trees(trees: int, nodes: int, powers: int, candidates: int, provinces: int) -> Trees:
+    """Return room for trees that nothing is known of."""
+    at, by_power = (trees, nodes), (trees, nodes, powers)
+    by_order = (*by_power, candidates)
+    return Trees(
+        np.zeros(trees, np.int64),
+        np.zeros(trees, np.uint64),
+        np.zeros((trees, powers)),
+        np.zeros((trees, powers)),
+        np.zeros(at, np.int32),
+        np.zeros(at, np.int32),
+        np.zeros(at, np.int32),
+        np.zeros(at, np.bool_),
+        np.zeros(at, np.bool_),
+        np.zeros(by_power, np.int8),
+        np.zeros(by_power),
+        np.zeros(by_power, np.int8),
+        np.zeros(at, np.int32),
+        np.zeros(by_order, np.int32),
+        np.zeros(by_order),
+        np.zeros((*at, candidates, provinces), np.int32),
+    )
+
+
+@jit
+def _add_nodes(trees, which, parents, picked, values, over):
+    """Write a new node for each tree in `which`; its number is trees.made before.
+
+    Reads   parents (n,), NONE for a root; picked (T, P), what led from there; values (n, P), over
+    """
+    for i in range(which.shape[0]):
+        t, parent = which[i], parents[i]
+        n = trees.made[t]
+        trees.made[t] += 1
+        trees.parent[t, n], trees.child[t, n], trees.sibling[t, n] = parent, NONE, NONE
+        if parent != NONE:
+            trees.sibling[t, n] = trees.child[t, parent]
+            trees.child[t, parent] = n
+        trees.over[t, n], trees.known[t, n], trees.visits[t, n] = over[i], False, 0
+        for p in range(picked.shape[1]):
+            trees.profile[t, n, p] = picked[t, p]
+            trees.value[t, n, p] = values[i, p]
+            trees.count[t, n, p] = 0
+            for k in range(trees.tried.shape[3]):
+                trees.tried[t, n, p, k], trees.total[t, n, p, k] = 0, 0.0
+
+
+@jit
+def _learn_orders(trees, which, nodes, unit_power, drawn):
+    """Write the joint orders of nodes, each once.
+
+    Reads   drawn (n, R, V) int32, of all powers; unit_power (n, V)
+    Writes  trees.orders, count, known
+    """
+    powers, most = trees.tried.shape[2], trees.tried.shape[3]
+    provinces = drawn.shape[2]
+    for i in range(which.shape[0]):
+        t, n = which[i], nodes[i]
+        trees.known[t, n] = True
+        for p in range(powers):
+            units = 0
+            for v in range(provinces):
+                if unit_power[i, v] == p:
+                    units += 1
+            count = 0
+            for r in range(drawn.shape[1] if units > 0 else 0):
+                fresh = count < most
+                for k in range(count):
+                    same = True
+                    for v in range(provinces):
+                        if unit_power[i, v] == p and trees.orders[t, n, k, v] != drawn[i, r, v]:
+                            same = False
+                    if same:
+                        fresh = False
+                if fresh:
+                    for v in range(provinces):
+                        if unit_power[i, v] == p:
+                            trees.orders[t, n, count, v] = drawn[i, r, v]
+                    count += 1
+            trees.count[t, n, p] = count
+
+
+@jit
+def _pick(trees, t, n, p, exploration):
+    """Return which joint order power p tries next in a node: one untried, else the best by UCB1."""
+    count = trees.count[t, n, p]
+    untried = 0
+    for k in range(count):
+        if trees.tried[t, n, p, k] == 0:
+            untried += 1
+    if untried > 0:
+        trees.rng[t], skipped = random_below(trees.rng[t], untried)
+        for k in range(count):
+            if trees.tried[t, n, p, k] == 0:
+                if skipped == 0:
+                    return k
+                skipped -= 1
+    best, best_bound = 0, -1.0
+    width = max(trees.high[t, p] - trees.low[t, p], 1e-9)
+    spread = np.log(max(trees.visits[t, n], 1))
+    for k in range(count):
+        tried = trees.tried[t, n, p, k]
+        mean = (trees.total[t, n, p, k] / tried - trees.low[t, p]) / width
+        bound = mean + exploration * np.sqrt(spread / tried)
+        if bound > best_bound:
+            best, best_bound = k, bound
+    return best
+
+
+@jit
+def _descend(trees, which, exploration, at, picked, ends):
+    """Follow the best bounds down from node at[t] of every tree t in `which`.
+
+    Writes  at (T,), the last node; picked (T, P), what all powers do there; ends (T,): NEW if that
+            leads to a board not seen before, UNKNOWN if joint orders must be drawn there first,
+            OVER if the game has ended there
+    """
+    powers = trees.tried.shape[2]
+    for t in which:
+        n = at[t]
+        while True:
+            if trees.over[t, n]:
+                ends[t] = OVER
+                break
+            if not trees.known[t, n]:
+                ends[t] = UNKNOWN
+                break
+            for p in range(powers):
+                picked[t, p] = _pick(trees, t, n, p, exploration)
+            child = trees.child[t, n]
+            while child != NONE:
+                same = True
+                for p in range(powers):
+                    if trees.profile[t, child, p] != picked[t, p]:
+                        same = False
+                if same:
+                    break
+                child = trees.sibling[t, child]
+            if child == NONE:
+                ends[t] = NEW
+                break
+            n = child
+        at[t] = n
+
+
+@jit
+def _write_profiles(trees, which, nodes, picked, unit_power, seed, orders, seeds):
+    """Write the orders (n, V) that all powers have picked, and the seeds (n,) of what follows.
+
+    Reads   unit_power (n, V) and seed (n,), of the nodes
+    """
+    for i in range(which.shape[0]):
+        t, n = which[i], nodes[i]
+        for v in range(orders.shape[1]):
+            p = unit_power[i, v]
+            orders[i, v] = NONE if p == NONE else trees.orders[t, n, picked[t, p], v]
+        mixed = seed[i]
+        for p in range(picked.shape[1]):
+            mixed, high = next_random(mixed + np.uint64(picked[t, p]))
+            mixed, low = next_random(mixed ^ np.uint64(high))
+            mixed = mixed ^ (np.uint64(low) << np.uint64(32))
+        seeds[i] = mixed
+
+
+@jit
+def _back_up(trees, which, leaves):
+    """Tell all nodes above the leaf of each tree what it is worth."""
+    powers = trees.tried.shape[2]
+    for i in range(which.shape[0]):
+        t, n = which[i], leaves[i]
+        leaf = n
+        for p in range(powers):
+            trees.low[t, p] = min(trees.low[t, p], trees.value[t, leaf, p])
+            trees.high[t, p] = max(trees.high[t, p], trees.value[t, leaf, p])
+        while trees.parent[t, n] != NONE:
+            above = trees.parent[t, n]
+            trees.visits[t, above] += 1
+            for p in range(powers):
+                k = trees.profile[t, n, p]
+                trees.tried[t, above, p, k] += 1
+                trees.total[t, above, p, k] += trees.value[t, leaf, p]
+            n = above
+
+
+class DecoupledUct(SearchPlayer):
+    """Grows a tree for each decision and gives the orders that were tried most at its root.
+
+    Args:
+        own: draws the joint orders of all powers and, as they come, retreats and adjustments.
+        value: what boards are worth.
+        name: shown in results.
+        settings: how much is tried.
+    """
+
+    def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
+        super().__init__(own, value, name)
+        self.settings = settings
+        self._trees: Trees | None = None
+        self._boards: VectorGame | None = None  # of all nodes: row t * N + n
+        self._desk: VectorGame | None = None  # where orders are drawn and played
+
+    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders of movement decisions, (D, V) int32 by province."""
+        most = self._make_room(games, decisions.count)
+        edges = range(0, decisions.count, most)
+        return np.concatenate(
+            [
+                self._search(games, decisions.game[a : a + most], decisions.power[a : a + most])
+                for a in edges
+            ]
+        )
+
+    def _make_room(self, games: VectorGame, trees: int) -> int:
+        """Make room to grow as many trees at once as are asked for, or as may be; return that."""
+        settings, provinces = self.settings, len(games.board.terrain)
+        nodes = settings.leaves + 1
+        node_bytes = settings.candidates * (4 * provinces + 12 * games.num_powers) + 30 * provinces
+        trees = max(1, min(trees, MOST_TREES, MEMORY // (nodes * node_bytes)))
+        made = self._trees
+        if made is None or not self._desk.is_like(games) or len(made.made) < trees:
+            shape = trees, nodes, games.num_powers, settings.candidates, provinces
+            self._trees = new_trees(*shape)
+            self._boards = games.spare(trees * nodes)
+            self._desk = games.spare(trees * settings.draws)
+        return trees
+
+    def _search(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
+        """Return the orders (n, V) of as many decisions as there is room for."""
+        trees, settings = self._trees, self.settings
+        every, nodes = np.arange(len(rows)), trees.parent.shape[1]
+        boards, desk = self._boards, self._desk
+        seeds = phase_seeds(games, rows, powers, CANDIDATES, 2)
+        boards.copy_from(games, rows, every * nodes)
+        boards.seed_games(every * nodes, seeds[:, 0])
+        trees.made[every], trees.rng[every] = 0, seeds[:, 1]
+        trees.low[every], trees.high[every] = np.inf, -np.inf
+        picked = np.zeros((len(every), games.num_powers), np.int8)
+        none = np.full(len(every), NONE)
+        over, value = np.zeros(len(every), np.bool_), np.zeros(picked.shape)
+        desk.call(_add_nodes, trees, every, none, picked, value, over)
+        self._draw(every, np.zeros(len(every), np.int64))
+        at, ends = np.empty(len(every), np.int64), np.empty(len(every), np.int8)
+        for _ in range(settings.leaves):
+            at[:] = 0
+            waiting = every
+            while len(waiting):
+                desk.call(_descend, trees, waiting, settings.exploration, at, picked, ends)
+                waiting = waiting[ends[waiting] == UNKNOWN]
+                if len(waiting):
+                    self._draw(waiting, at[waiting])
+            leaves = at.copy()
+            new = every[ends == NEW]
+            if len(new):
+                leaves[new] = trees.made[new]
+                self._play(new, at[new], picked)
+            desk.call(_back_up, trees, every, leaves)
+        tried = trees.tried[every, 0, powers]
+        mean = trees.total[every, 0, powers] / np.maximum(tried, 1)
+        best = (tried + mean / 2).argmax(1)  # values are at most 1, so they decide ties only
+        orders = trees.orders[every, 0, best]
+        return np.where(games.state.unit_power[rows] == powers[:, None], orders, NONE)
+
+    def _draw(self, which: np.ndarray, nodes: np.ndarray) -> None:
+        """Draw the joint orders of nodes, one node a tree."""
+        boards, desk, draws = self._boards, self._desk, self.settings.draws
+        source = which * self._trees.parent.shape[1] + nodes
+        copies = np.arange(len(which) * draws)
+        desk.copy_from(boards, np.repeat(source, draws), copies)
+        no_power = np.full(len(which), NONE)
+        desk.seed_games(
+            copies, phase_seeds(boards, source, no_power, CANDIDATES, draws).reshape(-1)
+        )
+        decisions = desk.decisions(copies, reuse=True)
+        drawn = desk.new_orders()
+        numbers = self.own.plain(desk, decisions)
+        varied = np.flatnonzero(decisions.game % draws >= draws // 2)
+        game, power = decisions.game[varied], decisions.power[varied]
+        slot, order = vary(decisions, varied, phase_seeds(desk, game, power, CHOICE, 1)[:, 0])
+        numbers[slot] = order
+        desk.write_orders(drawn, decisions, numbers)
+        drawn = drawn[: len(copies)].reshape(len(which), draws, -1)
+        unit_power = boards.state.unit_power[source]
+        desk.call(_learn_orders, self._trees, which, nodes, unit_power, drawn)
+
+    def _play(self, which: np.ndarray, nodes: np.ndarray, picked: np.ndarray) -> None:
+        """Add the boards that the picked orders (T, P) lead to, and value them."""
+        trees, boards, desk = self._trees, self._boards, self._desk
+        nodes_a_tree = trees.parent.shape[1]
+        source = which * nodes_a_tree + nodes
+        rows, state = np.arange(len(which)), boards.state
+        orders, seeds = desk.new_orders(), np.empty(len(which), np.uint64)
+        units, seed = state.unit_power[source], state.seed[source]
+        desk.call(
+            _write_profiles, trees, which, nodes, picked, units, seed, orders[: len(which)], seeds
+        )
+        desk.copy_from(boards, source, rows)
+        desk.seed_games(rows, seeds)
+        desk.step(orders, rows)
+        while True:
+            moving = np.isin(desk.state.phase[rows], (SPRING_MOVEMENT, FALL_MOVEMENT))
+            over = desk.state.end[rows] != RUNNING
+            others = rows[~moving & ~over]
+            if not len(others):
+                break
+            decisions = desk.decisions(others, reuse=True)
+            desk.write_orders(orders, decisions, self.own.plain(desk, decisions))
+            desk.step(orders, others)
+        boards.copy_from(desk, rows, which * nodes_a_tree + trees.made[which], keep_seeds=True)
+        desk.call(_add_nodes, trees, which, nodes, picked, self.value.shares(desk, rows), over)

@@ -1,0 +1,269 @@
+"""The scripted players that look ahead: what a board is worth to them, and what they find."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from diplomacy_engine import Game, VectorGame, evaluate_player, load_map, make_bot
+from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
+from diplomacy_engine.players.asking import ask_player, orders_of
+from diplomacy_engine.players.bots.lookahead import Lookahead
+from diplomacy_engine.players.search.assumptions import Assumptions
+from diplomacy_engine.players.search.best_response import BestResponse, Settings
+from diplomacy_engine.players.search.draws import PlayerDraws
+from diplomacy_engine.players.search.heuristic import CenterClaims
+from diplomacy_engine.players.search.leaves import Leaves
+from diplomacy_engine.players.search.uct import DecoupledUct, UctSettings
+from diplomacy_engine.players.search.variations import VariedDraws
+from diplomacy_engine.scoring.outcomes import figure_values
+
+
+class EveryOrder(PlayerDraws):
+    """Proposes all joint orders, one after the other."""
+
+    def __init__(self):
+        super().__init__(make_bot("hold"))
+
+    def draw(self, games, decisions, seeds):
+        orders = np.full((*seeds.shape, len(games.board.terrain)), NONE, np.int32)
+        for d in range(decisions.count):
+            one = decisions.take(np.array([d]))
+            lists = np.split(one.order, one.order_start[1:-1])
+            for k, joint in enumerate(product(*lists)):
+                orders[d, k, one.slot_province] = joint
+        return orders, np.zeros(seeds.shape, np.float32)
+
+
+class OwnCenters:
+    """A board is worth the own centers."""
+
+    discount, at_once = 1.0, True
+
+    def paid(self, result, victory_centers):
+        return np.zeros(result.centers.shape)
+
+    def look(self, games, rows, powers):
+        return games.centers()[rows, powers].astype(float)
+
+    def values(self, boards):
+        return np.concatenate(boards)
+
+
+def small(name, units, centers, games=1, **others):
+    """Return games of the small map in one position, each with a seed of its own."""
+    state = {"name": name, "units": units, "centers": centers} | others
+    one = Game.from_state("small", state).vector_game
+    many = VectorGame("small", games, seed=4, auto_reset=False, threads=1)
+    many.copy_from(one, np.zeros(games, int), np.arange(games))
+    return many
+
+
+def test_the_best_of_all_joint_orders_is_found():
+    """Two armies need each other to take a center that is held, and the third takes another."""
+    games = small(
+        "F1903M",
+        {"ENGLAND": ["A MUN", "A UKR", "A SPA"], "RUSSIA": ["A BUD", "A ANK", "A ROM", "A MOS"]},
+        {"ENGLAND": ["LON"], "RUSSIA": ["MOS", "BUD"]},
+    )
+    decisions = games.decisions()
+    mine = decisions.take(decisions.power == 0)
+    lists = np.split(mine.order, mine.order_start[1:-1])
+    joints = np.array(list(product(*lists)), np.int32)
+    tried = VectorGame("small", len(joints), auto_reset=False, threads=1)
+    tried.copy_from(games, np.zeros(len(joints), int), np.arange(len(joints)))
+    orders = tried.new_orders()
+    orders[:, mine.slot_province] = joints
+    tried.step(orders)  # without an order a unit holds
+    found = tried.centers()[:, 0]
+    assert found.max() == 3 and 0 < (found == 3).sum() < 0.05 * len(found)
+    expected = Assumptions({"hold": PlayerDraws(make_bot("hold"))})
+    settings = Settings(len(joints), len(joints), profiles=2, halvings=(), sure=0)
+    player = BestResponse(EveryOrder(), OwnCenters(), "all", expected, settings)
+    search = player.search(games, mine)
+    assert search.count[0] == len(joints)
+    assert (np.sort(search.values[0, :, 0]) == np.sort(found)).all()
+    chosen = ask_player(games, mine, player)
+    assert found[(joints == chosen).all(1)] == 3
+
+
+def assert_finishes(player, games, phases):
+    """Play all powers' movement phases and what comes between; all must end with ENGLAND's solo."""
+    moves = 0
+    while (games.state.end == RUNNING).any():
+        moving = np.isin(games.state.phase, (0, 2)).any()
+        moves += moving
+        assert moves <= phases
+        decisions = games.decisions()
+        england = decisions.power == 0
+        orders = orders_of(games, player, decisions.take(england))
+        games.write_orders(
+            orders,
+            decisions.take(~england),
+            ask_player(games, decisions.take(~england), make_bot("dumbbot")),
+        )
+        games.step(orders)
+    assert (games.state.winner == 0).all() and moves == phases
+
+
+FOUR = ["LON", "PAR", "POR", "ROM"]
+
+
+@pytest.mark.parametrize("proposer", ["dumbbot", "random"])
+def test_mcts_finds_a_solo_that_is_one_phase_away(proposer):
+    games = small(
+        "F1905M", {"ENGLAND": ["A MUN", "A LON"], "RUSSIA": ["A FIN"]}, {"ENGLAND": FOUR}, 4
+    )
+    settings = UctSettings(draws=64, candidates=40)
+    player = DecoupledUct(PlayerDraws(make_bot(proposer)), CenterClaims(), "uct", settings)
+    assert_finishes(player, games, 1)
+
+
+def test_mcts_finds_a_solo_that_is_two_phases_away():
+    """Only Budapest is two moves from where the army stands."""
+    centers = {"ENGLAND": FOUR, "RUSSIA": ["MOS"]}
+    units = {"ENGLAND": ["A HOL"], "RUSSIA": ["A FIN"]}
+    games = small("S1905M", units, centers, 4)
+    assert_finishes(make_bot("mcts"), games, 2)
+
+
+def play_until(games, phases):
+    for _ in range(phases):
+        games.step(orders_of(games, make_bot("dumbbot")))
+
+
+def searcher(name):
+    player = make_bot(name)
+    if name == "mcts":
+        player.settings = UctSettings(leaves=60)
+    return player
+
+
+@pytest.mark.parametrize("name", ["lookahead", "mcts"])
+@pytest.mark.parametrize("map_name", ["small", "three"])
+def test_searches_repeat_whatever_else_is_searched_and_change_no_game(name, map_name):
+    games = VectorGame(map_name, 40 if name == "lookahead" else 4, seed=8, threads=1)
+    play_until(games, 6)
+    before, decisions = games.snapshot(), games.decisions()
+    orders = orders_of(games, searcher(name), decisions)
+    after = games.snapshot()
+    assert all((before[key] == after[key]).all() for key in before)
+    backwards = decisions.take(np.arange(decisions.count)[::-1])
+    assert (orders_of(games, searcher(name), backwards) == orders).all()
+    other = VectorGame(map_name, 40, seed=99, threads=2)
+    rows = np.arange(games.num_games)
+    shifted = 39 - rows
+    other.copy_from(games, rows, shifted, keep_seeds=True)
+    player = searcher(name)
+    assert (orders_of(other, player, other.decisions(shifted))[shifted] == orders).all()
+    one = player.act(other, other.decisions(shifted[:1]))
+    assert (one == searcher(name).act(games, games.decisions(rows[:1]))).all()
+    moving = np.isin(games.state.phase, (0, 2))
+    other.seed_games(shifted, np.arange(len(rows), dtype=np.uint64))
+    fresh = orders_of(other, player, other.decisions(shifted))[shifted]
+    assert moving.any() and (fresh != orders).any(), "another seed searches otherwise"
+
+
+def test_uct_keeps_its_budget_and_its_books():
+    games = VectorGame("three", 3, seed=2, auto_reset=False, threads=1)
+    play_until(games, 4)
+    player = DecoupledUct(
+        PlayerDraws(make_bot("dumbbot")), CenterClaims(), "uct", UctSettings(leaves=100)
+    )
+    decisions = games.decisions()
+    player.choose(games, decisions)
+    trees, count = player._trees, decisions.count
+    assert (trees.visits[:count, 0] == 100).all() and (trees.made[:count] <= 101).all()
+    for t in range(count):
+        assert trees.over[t, : trees.made[t]].sum() <= 100
+        for n in range(trees.made[t]):
+            of_power = trees.tried[t, n].sum(1)
+            assert (of_power[trees.count[t, n] > 0] == trees.visits[t, n]).all()
+        children = np.bincount(trees.parent[t, 1 : trees.made[t]])
+        known = np.flatnonzero(children)
+        assert (children[known] <= trees.visits[t, known]).all()
+
+
+@pytest.mark.parametrize(("years", "ends"), [(2, YEAR_LIMIT), (6, SOLO)])
+def test_finished_games_are_worth_their_results(years, ends):
+    games = VectorGame("small", 200, seed=3, max_years=years, auto_reset=False, threads=1)
+    running, paid = np.ones(200, bool), np.zeros((200, 2))
+    while running.any():
+        result = games.step(orders_of(games, make_bot("dumbbot")))
+        paid += CenterClaims().paid(result, games.board.victory_centers)
+        running = games.state.end == RUNNING
+    assert (games.state.end == ends).any()
+    exact = figure_values(games.outcomes(), games.board.victory_centers)["sum_of_squares"]
+    np.testing.assert_allclose(CenterClaims().shares(games, np.arange(200)), exact, atol=1e-12)
+    np.testing.assert_allclose(paid, exact, atol=1e-12)
+
+
+def test_a_leaf_that_ends_the_game_is_worth_its_result():
+    games = small("F1905M", {"ENGLAND": ["A MUN"], "RUSSIA": ["A FIN"]}, {"ENGLAND": FOUR})
+    leaves = Leaves(games, CenterClaims(), make_bot("dumbbot"))
+    orders = np.full((1, len(games.board.terrain)), NONE, np.int32)
+    texts = games.vocabulary.texts
+    game_map = load_map("small")
+    orders[0, game_map.province_index["MUN"]] = texts.index("A MUN - BUD")
+    seeds = np.zeros(1, np.uint64)
+    for power, worth in ((0, 1.0), (1, 0.0)):
+        found = leaves.evaluate(games, np.array([0]), np.array([power]), orders, seeds)
+        assert found.tolist() == [worth]
+
+
+def value(name, units, centers):
+    games = small(name, units, centers)
+    shares = CenterClaims().shares(games, np.array([0]))[0]
+    assert shares.sum() == pytest.approx(1)
+    return shares[0]
+
+
+def test_centers_in_reach_and_in_danger_count():
+    centers = {"ENGLAND": ["LON", "PAR"], "RUSSIA": ["MOS", "BUD"]}
+    russia = {"RUSSIA": ["A FIN"]}
+    far = value("F1903M", {"ENGLAND": ["A WAL"]} | russia, centers)
+    near = value("F1903M", {"ENGLAND": ["A MUN"]} | russia, centers)
+    there = value("F1903M", {"ENGLAND": ["A BUD"]} | russia, centers)
+    assert far < near < there
+    in_danger = value("F1903M", {"ENGLAND": ["A WAL"], "RUSSIA": ["A SPA"]}, centers)
+    assert in_danger < far
+    guarded = value("F1903M", {"ENGLAND": ["A PAR"], "RUSSIA": ["A SPA"]}, centers)
+    assert in_danger < guarded
+
+
+def test_varied_draws_differ_in_one_unit_and_are_legal():
+    games = VectorGame("standard", 4, seed=5, threads=1)
+    play_until(games, 8)
+    decisions = games.decisions()
+    seeds = np.random.default_rng(1).integers(0, 2**64, (decisions.count, 20), np.uint64)
+    orders, _ = VariedDraws(PlayerDraws(make_bot("dumbbot"))).draw(games, decisions, seeds)
+    plain, _ = PlayerDraws(make_bot("dumbbot")).draw(games, decisions, seeds[:, :10])
+    assert (orders[:, :10] == plain).all()
+    changed = (orders[:, 10:] != plain).sum(2)
+    assert changed.max() == 1 and changed.mean() > 0.7
+    for d in range(decisions.count):
+        slots = range(decisions.slot_start[d], decisions.slot_start[d + 1])
+        for s in slots:
+            legal = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
+            assert np.isin(orders[d, :, decisions.slot_province[s]], legal).all()
+
+
+def test_many_decisions_are_searched_in_parts(monkeypatch):
+    games = VectorGame("small", 30, seed=1, threads=1)
+    decisions = games.decisions()
+    whole = Lookahead().act(games, decisions)
+    monkeypatch.setattr("diplomacy_engine.players.bots.lookahead.ROOM", 7)
+    assert (Lookahead().act(games, decisions) == whole).all()
+    few = decisions.take(np.arange(6))
+    trees = make_bot("mcts").act(games, few)
+    monkeypatch.setattr("diplomacy_engine.players.search.uct.MOST_TREES", 4)
+    assert (make_bot("mcts").act(games, few) == trees).all()
+
+
+@pytest.mark.parametrize("name", ["lookahead", "mcts"])
+def test_they_play_whole_games(name):
+    for map_name, years in (("small", 4), ("standard", 1)):
+        result, _ = evaluate_player(
+            map_name, make_bot(name), make_bot("dumbbot"), 2, max_years=years, threads=1
+        )
+        assert result["player"] == name
