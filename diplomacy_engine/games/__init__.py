@@ -1,6 +1,6 @@
 """Games that run: many at once in arrays, or one in texts."""
 
-from .decisions import Decisions, order_numbers
+from .decisions import Decisions, order_numbers, order_positions
 from .game import Game
 from .observation import OBSERVATION_VERSION, UNIT_OWNER, BoardViews, Observation
 from .vector_game import StepResult, VectorGame
@@ -15,4 +15,5 @@ __all__ = [
     "StepResult",
     "VectorGame",
     "order_numbers",
+    "order_positions",
 ]

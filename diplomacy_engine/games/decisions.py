@@ -109,3 +109,17 @@ def join_decisions(parts: Sequence[Decisions]) -> Decisions:
 def order_numbers(decisions: Decisions, chosen: np.ndarray) -> np.ndarray:
     """Return the order numbers (S,) of the positions `chosen` in the slots' lists."""
     return decisions.order[decisions.order_start[:-1] + chosen]
+
+
+def order_positions(decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
+    """Return the positions (S,) int64 of order numbers in the slots' lists.
+
+    Raises:
+        ValueError: a number is not in its slot's list.
+    """
+    lengths = np.diff(decisions.order_start)
+    found = np.flatnonzero(decisions.order == np.repeat(numbers, lengths))
+    slots = np.searchsorted(decisions.order_start, found, "right") - 1
+    if not np.array_equal(slots, np.arange(len(numbers))):
+        raise ValueError("an order number is not in the list of its slot")
+    return found - decisions.order_start[:-1]
