@@ -20,5 +20,6 @@ def test_positions_are_those_of_the_numbers(name):
         kinds |= set(games.state.phase.tolist())
         games.step(orders_of(games, make_bot("dumbbot")))
     assert len(kinds) > 2
+    decisions = VectorGame(name, 1).decisions()
     with pytest.raises(ValueError, match="not in the list of its slot"):
-        order_positions(decisions, np.full(len(numbers), -1, np.int32))
+        order_positions(decisions, np.full(len(decisions.slot_province), -1, np.int32))
