@@ -36,7 +36,7 @@ class Settings(NamedTuple):
 
 
 FAST = Settings()
-FULL = Settings(draws=96, candidates=24, profiles=64, halvings=(8, 16, 32), ahead=1)
+FULL = Settings(draws=96, candidates=48, profiles=64, halvings=(8, 16, 32), ahead=1)
 
 
 class Search(NamedTuple):
