@@ -180,6 +180,18 @@ def test_evaluations_and_checkpoints_do_not_change_the_training(whole, tmp_path)
     assert (one["torch_generator"] == two["torch_generator"]).all()
 
 
+def test_any_player_is_evaluated_against(tmp_path):
+    """A checkpoint and a search on it, too; the run can be resumed, and its copies are rated."""
+    policy = str(REPOSITORY / "runs" / "reference" / "small__pure__1")
+    bots = ["hold", policy, f"fast(candidates=2 draws=4 profiles=2):{policy}"]
+    run = train(tmp_path / "runs", eval_bots=bots, total_timesteps=400)
+    (last,) = [line for line in metrics(run) if "eval/hold/win" in line][-1:]
+    for name in bots:
+        assert 0 <= last[f"eval/{name}/win"] <= 1
+    games = sorted(path.name for path in (run / "games").glob("*.jsonl"))
+    assert games and resume(run, "--total-timesteps", "500") == 0
+
+
 @pytest.mark.parametrize("name", ["plain", "rich"])
 def test_every_decision_is_trained_on_once(name, monkeypatch, tmp_path):
     """Also those still open or not yet learned from when the run ends."""
