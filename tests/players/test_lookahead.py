@@ -252,7 +252,7 @@ def test_many_decisions_are_searched_in_parts(monkeypatch):
     games = VectorGame("small", 30, seed=1, threads=1)
     decisions = games.decisions()
     whole = Lookahead().act(games, decisions)
-    monkeypatch.setattr("diplomacy_engine.players.bots.lookahead.ROOM", 7)
+    monkeypatch.setattr("diplomacy_engine.players.search.player.MOST", 7)
     assert (Lookahead().act(games, decisions) == whole).all()
     few = decisions.take(np.arange(6))
     trees = make_bot("mcts").act(games, few)

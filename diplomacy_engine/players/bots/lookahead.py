@@ -1,9 +1,5 @@
 """Scripted players that look ahead, on the search core of players/search."""
 
-import numpy as np
-
-from ...games.decisions import Decisions
-from ...games.vector_game import VectorGame
 from ..search.assumptions import Assumptions
 from ..search.best_response import BestResponse, Settings
 from ..search.draws import PlayerDraws
@@ -13,7 +9,6 @@ from ..search.variations import VariedDraws
 from .dumbbot import Dumbbot
 
 ONE_STEP = Settings(draws=48, candidates=48, profiles=8, halvings=(), sure=0.0)
-ROOM = 128  # decisions searched at once
 
 
 class Lookahead(BestResponse):
@@ -32,14 +27,6 @@ class Lookahead(BestResponse):
         super().__init__(
             VariedDraws(PlayerDraws(Dumbbot())), CenterClaims(), self.name, expected, ONE_STEP
         )
-
-    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders of movement decisions, (D, V) int32 by province."""
-        parts = [
-            super(Lookahead, self).choose(games, decisions.take(rows))
-            for rows in np.array_split(np.arange(decisions.count), -(-decisions.count // ROOM))
-        ]
-        return np.concatenate(parts)
 
 
 class Mcts(DecoupledUct):

@@ -42,9 +42,7 @@ FULL = Settings(draws=96, candidates=48, profiles=64, halvings=(8, 16, 32), ahea
 class Search(NamedTuple):
     """What a search of D decisions found; K candidates, R profiles."""
 
-    candidates: (
-        np.ndarray
-    )  # (D, K, V) int32, order numbers by province; the first is the policy's own
+    candidates: np.ndarray  # (D, K, V) int32, order numbers by province; first the player's own
     count: np.ndarray  # (D,) int64, of them; the rest are none
     values: np.ndarray  # (D, K, R) float64, NaN where it was not tried
     profiles: np.ndarray  # (D, R, V) int32, orders of the others
@@ -162,11 +160,7 @@ class BestResponse(SearchPlayer):
         edges = [0, *(h for h in settings.halvings if h < settings.profiles), settings.profiles]
         for first, last in pairwise(edges):
             if first:
-                mean = np.where(
-                    alive,
-                    np.nanmean(np.where(alive[:, :, None], values[:, :, :first], 0), 2),
-                    -np.inf,
-                )
+                mean = np.where(alive, values[:, :, :first].mean(2), -np.inf)
                 rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
                 half = np.maximum(-(-alive.sum(1) // 2), 2)
                 keep = rank < half[:, None]

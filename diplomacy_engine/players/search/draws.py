@@ -13,6 +13,7 @@ from ..protocols import Explanation, Player
 from .noise import PLAIN, order_noise, phase_seeds
 
 ROOM = 512  # copies of games on which players are asked at once
+MOST = 4096  # draws of a policy made at once, which bounds the memory for their lists of orders
 SHOWN = 64  # draws that show how often a player gives an order
 
 
@@ -77,15 +78,21 @@ class PolicyDraws:
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `Draws`."""
-        count = seeds.shape[1]
-        repeated = decisions.take(np.repeat(np.arange(decisions.count), count))
-        obs = self.policy.observe(games, repeated.game, repeated.power)
-        heat = np.linspace(1.0, self.temperature, count, dtype=np.float32)
-        heat = np.tile(heat, decisions.count)
-        noise = order_noise(repeated, seeds.reshape(-1))
-        chosen, logprob, _ = self.policy.agent.act(obs, repeated, temperature=heat, noise=noise)
-        orders = by_province(games, repeated, order_numbers(repeated, chosen))
-        return orders.reshape(decisions.count, count, -1), logprob.reshape(-1, count)
+        shape = seeds.shape
+        heat = np.tile(np.linspace(1.0, self.temperature, shape[1], dtype=np.float32), shape[0])
+        which, seeds = np.repeat(np.arange(shape[0]), shape[1]), seeds.reshape(-1)
+        orders = np.empty((len(which), len(games.board.terrain)), np.int32)
+        logprob = np.empty(len(which), np.float32)
+        for first in range(0, len(which), MOST):
+            part = slice(first, first + MOST)
+            asked = decisions.take(which[part])
+            obs = self.policy.observe(games, asked.game, asked.power)
+            noise = order_noise(asked, seeds[part])
+            chosen, logprob[part], _ = self.policy.agent.act(
+                obs, asked, temperature=heat[part], noise=noise
+            )
+            orders[part] = by_province(games, asked, order_numbers(asked, chosen))
+        return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
         """See `Draws`: the likeliest orders of each slot in turn."""

@@ -10,6 +10,8 @@ from ..protocols import Explanation, Reasons
 from .draws import Draws, is_moving
 from .leaves import LeafValue, Leaves
 
+MOST = 128  # decisions searched at once, which bounds the memory
+
 
 class SearchPlayer:
     """Searches for its movement orders, and gives all others as the player that it is made of.
@@ -42,7 +44,9 @@ class SearchPlayer:
 
     def _searched(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders (S,) that the search has chosen."""
-        orders = self.choose(games, decisions)
+        parts = range(0, decisions.count, MOST)
+        rows = [np.arange(first, min(first + MOST, decisions.count)) for first in parts]
+        orders = np.concatenate([self.choose(games, decisions.take(part)) for part in rows])
         row = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
         return orders[row, decisions.slot_province]
 
