@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from diplomacy_engine import _jit
+from diplomacy_engine.rules.legal_orders import list_game
 from diplomacy_engine.rules.state import next_random
 
 
@@ -57,7 +58,9 @@ def test_no_import_of_a_kernel_file_is_missed():
             assert str(file.relative_to(_jit._PACKAGE)) in sources, f"{name} imports {file}"
 
 
-def test_a_kernel_for_other_kernels_cannot_be_called_from_python():
-    for call in (next_random, lambda number: _jit.compiled(next_random, number)):
-        with pytest.raises(TypeError, match="next_random can only be called by another kernel"):
+@pytest.mark.parametrize("kernel", [next_random, list_game])
+def test_a_kernel_for_other_kernels_cannot_be_called_from_python(kernel):
+    name = kernel.py_func.__name__
+    for call in (kernel, lambda number: _jit.compiled(kernel, number)):
+        with pytest.raises(TypeError, match=f"{name} can only be called by another kernel"):
             call(3)

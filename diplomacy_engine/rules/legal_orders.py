@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit_inner
+from .._jit import jit_inner, jit_merged
 from ..constants import ARMY, FLEET, NONE
 from .map import Board
 from .state import adjustments_owed, is_movement, is_open_home, is_retreat
@@ -262,7 +262,7 @@ def _write_supports(arcs, goal, first, last, number, order, n):
             return n + (last - first)
 
 
-@jit_inner
+@jit_merged
 def _movement_orders(u, pairs, via, sea_index, scratch, order, n):
     """Write the legal movement orders of unit u to order[n:]; return the new n.
 
@@ -350,7 +350,7 @@ def _adjustment_list(board, table, state, e, power, builds, buffer, n):
     return n
 
 
-@jit_inner
+@jit_merged
 def list_game(board, table, state, e, scratch, most_orders, counts, buffers):
     """Append the pending decisions of game e; return False if a buffer could overflow.
 

@@ -1,6 +1,6 @@
 """From one phase of a game to the next: kernels that adjudicate, count centers and end the game."""
 
-from .._jit import jit_inner
+from .._jit import jit_inner, jit_merged
 from ..constants import (
     FALL_MOVEMENT,
     FALL_RETREATS,
@@ -58,7 +58,7 @@ def _next_spring(state, e):
     state.year[e] += 1
 
 
-@jit_inner
+@jit_merged
 def advance_phase(board, state, e, max_years):
     """Move game e from the phase just adjudicated to the next one; return whether centers changed.
 
@@ -95,7 +95,7 @@ def advance_phase(board, state, e, max_years):
     return True
 
 
-@jit_inner
+@jit_merged
 def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
     """Adjudicate the current phase of game e with `orders` (E, V) and move on to the next phase.
 
