@@ -20,10 +20,12 @@ def send(number: int = signal.SIGINT) -> None:
 
 @pytest.fixture(autouse=True)
 def usual_handlers():
-    """Handle Ctrl-C as Python does, also where the tests were started in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Handle signals as Python does, whatever the shell or an earlier test has made of them."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
