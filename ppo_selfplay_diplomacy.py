@@ -574,7 +574,9 @@ def update(
             break
     means = dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
     if not all(np.isfinite(value) for value in means.values()):
-        raise TrainingError(f"a loss is not finite ({means}); the last checkpoint is intact")
+        raise TrainingError(f"a loss is not finite ({means})")
+    if not checkpoints.is_sound(parameters, optimizer.state.values()):
+        raise TrainingError(f"a weight is not finite, or beyond {checkpoints.MOST_WEIGHT:,.0f}")
     returns, values = map(np.concatenate, zip(*ranks.gather((batch.returns, batch.values))))
     variance, unexplained = np.var(returns), np.var(returns - values)
     means["explained_variance"] = float(1 - unexplained / variance) if variance > 0 else 0.0
@@ -585,6 +587,7 @@ def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
     """Return a copy of the agent that never learns, with the weights `model` if given."""
     frozen = copy.deepcopy(agent).requires_grad_(False).eval()
     if model is not None:
+        checkpoints.check_weights(model, frozen.state_dict())
         frozen.load_state_dict(model)
     return frozen
 
@@ -744,7 +747,7 @@ def make_agent(settings: dict, game_map: Map) -> Agent:
 
 
 READ = partial(torch.load, map_location="cpu", weights_only=True)  # runs no code of a file
-FILES = PolicyFiles(__file__, asdict(Args()), READ, make_agent)
+FILES = PolicyFiles(__file__, Args, READ, make_agent, partial(torch.device, "meta"))
 checkpoint_header, load_agent = FILES.header, FILES.network
 LOG_TOOLS = launch.LogTools(SummaryWriter, Summary, partial(import_module, "wandb"))
 
@@ -846,14 +849,17 @@ class Run:
         frozen = self.pool.members[0].player
         self.policy.load_state_dict(saved["model"])
         if self.average:
+            checkpoints.check_weights(saved["learner"], self.agent.state_dict())
             self.agent.load_state_dict(saved["learner"])
+        checkpoints.check_moments(saved["optimizer"], self.optimizer)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(frozen, model))
         self.self_play.seating.load_state_dict(with_arrays(own["self_play"], torch.Tensor))
-        self.buffer.load_state_dict(with_arrays(own["buffer"], torch.Tensor))
+        self.buffer.load_state_dict(with_arrays(own["buffer"], torch.Tensor), self.self_play.games)
         self.rng.bit_generator.state = own["numpy_generator"]
         torch.set_rng_state(own["torch_generator"])
-        self.counters, self.seconds = dict(saved["counters"]), saved["seconds"]
+        self.counters = {name: saved["counters"][name] for name in self.counters}
+        self.seconds = saved["seconds"]
         self.next_eval, self.next_save = saved["next"]
         self.evaluations = saved["evaluations"]
         self.league.load_state_dict(saved["league"])
@@ -947,7 +953,7 @@ def save(run: Run, log: RunLog, clock: Clock) -> None:
 
 def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Start a run in a new folder."""
-    args, game_map, exploited, weights = launch.new_run(settings, FILES.policy, ranks.count)
+    args, game_map, exploited, weights = launch.new_run(settings, FILES, ranks.count)
     device = ranks.choose_device(torch, args.cuda)
     log = launch.open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
     return Run(args, game_map, device, ranks, exploited, weights), log
@@ -955,10 +961,11 @@ def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
 
 def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume."""
-    resumed = launch.resumed_run(Args, settings, FILES.read, load_agent, ranks)
-    args, game_map, folder, saved = resumed
-    run = Run(args, game_map, ranks.choose_device(torch, args.cuda), ranks, saved.get("exploited"))
-    with launch.continuing(folder.checkpoint):
+    resumed = launch.resumed_run(Args, settings, FILES, ranks)
+    args, game_map, _, saved = resumed
+    device = ranks.choose_device(torch, args.cuda)
+    with launch.continuing(resumed):
+        run = Run(args, game_map, device, ranks, saved["exploited"])
         run.load_state_dict(saved)
         log = NoLog() if ranks.rank > 0 else launch.continue_log(resumed, __file__, LOG_TOOLS)
     return run, log
@@ -966,15 +973,15 @@ def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
 
 def run_training(argv: list[str], ranks: Ranks) -> int:
     """Train as the command line says; return the exit status."""
-    settings = ranks.agree(launch.read_settings, Args, argv, CONFIGS, FILES.policy)
+    settings = ranks.agree(launch.read_settings, Args, argv, CONFIGS, FILES)
     clock = Clock(network=("inference", "learning"))
     start = resume_run if settings.args.resume else start_run
     run, log = ranks.agree(start, settings, ranks)
     try:
         finished = train(run, log, clock)
-    except TrainingError:
+    except TrainingError as error:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
-        raise
+        raise TrainingError(f"{error}{log.intact()}") from error
     finally:
         log.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
     if not finished and ranks.rank == 0:

@@ -1,13 +1,78 @@
-"""Files that are written whole or not at all, with what went wrong in one sentence."""
+"""Files that are read within bounds, and written whole or not at all.
+
+Reading raises OSError, with its reason in `strerror` as the system has it; the caller's sentence
+says what the file was for. Writing raises UserError.
+"""
 
 import contextlib
+import errno
 import hashlib
 import os
+import stat
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import UserError
+
+
+def open_file(path: str | Path) -> BinaryIO:
+    """Open a file for reading; OSError unless it is an ordinary one.
+
+    A pipe would wait for somebody who writes into it, and a device may never end.
+    """
+    binary = getattr(os, "O_BINARY", 0)  # Windows would end lines its own way
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | binary)
+    except ValueError:
+        raise OSError(errno.EINVAL, "a name has no NUL in it", str(path)) from None
+    try:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
+        return os.fdopen(handle, "rb")
+    except OSError:
+        os.close(handle)
+        raise
+
+
+def read_file(path: str | Path, most: int) -> bytes:
+    """Return what is in an ordinary file; OSError if that is more than `most` bytes."""
+    with open_file(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is longer than {most:,} bytes", str(path))
+    return content
+
+
+class FolderLock:
+    """Keeps other processes from locking the same folder, until `close` or the end of this one.
+
+    The folder itself is locked, so no file stays behind, however the process ends. Where the system
+    cannot do that (Windows, some network drives) nothing is locked.
+
+    Raises:
+        BlockingIOError: it is locked already.
+        OSError: there is no such folder.
+    """
+
+    def __init__(self, path: str | Path):
+        self.close: Callable[[], object] = lambda: None
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            return
+        handle = os.open(path, os.O_RDONLY)
+        self.close = weakref.finalize(self, os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise
+        except OSError:  # not on this drive
+            self.close()
 
 
 def atomic_write(
@@ -86,7 +151,7 @@ def check_target(file: Path) -> None:
 def file_sha256(path: str | Path) -> str:
     """Return the sha256 of a file, in hexadecimal."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {_reason(error)}") from error

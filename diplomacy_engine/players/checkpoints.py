@@ -5,16 +5,17 @@ as the name of the script that plays it goes, and otherwise with a function that
 that the engine needs no PyTorch.
 """
 
+import os
 import pickletools
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from .._files import file_sha256
-from .._suggest import quoted
+from .._files import file_sha256, open_file
+from .._suggest import printable, quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
 from ..rules.map import Map, MapError
@@ -23,7 +24,21 @@ from ..rules.vocabulary import vocabulary
 CHECKPOINT = "checkpoint.pt"
 POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
 CHECKPOINT_FORMAT = 1
+MOST_BYTES = 8 * 2**30  # of a file
 MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
+MOST_ITEMS = 1_000_000  # in all dictionaries, lists and tuples of a checkpoint together
+MOST_WEIGHT = 1e6  # a weight beyond is one that learning has blown up
+MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
+
+_HEADER = {  # what a checkpoint says of itself
+    "script_name": str,
+    "script_sha256": str,
+    "map_name": str,
+    "map_facts": dict,
+    "vocabulary_hash": str,
+    "global_step": int,
+    "args": dict,
+}
 
 
 def policy_file(path: str | Path) -> Path:
@@ -44,15 +59,29 @@ def script_name(path: str | Path) -> str | None:
     Nothing of the file is run or built: its pickle is only looked through for the two texts.
     """
     try:
-        with zipfile.ZipFile(path) as parts:
+        with open_file(path) as file, zipfile.ZipFile(file) as parts:
+            _check_sizes(file, parts)
             (name,) = (part for part in parts.namelist() if re.fullmatch(r"[^/]+/data\.pkl", part))
-            if parts.getinfo(name).file_size > MOST_NAMED:
-                return None
             pickled = parts.read(name)
         texts = (text for _, text, _ in pickletools.genops(pickled) if isinstance(text, str))
         return next((next(texts, None) for text in texts if text == "script_name"), None)
     except Exception:  # a damaged or hostile file, which is refused when it is loaded
         return None
+
+
+def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
+    """Raise ValueError unless a file holds as much as it says, and that is not too much.
+
+    torch.save compresses nothing, so a file that unpacks to more than itself is not from there.
+    """
+    size = file.seek(0, os.SEEK_END)
+    found = parts.infolist()
+    if any(part.compress_type != zipfile.ZIP_STORED for part in found):
+        raise ValueError("a part is compressed")
+    if size > MOST_BYTES or sum(part.file_size for part in found) > size:
+        raise ValueError("its parts are too large")
+    if any(part.file_size > MOST_NAMED for part in found if part.filename.endswith(".pkl")):
+        raise ValueError("its dictionary is too large")
 
 
 def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
@@ -66,8 +95,9 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
     """
     path = Path(path)
     try:
-        with zipfile.ZipFile(path) as parts:  # torch.load does not look at the checksums
-            if parts.testzip() is not None:
+        with open_file(path) as file, zipfile.ZipFile(file) as parts:
+            _check_sizes(file, parts)
+            if parts.testzip() is not None:  # torch.load does not look at the checksums
                 raise ValueError("a part does not have its checksum")
         saved = load(path)
     except FileNotFoundError:
@@ -78,19 +108,100 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
         raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
     if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
         raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")
+    for name, kind in _HEADER.items():
+        if type(saved.get(name)) is not kind:
+            raise UserError(f"{path}: the checkpoint does not say its {name}")
+    if saved["map_facts"].get("name") != saved["map_name"]:
+        raise UserError(f"{path}: the checkpoint has no map of the name that it gives")
+    if not isinstance(saved["args"].get("map"), str):
+        raise UserError(f"{path}: the checkpoint's args do not name its map")
+    if not _is_small(saved):
+        raise UserError(f"{path}: the checkpoint has more than {MOST_ITEMS:,} items")
     return saved
+
+
+def _is_small(value: object) -> bool:
+    """Tell whether going through a value comes to an end; lists may hold each other many times."""
+    seen, pending = 0, [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict | list | tuple | set | frozenset):
+            seen += len(value)
+            if seen > MOST_ITEMS:
+                return False
+            pending += value.values() if isinstance(value, dict) else value
+    return True
+
+
+def check_weights(found: Any, expected: Mapping[str, Any]) -> None:
+    """Raise ValueError unless weights are those of a network, and sound numbers.
+
+    Args:
+        found: what a checkpoint gives as tensors by name.
+        expected: those of a network that may have no memory; only shape and type are looked at, so
+            that one larger than its file is refused before it is made.
+    """
+    if not isinstance(found, dict) or found.keys() != expected.keys():
+        raise ValueError("it has other weights")
+    for name, like in expected.items():
+        weight = found[name]
+        if getattr(weight, "shape", None) != like.shape or weight.dtype != like.dtype:
+            raise ValueError(f"the shape of {name} is not what its settings say")
+        if not is_sound([weight], []):
+            raise ValueError(f"its weights are not numbers, or beyond {MOST_WEIGHT:,.0f}")
+
+
+def check_moments(found: Any, optimizer: Any) -> None:
+    """Raise ValueError unless a checkpoint's state of Adam can be that of an optimizer.
+
+    Args:
+        found: what the checkpoint gives as the state dictionary.
+        optimizer: of the same settings, in whose place the state is to be.
+    """
+    (group,), (own,) = found["param_groups"], optimizer.state_dict()["param_groups"]
+    rate, weights = group["lr"], optimizer.param_groups[0]["params"]
+    if group | {"lr": 0} != own | {"lr": 0} or type(rate) is not float or not 0 <= rate < 1e12:
+        raise ValueError("its optimizer has other settings")
+    if found["state"].keys() not in (set(), set(range(len(weights)))):
+        raise ValueError("its optimizer is of other weights")
+    for number, moments in found["state"].items():
+        step, mean, square = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
+        if len(moments) != 3 or step.shape != () or not 0 <= float(step) < 1e12:
+            raise ValueError("its optimizer has other figures")
+        if not mean.shape == square.shape == weights[number].shape or bool((square < 0).any()):
+            raise ValueError("its optimizer has figures that cannot be")
+    if not is_sound([], found["state"].values()):
+        raise ValueError("its optimizer has figures that are no numbers")
+
+
+def is_sound(weights: Iterable[Any], moments: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether weights, and what Adam keeps of each, are numbers that have not blown up."""
+    kept = (tensor for figures in moments for tensor in figures.values())
+    return _within(weights, MOST_WEIGHT) and _within(kept, MOST_MOMENT)
+
+
+def _within(tensors: Iterable[Any], most: float) -> bool:
+    return all(bool((tensor.detach().abs() <= most).all()) for tensor in tensors)
 
 
 @contextmanager
 def fitting(path: str | Path, script: str) -> Iterator[None]:
-    """Turn what goes wrong while a script takes a checkpoint into a UserError of one sentence."""
+    """Turn what goes wrong while a script takes a checkpoint into a UserError of one sentence.
+
+    Any exception: the file may come from anybody, and fail in any way.
+    """
     try:
         yield
-    except (MapError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(
-            f"{path}: does not fit {Path(script).name} ({type(error).__name__}: {reason:.80})"
-        ) from None
+    except Exception as error:
+        if isinstance(error, UserError) and not isinstance(error, MapError):
+            raise
+        raise UserError(f"{path}: does not fit {Path(script).name} ({reason(error)})") from None
+
+
+def reason(error: Exception) -> str:
+    """Return what went wrong with a file, on one line; a file may have written part of it."""
+    first = (str(error)[:80].splitlines() or [""])[0]
+    return f"{type(error).__name__}: {printable(first)}"
 
 
 def map_of(saved: dict, path: str | Path) -> Map:
@@ -139,5 +250,4 @@ def policy_part(saved: dict) -> dict:
 
 def header(saved: dict) -> dict:
     """Return what a checkpoint says of itself, without its weights."""
-    names = ("script_name", "script_sha256", "map_name", "map_facts", "vocabulary_hash")
-    return {name: saved[name] for name in (*names, "global_step", "args")}
+    return {name: saved[name] for name in _HEADER}

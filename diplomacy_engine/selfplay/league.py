@@ -107,6 +107,9 @@ class League:
 
     def load_state_dict(self, saved: dict) -> None:
         """Go on from a `state_dict()`; KeyError, TypeError or ValueError if it is none."""
-        ratings = dict(saved["ratings"]).items()
-        self.ratings = {name: (float(mean), float(spread)) for name, (mean, spread) in ratings}
-        self.evaluations = int(saved["evaluations"])
+        ratings = {name: (float(m), float(d)) for name, (m, d) in dict(saved["ratings"]).items()}
+        evaluations = saved["evaluations"]
+        sound = type(evaluations) is int and 0 <= evaluations < 2**62
+        if not sound or not all(abs(m) < 1e6 and 0 <= d < 1e6 for m, d in ratings.values()):
+            raise ValueError("the league has numbers that cannot be")
+        self.ratings, self.evaluations = ratings, evaluations

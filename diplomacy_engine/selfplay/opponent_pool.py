@@ -162,25 +162,50 @@ class OpponentPool:
         }
 
     def load_state_dict(self, saved: dict, make_player: Callable[[Any], Any]) -> None:
-        """Go on from a `state_dict()`; `make_player` makes a frozen copy from its weights."""
+        """Go on from a `state_dict()`; `make_player` makes a frozen copy from its weights.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none, or its bots are not those of this pool.
+        """
         bots = {bot.number: bot for bot in self.bots}
         self.all = {member.number: member for member in self.learners}
+        own, copies = len(self.learners) + len(bots), set()
         for entry in saved["all"]:
-            fields, model = dict(entry), entry["model"]
-            del fields["model"]
-            if model is None:
-                bot = bots[fields["number"]]
-                bot.games, bot.score = fields["games"], fields["score"]
-                self.all[bot.number] = bot
-            else:
-                self.all[fields["number"]] = Member(player=make_player(model), **fields)
-        self.members = [self.all[number] for number in saved["members"]]
-        self.next_number = saved["next_number"]
+            number, games, score = entry["number"], entry["games"], entry["score"]
+            if not _counts(number, games, score) or score > games or number in self.all:
+                raise ValueError("a member of the pool has numbers that cannot be")
+            if entry["model"] is None:
+                bots[number].games, bots[number].score = games, score
+                self.all[number] = bots[number]
+                continue
+            frozen_at = entry["frozen_at"]
+            if not _counts(number - own, frozen_at) or type(frozen_at) is not int:
+                raise ValueError("a copy in the pool has numbers that cannot be")
+            player = make_player(entry["model"])
+            self.all[number] = Member(number, player, frozen_at, games=games, score=score)
+            copies.add(number)
+        if not bots.keys() <= self.all.keys():
+            raise ValueError("a bot of the pool is missing")
+        numbers, next_number, recent = saved["members"], saved["next_number"], saved["recent"]
+        if not numbers or len(set(numbers)) < len(numbers) or not set(numbers) <= copies:
+            raise ValueError("'members' are not copies in the pool")
+        if type(next_number) is not int or not max(self.all) < next_number < 2**62:
+            raise ValueError("'next_number' is taken")
+        if not _counts(0, *recent) or max(recent, default=0) > 1:
+            raise ValueError("'recent' has scores that cannot be")
+        self.members = [self.all[number] for number in numbers]
+        self.next_number = next_number
         self.recent.clear()
-        self.recent.extend(saved["recent"])
+        self.recent.extend(recent)
 
     def forget_unused(self, seats: np.ndarray) -> None:
         """Drop copies that are neither in the pool nor in a game; `seats` holds all in use."""
         here = [*self.learners, *self.bots, *self.members]
         used = set(np.unique(seats).tolist()) | {member.number for member in here}
         self.all = {number: member for number, member in self.all.items() if number in used}
+
+
+def _counts(whole: object, *others: object) -> bool:
+    """Tell whether the first is a whole number, and all are numbers from 0 to 2^62."""
+    numbers = all(type(number) in (int, float) and 0 <= number < 2**62 for number in others)
+    return type(whole) is int and 0 <= whole < 2**62 and numbers

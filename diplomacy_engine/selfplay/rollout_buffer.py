@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions, ragged_rows
-from ..games.observation import BoardViews
+from ..games.observation import UNIT_KIND, UNIT_OWNER, BoardViews, feature_sizes
+from ..games.vector_game import VectorGame
 
 
 class Experience(NamedTuple):
@@ -221,10 +223,101 @@ class RolloutBuffer:
         joined = [Experience.join(self.collected)] if self.collected else []
         return saved | {"collected": [(tuple(e.obs), tuple(e.decisions), e.chosen) for e in joined]}
 
-    def load_state_dict(self, saved: dict) -> None:
-        """Go on from a `state_dict()`."""
-        vars(self).update(saved)
-        self.collected = [
-            Experience(BoardViews(*obs), Decisions(*decisions), chosen)
-            for obs, decisions, chosen in saved["collected"]
-        ]
+    def load_state_dict(self, saved: dict, games: VectorGame) -> None:
+        """Go on from a `state_dict()` of decisions in `games`.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none. A file may come from anybody, and kernels
+                use what is in it as indices unchecked.
+        """
+        ranges = {"row": (0, None), "count": (0, self.num_steps - 1)}
+        found = {
+            name: checked(saved, name, array, *ranges.get(name, ()))
+            for name, array in vars(self).items()
+            if isinstance(array, np.ndarray)
+        }
+        parts = [_experience(*part, games) for part in saved["collected"]]
+        (experience,) = parts or [Experience.join([])]
+        count, is_open, rows = found["count"], found["open"], len(experience.obs.row)
+        step = np.arange(self.num_steps)[:, None]
+        sizes = saved["num_steps"], saved["num_streams"], saved["num_rows"]
+        if sizes != (self.num_steps, self.num_streams, rows):
+            raise ValueError("the buffer's sizes do not fit")
+        episodes = saved["episodes"]
+        if type(episodes) is not int or not 0 <= episodes < 2**62:
+            raise ValueError("'episodes' cannot be")
+        filled = step < count
+        if (is_open & (count == 0)).any() or (
+            found["closed"] != (filled & ~(is_open & (step == count - 1)))
+        ).any():
+            raise ValueError("the buffer's 'open', 'closed' and 'count' disagree")
+        if (filled & (found["row"] >= rows)).any():
+            raise ValueError("the buffer's 'row' names decisions that are not there")
+        vars(self).update(found, num_rows=rows, episodes=episodes)
+        self.collected = [experience] if rows else []
+
+
+def checked(
+    saved: dict, name: str, like: np.ndarray, low: float | None = None, high: float | None = None
+) -> np.ndarray:
+    """Return a copy of the array `name` of a checkpoint.
+
+    Raises:
+        ValueError: it has another shape or type than `like`, or a number that is not finite or not
+            from `low` to `high`.
+    """
+    array = saved[name]
+    if not isinstance(array, np.ndarray) or array.shape != like.shape or array.dtype != like.dtype:
+        raise ValueError(f"{name!r} has another shape or type")
+    bad = ~np.isfinite(array)
+    if low is not None:
+        bad |= array < low
+    if high is not None:
+        bad |= array > high
+    if bad.any():
+        raise ValueError(f"{name!r} has numbers that cannot be")
+    return array.copy()
+
+
+def _experience(obs: tuple, decisions: tuple, chosen: np.ndarray, games: VectorGame) -> Experience:
+    """Return decisions of a checkpoint; ValueError if they cannot be of `games`' map."""
+    found = Experience(BoardViews(*obs), Decisions(*decisions), chosen)
+    no_rows = np.zeros(0, np.int64)
+    kinds = Experience(
+        games.view_boards(no_rows, no_rows.astype(np.int8)), games.decisions(no_rows), no_rows
+    )
+    arrays = [*zip(found.obs, kinds.obs), *zip(found.decisions, kinds.decisions), (chosen, no_rows)]
+    for array, like in arrays:
+        same = isinstance(array, np.ndarray) and array.dtype == like.dtype
+        # One that is not contiguous may be far larger than the file that it comes from.
+        if not same or array.shape[1:] != like.shape[1:] or not array.flags.c_contiguous:
+            raise ValueError("a decision has another shape or type")
+    board, last_order, scalars, row, power = found.obs
+    game, decider, slot_start, slot_province, order_start, order = found.decisions
+    slots, orders = np.diff(slot_start), np.diff(order_start)
+    last = len(games.vocabulary) - 1
+    sound = (
+        len(board) == len(last_order) == len(scalars)
+        and len(row) == len(power) == len(game) == len(decider) == len(slots)
+        and len(chosen) == len(slot_province) == len(orders)
+        and _within(board, 0, np.array(feature_sizes(games.num_powers)) - 1)
+        and ((board[..., UNIT_OWNER] == 0) == (board[..., UNIT_KIND] == 0)).all()
+        and _within(last_order, NONE, last)
+        and _within(row, 0, len(board) - 1)
+        and _within(power, 0, games.num_powers - 1)
+        and _within(game, 0, games.num_games - 1)
+        and _within(slots, 1, len(games.board.terrain))
+        and (int(slot_start[0]), int(slot_start[-1])) == (0, len(orders))
+        and _within(slot_province, NONE, len(games.board.terrain) - 1)
+        and _within(orders, 1, last + 1)
+        and (int(order_start[0]), int(order_start[-1])) == (0, len(order))
+        and _within(order, 0, last)
+        and _within(chosen, 0, orders - 1)
+    )
+    if not sound:
+        raise ValueError("a decision has numbers that cannot be")
+    return found
+
+
+def _within(array: np.ndarray, low: int, high: int | np.ndarray) -> bool:
+    return bool(((array >= low) & (array <= high)).all())

@@ -8,8 +8,11 @@ from ..constants import NONE, RUNNING
 from ..games.vector_game import StepResult, VectorGame
 from ..scoring.outcomes import Outcomes
 from .opponent_pool import OpponentPool
+from .rollout_buffer import checked
 
 MEMORY = 0.995  # per game, of the running means of wins
+# What is summed up over finished games.
+COUNTED = ("games", "win", "solo", "draw", "loss", "centers", "years", "frozen_at", "opponents")
 
 
 class SeatSettings(Protocol):
@@ -182,10 +185,46 @@ class Seating:
         }
 
     def load_state_dict(self, saved: dict) -> None:
-        """Go on from a `state_dict()`."""
+        """Go on from a `state_dict()`, once the pool has.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none, or its members are not those of the pool.
+        """
+        hottest = self.args.opponent_temperature
+        ranges = {
+            "stream": (NONE, None),
+            "team": (0, self.games.num_powers - 1),
+            "warm_up": (0, self.args.warm_up_phases),
+            "temperature": (min(1.0, hottest) * 0.999, max(1.0, hottest) * 1.001),
+        }
+        arrays = (
+            checked(saved["seats"], name, array, *ranges.get(name, ()))
+            for name, array in self.seats._asdict().items()
+        )
+        seats = Seats(*arrays)
+        if not set(np.unique(seats.member).tolist()) <= self.pool.all.keys():
+            raise ValueError("'member' seats somebody who is not in the pool")
+        streams = np.arange(len(seats.member) * self.args.learner_seats)
+        learning = np.zeros_like(seats.learns)
+        for learner in self.pool.learners:
+            row, power = seats.of_learner(learner.number)
+            learning[row, power] = True
+            own_rows = np.array_equal(row, streams // self.args.learner_seats)
+            if not own_rows or not np.array_equal(seats.stream[row, power], streams):
+                raise ValueError("'stream' does not give every learner its seats")
+        theirs = np.isin(seats.member, [learner.number for learner in self.pool.learners])
+        if (learning != theirs).any() or (learning != seats.learns).any():
+            raise ValueError("'stream' and 'member' disagree")
+        statistics = [dict(counted) for counted in saved["statistics"]]
+        for counted in statistics:
+            known = tuple(counted) == COUNTED and counted["games"] >= 1
+            if not known or not all(
+                type(value) in (int, float) and 0 <= value < 1e15 for value in counted.values()
+            ):
+                raise ValueError("'statistics' has other figures")
+        win_share = checked(saved, "win_share", self.win_share, 0, 1)
         self.games.restore(saved["games"])
-        self.seats = Seats(**saved["seats"])
-        self.win_share, self.statistics = saved["win_share"], saved["statistics"]
+        self.seats, self.win_share, self.statistics = seats, win_share, statistics
 
     def take_statistics(self, global_step: int) -> dict[str, float]:
         """Return `selfplay/*`, means over the games finished since the last call.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .._suggest import quoted
 from ..errors import UserError
 from ..pictures.png import renderer
 from ..players.bots import BOTS, make_bot
@@ -76,13 +77,66 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         )
 
 
+def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None:
+    """Raise UserError if a run needs more memory than this machine has.
+
+    Counted is what grows with the flags named: copies of the network with `weights` numbers, and of
+    each game its network's inputs and what the rollout keeps; so a run takes more than that.
+    """
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not to be known here
+        return
+    provinces = len(game_map.provinces)
+    pool = 1 if args.pool_schedule == "staged" else args.pool_size
+    # The agent, its gradients, Adam's two moments, the average, and the pool.
+    network = 4 * weights * ranks * (5 + pool)
+    games = 4 * args.num_envs * provinces * 3 * args.hidden
+    rollout = 8 * 4 * args.num_envs * args.learner_seats * args.num_steps
+    needs = {"hidden": network, "num-envs": games + rollout}
+    if sum(needs.values()) > memory:
+        flag = max(needs, key=needs.__getitem__)
+        value = getattr(args, flag.replace("-", "_"))
+        raise UserError(
+            f"--{flag} {value} would take at least {sum(needs.values()) / 2**30:,.0f} GiB of "
+            f"memory, and this machine has {memory / 2**30:,.0f} GiB"
+        )
+
+
 def check_resumed(args: Any, given: frozenset[str]) -> None:
-    """Raise UserError if flags were given that a resumed run cannot change, or not to that."""
-    other = given - {"resume", "total_timesteps", "track", "cuda"}
+    """Raise UserError if flags were given that a resumed run cannot change, or not to that.
+
+    The reward may be given, but only as it is: see check_own_code.
+    """
+    other = given - {"resume", "total_timesteps", "track", "cuda", "reward", "reward_mix"}
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
         raise UserError(
             f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda can"
+        )
+
+
+def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) -> None:
+    """Raise UserError unless the command line names the code that a run folder's settings name.
+
+    A folder may come from somebody else, and `--reward module:function` imports the module.
+
+    Args:
+        kept: the settings of the folder.
+        args, given: those of the command line.
+    """
+    for name in given & {"reward", "reward_mix"}:
+        if getattr(args, name) != getattr(kept, name):
+            raise UserError(
+                f"--{name.replace('_', '-')} cannot be changed on resume: in {folder} it is "
+                f"{quoted(getattr(kept, name))}"
+            )
+    name = "reward_mix" if kept.reward_mix else "reward"
+    text = getattr(kept, name)
+    if ":" in text and name not in given:
+        raise UserError(
+            f"{folder} names code to be run, the reward {quoted(text)}; if you trust it, say so "
+            f"with --{name.replace('_', '-')} {quoted(text)}"
         )
 
 
@@ -104,8 +158,8 @@ def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -
     """
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
         raise UserError(
-            f"--exploit {args.exploit} was trained on map {saved['map_name']!r:.60} or a version "
-            f"of it, not on {game_map.name!r} as it is"
+            f"--exploit {args.exploit} was trained on map {quoted(saved['map_name'], 60)} or a "
+            f"version of it, not on {game_map.name!r} as it is"
         )
     names = {"learner_seats", "latest_prob", "recency_decay", "opponent_temperature"}
     other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
@@ -123,16 +177,16 @@ def check_start(args: Any, saved: dict, game_map: Map) -> None:
     """Raise UserError unless a run can begin with the policy `saved` of --start-from."""
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
         raise UserError(
-            f"--start-from {args.start_from} was trained on map {saved['map_name']!r:.60} or a "
-            f"version of it, not on {game_map.name!r} as it is"
+            f"--start-from {args.start_from} was trained on map {quoted(saved['map_name'], 60)} "
+            f"or a version of it, not on {game_map.name!r} as it is"
         )
     for name in NETWORK:
         theirs, ours = saved["args"][name], getattr(args, name)
         if theirs != ours:
             flag = name.replace("_", "-")
             raise UserError(
-                f"--start-from {args.start_from} has another network: --{flag} is {theirs} there, "
-                f"here {ours}"
+                f"--start-from {args.start_from} has another network: "
+                f"--{flag} is {quoted(theirs, 20)} there, here {ours}"
             )
 
 

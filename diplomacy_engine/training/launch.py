@@ -3,6 +3,7 @@
 A training script hands in its settings' class, its own file and what reads its checkpoints.
 """
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,18 +14,29 @@ from typing import Any, NamedTuple
 
 from .._files import file_sha256
 from .._jit import announce_compilation
+from .._suggest import quoted
 from ..errors import UserError
+from ..players.checkpoints import reason
 from ..rules.map import Map, load_map
-from .checks import check_args, check_ranks, check_resumed, check_run, check_start, exploit_args
+from .checks import (
+    NETWORK,
+    check_args,
+    check_own_code,
+    check_ranks,
+    check_resumed,
+    check_run,
+    check_start,
+    exploit_args,
+)
 from .parallel import Ranks, TrainingError
+from .policy_files import PolicyFiles
 from .progress import Progress, say
 from .run_folder import RunFolder
 from .run_log import RunLog, Writer, start_wandb
 from .settings import Settings, args_from_dictionary, parse_args
 
+_ENDS = ("win", "solo", "draw", "loss")  # figures of an evaluation that a run's summary shows
 RUN_FORMAT = 2  # of what a checkpoint holds besides the policy; 1 is version 0.1's
-
-LoadPolicy = Callable[[str, str], dict]  # (flag, path or folder) -> the policy that a flag names
 
 
 class NewRun(NamedTuple):
@@ -45,47 +57,47 @@ class ResumedRun(NamedTuple):
     saved: dict  # its checkpoint
 
 
-def read_settings(
-    args_class: type, argv: list[str], configs: Path, load_policy: LoadPolicy
-) -> Settings:
+def read_settings(args_class: type, argv: list[str], configs: Path, files: PolicyFiles) -> Settings:
     """Return the settings of a command line; without --map, that of a policy it names."""
     settings = parse_args(args_class, argv, configs)
     args = settings.args
     flag = "exploit" if args.exploit else "start_from"
     if not getattr(args, flag) or args.resume or settings.given & {"map", "config"}:
         return settings
-    policy = _named(load_policy, flag.replace("_", "-"), getattr(args, flag))
+    policy = _named(files, flag.replace("_", "-"), getattr(args, flag))
     return parse_args(args_class, [f"--map={policy['args']['map']}", *argv], configs)
 
 
-def _named(load_policy: LoadPolicy, flag: str, name: str) -> dict:
+def _named(files: PolicyFiles, flag: str, name: str) -> dict:
     """Return the policy that a flag names; a UserError says which flag it is about."""
     try:
-        return load_policy(flag, name)
+        return files.policy(flag, name)
     except UserError as error:
         if f"--{flag}" in str(error):
             raise
         raise UserError(f"--{flag}: {error}") from None
 
 
-def new_run(settings: Settings, load_policy: LoadPolicy, ranks: int) -> NewRun:
+def new_run(settings: Settings, files: PolicyFiles, ranks: int) -> NewRun:
     """Return what a new run of so many ranks begins with.
 
     Raises:
-        UserError: settings out of range or against each other, no such map, another map's policy.
+        UserError: settings out of range or against each other, no such map, another map's policy,
+            or too little memory.
     """
     args, exploited, weights = settings.args, None, None
     if "reward" in settings.given and "reward_mix" not in settings.given:
         args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
     game_map = load_map(args.map)
     if args.exploit:
-        exploited = _named(load_policy, "exploit", args.exploit)
+        exploited = _named(files, "exploit", args.exploit)
         args = exploit_args(args, settings.given, exploited, game_map)
     if args.start_from:
-        start = _named(load_policy, "start-from", args.start_from)
+        start = _named(files, "start-from", args.start_from)
         check_start(args, start, game_map)
         weights = start["model"]
     check_args(args, settings.given, game_map, ranks)
+    files.check_memory(args, game_map, ranks)
     return NewRun(args, game_map, exploited, weights)
 
 
@@ -113,57 +125,123 @@ def open_log(args: Any, game_map: Map, script: str, tools: LogTools) -> RunLog:
 
 
 def resumed_run(
-    args_class: type,
-    settings: Settings,
-    load_checkpoint: Callable[[Path], dict],
-    load_agent: Callable[[dict, Path], Any],
-    ranks: Ranks,
+    args_class: type, settings: Settings, files: PolicyFiles, ranks: Ranks
 ) -> ResumedRun:
     """Return what the run in the folder --resume goes on with; only the first rank changes files.
 
+    The folder may come from somebody else, so all that it says is looked at.
+
     Raises:
-        UserError: no such run, one of another version, map or number of ranks, or flags that
-            cannot change.
+        UserError: no such run, one of another version, map or number of ranks, flags that cannot
+            change, or code as a reward that the command line does not name as well.
     """
     check_resumed(settings.args, settings.given)
     check_run(settings.args.resume)
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
-    saved = load_checkpoint(folder.checkpoint)
-    if saved.get("run_format") != RUN_FORMAT:
-        raise UserError(
-            f"{folder.path} can only go on with the version of this project that began the run: "
-            f"its format is {saved.get('run_format', 1)!r:.20} (1 is version 0.1), here it is "
-            f"{RUN_FORMAT}; its policy can be played, and --start-from begins with it"
-        )
-    load_agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
-    # From args.json, not the checkpoint: --reward module:function names code to run.
-    kept = args_from_dictionary(args_class, folder.load_args(), str(folder.path / "args.json"))
-    args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
-    if saved["args"]["map"] != args.map:
-        raise UserError(
-            f"{folder.checkpoint}: made for map {saved['args']['map']!r:.60}, "
-            f"but args.json beside it is for {args.map!r}"
-        )
-    check_ranks(folder.path, saved, ranks.count)
-    return ResumedRun(args, Map(saved["map_facts"], saved["map_name"]), folder, saved)
+    with _closed_on_failure(folder):
+        saved = files.read(folder.checkpoint)
+        if saved.get("run_format") != RUN_FORMAT:
+            raise UserError(
+                f"{folder.path} can only go on with the version of this project that began the "
+                f"run: its format is {quoted(saved.get('run_format', 1), 20)} (1 is version 0.1), "
+                f"here it is {RUN_FORMAT}; its policy can be played, and --start-from begins with "
+                "it"
+            )
+        files.network(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
+        # From args.json, not the checkpoint: people may read and change it.
+        source = str(folder.path / "args.json")
+        kept = args_from_dictionary(args_class, folder.load_args(), source)
+        check_own_code(kept, settings.args, settings.given, folder.path)
+        args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
+        before = files.settings(saved)
+        for name in ("map", *NETWORK):
+            if before[name] != getattr(args, name):
+                raise UserError(
+                    f"{folder.checkpoint}: made with {name} {quoted(before[name], 60)}, but "
+                    f"args.json beside it says {quoted(getattr(args, name), 60)}"
+                )
+        game_map = Map(saved["map_facts"], saved["map_name"])
+        check_ranks(folder.path, saved, ranks.count)
+        try:
+            # Pictures are worth no run that has begun.
+            check_args(replace(args, capture_games=0), frozenset(), game_map, ranks.count)
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from None
+        files.check_memory(args, game_map, ranks.count)
+        return ResumedRun(args, game_map, folder, saved)
 
 
 @contextmanager
-def continuing(checkpoint: Path) -> Iterator[None]:
-    """Turn what goes wrong while a run takes up its checkpoint into a UserError of one sentence."""
+def _closed_on_failure(folder: RunFolder) -> Iterator[None]:
     try:
         yield
-    except UserError:
+    except BaseException:
+        folder.close()
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise UserError(
-            f"{checkpoint}: cannot be continued ({type(error).__name__}: {error!s:.80})"
-        ) from None
+
+
+@contextmanager
+def continuing(resumed: ResumedRun) -> Iterator[None]:
+    """Turn what goes wrong while a run takes up its checkpoint into a UserError of one sentence.
+
+    Any exception: the file may come from anybody, and fail in any way.
+    """
+    with _closed_on_failure(resumed.folder):
+        try:
+            _check_progress(resumed.saved, resumed.args)
+            yield
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{resumed.folder.checkpoint}: cannot be continued ({reason(error)})"
+            ) from None
+
+
+def _check_progress(saved: dict, args: Any) -> None:
+    """Raise an exception if counters, evaluations or what a checkpoint says of logs cannot be."""
+    counters, step = saved["counters"], saved["global_step"]
+    if counters["global_step"] != step or not all(map(_is_count, counters.values())):
+        raise ValueError("'counters' has numbers that cannot be")
+    for due, interval in zip(saved["next"], (args.eval_interval, args.save_interval), strict=True):
+        if not _is_count(due) or not 0 < due <= step + interval:
+            raise ValueError("'next' has numbers that cannot be")
+    if not 0 <= saved["seconds"] < 1e12:
+        raise ValueError("'seconds' cannot be")
+    if not isinstance(saved["files"], dict):
+        raise ValueError("'files' is no dictionary")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", saved["wandb_id"] or "none"):
+        raise ValueError("'wandb_id' is no name")
+    exploited = saved["exploited"]
+    if exploited is not None and exploited["vocabulary_hash"] != saved["vocabulary_hash"]:
+        raise ValueError("'exploited' plays another map")
+    if (exploited is None) != (args.exploit is None):
+        raise ValueError("'exploited' is not what args.json says")
+    for name, found in saved["evaluations"].items():
+        if name not in (*args.eval_bots, "exploited"):
+            raise ValueError("'evaluations' has another opponent")
+        tables = [found["overall"], *found["by_power"].values()]
+        figures = [table[name] for table in tables for name in (*_ENDS, *table)]
+        if (
+            not isinstance(found["against"], str)
+            or len(tables) == 1
+            or not all(
+                type(figure[part]) in (int, float) and not abs(figure[part]) >= 1e9
+                for figure in figures
+                for part in ("value", "low", "high")
+            )
+        ):
+            raise ValueError("'evaluations' has no figures")
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**62
 
 
 def continue_log(resumed: ResumedRun, script: str, tools: LogTools) -> RunLog:
     """Cut back what a resumed run wrote after its checkpoint, and open its logs again."""
     args, _, folder, saved = resumed
+    folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
     folder.cut_back(saved["files"])
     kept = folder.load_args()
     if args.total_timesteps != kept["total_timesteps"]:  # the next resume is to know it too

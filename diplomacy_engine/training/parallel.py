@@ -22,6 +22,7 @@ import numpy as np
 from ..errors import UserError
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
+PR_SET_PDEATHSIG = 1  # of Linux's prctl(2)
 
 
 def keep_memory() -> None:
@@ -34,6 +35,16 @@ def keep_memory() -> None:
         allocate = ctypes.CDLL(None).mallopt
         allocate(M_MMAP_THRESHOLD, 2**25)
         allocate(M_TRIM_THRESHOLD, 2**30)
+
+
+def end_with_parent() -> None:
+    """Ask this process to stop, as SIGTERM does, once the one that has started it is gone.
+
+    Only Linux can. Elsewhere the ranks of a torchrun that was killed train on, and nobody sees it.
+    """
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Workers:
@@ -195,7 +206,7 @@ def _or_died() -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError):
-        raise TrainingError("a worker process has died; the last checkpoint is intact") from None
+        raise TrainingError("a worker process has died") from None
 
 
 class TrainingError(UserError):
@@ -230,6 +241,7 @@ class Ranks:
         """
         if not distributed.is_torchelastic_launched():
             return cls()
+        end_with_parent()
         # Ranks wait for each other's evaluations, so the limit is far above those.
         backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
         distributed.init_process_group(backend, timeout=timedelta(hours=2))
@@ -326,4 +338,4 @@ class Ranks:
         try:
             getattr(self._distributed, collective)(*arguments)
         except RuntimeError as error:  # a connection was closed
-            raise TrainingError("another rank has died; the last checkpoint is intact") from error
+            raise TrainingError("another rank has died") from error

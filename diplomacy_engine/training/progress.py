@@ -18,6 +18,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from .._suggest import printable
+
 RATE_SECONDS = 30.0  # decisions/s and time left are those of the last so many seconds
 REDRAW_SECONDS = 0.25
 BAR_WIDTH = 20
@@ -148,7 +150,7 @@ class Progress:
 
     def message(self, text: str) -> None:
         """Print a line of its own, above the status line."""
-        self._console.print(text, markup=False)
+        self._console.print(printable(text), markup=False)
         self._console.file.flush()
 
     def close(self, summary: Mapping[str, object] | None = None, title: str = "summary") -> None:
@@ -164,7 +166,8 @@ class Progress:
             table.add_column()
             table.add_column(overflow="fold")  # a path must be there whole
             for name, value in summary.items():
-                table.add_row(escape(label(name)), escape(show(name, value)))
+                cells = label(name), show(name, value)  # names may come from a checkpoint
+                table.add_row(*(escape(printable(text)) for text in cells))
             self._console.print(table)
 
     def __enter__(self) -> "Progress":

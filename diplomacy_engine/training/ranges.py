@@ -20,5 +20,5 @@ class Between:
 
 Positive = Annotated[int, Between(1)]
 Natural = Annotated[int, Between(0)]
-NonNegative = Annotated[float, Between(0)]
+NonNegative = Annotated[float, Between(0, 10**9)]  # PyTorch computes with far smaller ones, too
 Share = Annotated[float, Between(0, 1)]

@@ -11,9 +11,13 @@
 
 A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
 takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
+
+A folder may come from somebody else. Nothing is read or written through a link that leads out of
+it, and one process at a time works in it.
 """
 
 import contextlib
+import filecmp
 import json
 import math
 import os
@@ -25,18 +29,21 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._files import _reason, atomic_write, check_writable
+from .._files import FolderLock, _reason, atomic_write, check_writable, read_file
 from ..errors import UserError
 from ..players.checkpoints import CHECKPOINT
 
+MAX_ARGS_BYTES = 1_000_000
+KEPT = 5  # copies in checkpoints/
 _GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl")
 
 
 class RunFolder:
-    """One run's folder, at `path`."""
+    """One run's folder, at `path`. `create` and `open` lock it for this process, until `close`."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        self._lock: FolderLock | None = None
 
     @classmethod
     def create(
@@ -71,6 +78,7 @@ class RunFolder:
             try:
                 run.path.parent.mkdir(parents=True, exist_ok=True)
                 run.path.mkdir()
+                run._lock = FolderLock(run.path)
                 (run.path / "checkpoints").mkdir()
                 (run.path / "games").mkdir()
                 run.save_script(script)
@@ -91,24 +99,52 @@ class RunFolder:
         """Return an existing run folder to go on with; leftovers of a killed write are removed.
 
         Raises:
-            UserError: it is no run folder, has no checkpoint, or cannot be written in.
+            UserError: it is no run folder, has no checkpoint, has a link or pipe in the place of a
+                file, another process works in it, or it cannot be written in.
         """
         run = cls(path)
         for name in ("args.json", CHECKPOINT):
             if not os.path.isfile(run.path / name):  # also if it may not be looked at
                 raise UserError(f"{run.path} is no run to go on with: it has no {name}")
-        check_writable(run.path)
         try:
+            run._lock = FolderLock(run.path)
+            run._check_entries()
+            check_writable(run.path)
             (run.path / "checkpoints").mkdir(exist_ok=True)
             (run.path / "games").mkdir(exist_ok=True)
             for leftover in (*run.path.glob(".*.tmp"), *run.path.glob("checkpoints/.*.tmp")):
                 leftover.unlink(missing_ok=True)
+        except BlockingIOError:
+            raise UserError(f"another process is training in {run.path}") from None
         except OSError as error:
+            run.close()
             raise UserError(f"{error.filename}: {_reason(error)}") from error
+        except UserError:
+            run.close()
+            raise
         return run
+
+    def _check_entries(self) -> None:
+        """Raise UserError if an entry leads out of the folder, or is neither file nor folder."""
+        home = Path(os.path.realpath(self.path))
+        for name in ("", "checkpoints", "games", "wandb"):
+            folder = self.path / name
+            for entry in folder.iterdir() if folder.is_dir() else ():
+                if not Path(os.path.realpath(entry)).is_relative_to(home):
+                    raise UserError(f"{entry} is a link that leads out of the run's folder")
+                if not entry.is_file() and not entry.is_dir():
+                    raise UserError(f"{entry} is neither a file nor a folder")
+        if (self.path / "wandb" / "settings").exists():
+            raise UserError(f"{self.path / 'wandb' / 'settings'} would tell W&B whom to send to")
+
+    def close(self) -> None:
+        """Let other processes work in the folder."""
+        if self._lock is not None:
+            self._lock.close()
 
     def remove(self) -> None:
         """Delete the folder of a run that could not start."""
+        self.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
     @property
@@ -128,7 +164,7 @@ class RunFolder:
         """Return the settings in args.json; UserError if it is damaged."""
         path = self.path / "args.json"
         try:
-            values = json.loads(path.read_bytes())
+            values = json.loads(read_file(path, MAX_ARGS_BYTES))
         except OSError as error:
             raise UserError(f"{path} cannot be read: {_reason(error)}") from error
         except (ValueError, RecursionError) as error:
@@ -169,7 +205,7 @@ class RunFolder:
             raise UserError(f"{path} cannot be written: {_reason(error)}") from error
 
     def save_checkpoint(
-        self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = 5
+        self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = KEPT
     ) -> None:
         """Replace checkpoint.pt, and keep the `keep` newest ones in checkpoints/ as well.
 
@@ -182,11 +218,15 @@ class RunFolder:
             UserError: it cannot be written; the earlier checkpoint is intact.
         """
         atomic_write(self.checkpoint, content)
+        self.keep_checkpoint(step, keep)
+
+    def keep_checkpoint(self, step: int, keep: int = KEPT) -> None:
+        """Keep checkpoint.pt in checkpoints/ too, where a kill may have come before that."""
         folder = self.path / "checkpoints"
         copy = folder / f"{step:012d}.pt"
         temporary = folder / f".{copy.name}.{os.getpid()}.tmp"
         try:
-            if keep > 0:
+            if keep > 0 and not (copy.is_file() and filecmp.cmp(self.checkpoint, copy, False)):
                 try:
                     os.link(self.checkpoint, temporary)
                 except OSError:  # no hard links here

@@ -151,6 +151,8 @@ class RunLog:
     ) -> None:
         """Keep a replay page of sample games by opponent; log it, final boards and charts.
 
+        What cannot be drawn is noted: no picture is worth a run.
+
         Args:
             samples: saved games against each bot, of which `count` are shown.
             game_map: that of the games; None for the one that they name.
@@ -158,7 +160,11 @@ class RunLog:
         games = {bot: list(sampled[:count]) for bot, sampled in samples.items()}
         if not any(games.values()):
             return
-        shown = show_games(games, f"games at {global_step:,} decisions", game_map)
+        try:
+            shown = show_games(games, f"games at {global_step:,} decisions", game_map)
+        except UserError as error:
+            self.progress.message(f"note: no pictures of the sample games: {error}")
+            return
         self.folder.save_page(f"{global_step:012d}", shown.page)
         with self._writing_events():
             for name, image in shown.images.items():
@@ -240,6 +246,11 @@ class RunLog:
         if self.wandb is not None:
             self._keep_policy()
             self.wandb.finish()
+        self.folder.close()
+
+    def intact(self) -> str:
+        """Return what a message about the end of the run says of its last checkpoint."""
+        return "; the last checkpoint is intact" if self.folder.checkpoint.is_file() else ""
 
     def _keep_policy(self) -> None:
         """Log the newest checkpoint to W&B, as a version of this run's policy."""
@@ -274,6 +285,10 @@ class NoLog(RunLog):
 
     def close(self, *_: Any) -> None:
         """Print nothing."""
+
+    def intact(self) -> str:
+        """Say nothing."""
+        return ""
 
 
 def start_wandb(wandb: Any, args: Any, folder: RunFolder, wandb_id: str | None) -> Any:

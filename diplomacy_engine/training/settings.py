@@ -24,10 +24,13 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 
 import tyro
 
+from .._files import read_file
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from .progress import forget
 from .ranges import Between
+
+MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
 
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
 _BOOLS = {"true": True, "false": False}
@@ -84,7 +87,7 @@ def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
         UserError: the file cannot be read, or has an unknown key or a value that does not fit.
     """
     try:
-        values = tomllib.loads(Path(path).read_bytes().decode())
+        values = tomllib.loads(read_file(path, MAX_FILE_BYTES).decode())
     except OSError as error:
         raise UserError(f"settings file {path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # also of numbers too long for Python
@@ -99,14 +102,17 @@ def check_values(args_class: type, values: dict, source: str) -> dict[str, Any]:
     for key, value in values.items():
         name = key.replace("-", "_") if isinstance(key, str) else key
         if name not in kinds:
-            raise UserError(f"{source}: unknown key {key!r}{did_you_mean(str(name), kinds)}")
+            raise UserError(
+                f"{source}: unknown key {quoted(key, 60)}{did_you_mean(str(name), kinds)}"
+            )
         if name in checked:
-            raise UserError(f"{source}: {key!r} is set twice")
+            raise UserError(f"{source}: {quoted(key, 60)} is set twice")
         try:
             checked[name] = _convert(kinds[name], value)
         except (ValueError, OverflowError):
+            kind = _kind_text(kinds[name])
             raise UserError(
-                f"{source}: {key!r} must be {_kind_text(kinds[name])}, not {quoted(value, 60)}"
+                f"{source}: {quoted(key, 60)} must be {kind}, not {quoted(value, 60)}"
             ) from None
     return checked
 
@@ -323,6 +329,8 @@ def _convert(kind: _Kind, value: Any) -> Any:
     elif kind.type is float and type(value) in (int, float) and math.isfinite(value):
         value = float(value)
     elif kind.type not in (bool, int, str) or type(value) is not kind.type:
+        raise ValueError
+    if kind.type is str and "\0" in value:  # no name of a file has it
         raise ValueError
     if kind.range is not None and not kind.range.low <= value <= kind.range.high:
         raise ValueError

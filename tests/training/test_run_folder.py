@@ -25,7 +25,9 @@ REPOSITORY = Path(__file__).parents[2]
 def run(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("print('hello')\n")
-    return RunFolder.create(tmp_path / "runs", "small", "test", 1, {"seed": 1}, script)
+    made = RunFolder.create(tmp_path / "runs", "small", "test", 1, {"seed": 1}, script)
+    made.close()  # for other processes
+    return made
 
 
 def test_create(run, tmp_path):

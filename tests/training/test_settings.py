@@ -145,7 +145,10 @@ def test_command_line(words, expected):
         (["--gamma=1.5"], "--gamma must be a number from 0 to 1, not '1.5'"),
         (["--gamma", "-0.1"], "--gamma must be a number from 0 to 1, not '-0.1'"),
         (["--gamma=1e400"], "--gamma must be a number from 0 to 1, not '1e400'"),
-        (["--clip-coef=-1"], "--clip-coef must be a number from 0 on, or None, not '-1'"),
+        (
+            ["--clip-coef=-1"],
+            "--clip-coef must be a number from 0 to 1000000000, or None, not '-1'",
+        ),
         (
             ["--max-years=1"],
             "--max-years must be a whole number from 2 to 1000000, or None, not '1'",
@@ -183,8 +186,14 @@ def test_bad_command_line(words, message):
         ("pool_bots = [1]", "'pool_bots' must be a list, each a text, not [1]"),
         ("layers = [8, 0]", "'layers' must be a list, each a whole number from 1 on, not [8, 0]"),
         ("gamma = 2", "'gamma' must be a number from 0 to 1, not 2"),
-        ("clip_coef = -0.5", "'clip_coef' must be a number from 0 on, or None, not -0.5"),
-        (f"clip_coef = {10**400}", "'clip_coef' must be a number from 0 on, or None, not 1000"),
+        (
+            "clip_coef = -0.5",
+            "'clip_coef' must be a number from 0 to 1000000000, or None, not -0.5",
+        ),
+        (
+            f"clip_coef = {10**400}",
+            "'clip_coef' must be a number from 0 to 1000000000, or None, not 1000",
+        ),
         ("max-years = 1", "'max-years' must be a whole number from 2 to 1000000, or None, not 1"),
         ("num_envs = 1\nnum-envs = 2", "'num-envs' is set twice"),
         ("[network]\nlayers = 2", "unknown key 'network'"),
@@ -251,7 +260,7 @@ def test_help_shows_the_ranges(configs, capsys):
     for words in (
         "Train.",
         "--gamma FLOAT Discount per decision. (from 0 to 1; default: 0.5)",
-        "Clipping range. (from 0 on; default: None)",
+        "Clipping range. (from 0 to 1000000000; default: None)",
         "Years of a game. (from 2 to 1000000; default: None)",
         "Where to begin. (up to 5; default: 0)",
         "Step size of the optimiser. (default: 0.00025)",
