@@ -7,24 +7,29 @@ installs nothing. It trusts nobody who merely reaches the port:
   can send (there is no CORS answer to its preflight), and no cookie or address stands in for it;
 - the Host must be this machine's name or an address, so that a name that is rebound to 127.0.0.1
   gets nothing;
-- an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused.
+- an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused;
+- a request has so many seconds from its first byte to its last, and only so many connections are
+  kept: one more closes the one that has been waiting longest for the end of a request.
 
 Errors are answered with {"error": one sentence} and a fitting status: 400 malformed, 401 no or an
 unknown token, 403 not yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
 """
 
 import contextlib
+import io
 import ipaddress
 import json
 import socket
 import socketserver
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from .._suggest import quoted
 from ..errors import UserError
@@ -34,6 +39,9 @@ from .view import board_view, draft_view, game_view, hint_view
 TOKEN_HEADER = "X-Play-Token"
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER = 500, 200
+MAX_CONNECTIONS = 64  # a browser keeps six
+IDLE_SECONDS = 30  # that a connection is kept between requests
+REQUEST_SECONDS = 10  # from the first byte of a request to its last, and for the answer
 PAGES = {
     "/": ("index.html", "text/html"),
     "/play.css": ("play.css", "text/css"),
@@ -90,6 +98,9 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
     def __init__(self, session: PlaySession, host: str = "127.0.0.1", port: int = 8000):
         self.session, self.host = session, host
+        self._reading: dict[socket.socket, None] = {}  # waiting for a request, longest first
+        self._working: set[socket.socket] = set()  # on an answer
+        self._connections = threading.Lock()
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         except (OSError, UnicodeError):  # a name that is none
@@ -133,6 +144,39 @@ class PlayServer(socketserver.ThreadingTCPServer):
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
         return ipaddress.ip_address(self.server_address[0].split("%")[0]).is_loopback
+
+    def process_request(self, request, client_address) -> None:
+        """Serve a connection in a thread of its own."""
+        with self._connections:
+            full = len(self._reading) + len(self._working) >= MAX_CONNECTIONS
+            oldest = next(iter(self._reading), None) if full else None
+            if oldest is not None:
+                del self._reading[oldest]
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread sees the end of it
+            if not full or oldest is not None:
+                self._reading[request] = None
+        if full and oldest is None:
+            self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
+    def shutdown_request(self, request) -> None:
+        """Forget a connection and close it."""
+        with self._connections:
+            self._reading.pop(request, None)
+            self._working.discard(request)
+        super().shutdown_request(request)
+
+    def works_on(self, request: socket.socket, works: bool) -> None:
+        """Note that a connection's request is being answered, or that it waits for one."""
+        with self._connections:
+            if works and request in self._reading:
+                del self._reading[request]
+                self._working.add(request)
+            elif not works and request in self._working:
+                self._working.remove(request)
+                self._reading[request] = None
 
     def handle_error(self, request, client_address) -> None:
         """A connection that breaks off is nothing to report; anything else is."""
@@ -200,11 +244,46 @@ ACTIONS: dict[str, Callable] = {
 }
 
 
+class _Incoming(io.RawIOBase):
+    """What a connection sends, up to a moment: TimeoutError after that, however it drips."""
+
+    def __init__(self, connection: socket.socket):
+        self.connection, self.until = connection, 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self.connection.settimeout(left)
+        return self.connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "diplomacy", ""
-    timeout = 30  # seconds that a silent connection is kept
     server: PlayServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._incoming = _Incoming(self.connection)
+        self.rfile = io.BufferedReader(self._incoming)
+
+    def handle_one_request(self) -> None:
+        """Answer a request whose bytes come in time."""
+        self.close_connection = True
+        self.server.works_on(self.connection, False)
+        self._incoming.until = time.monotonic() + IDLE_SECONDS
+        try:
+            if not self.rfile.peek(1):
+                return
+            self._incoming.until = time.monotonic() + REQUEST_SECONDS
+            super().handle_one_request()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
 
     def do_GET(self) -> None:
         self._answer(self._read)
@@ -240,7 +319,7 @@ class _Handler(BaseHTTPRequestHandler):
         if len(hosts) != 1 or not self.server.knows(hosts[0]):
             raise Refusal(403, "this address is not the game's own")
         origin = self.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
+        if origin is not None and _address(origin).netloc.lower() != hosts[0].lower():
             raise Refusal(403, "another page cannot ask for this game")
         site = self.headers.get("Sec-Fetch-Site", "none")
         is_page = self.path.split("?")[0] == "/"  # a link may lead to it, it holds no secrets
@@ -251,7 +330,7 @@ class _Handler(BaseHTTPRequestHandler):
         lengths = self.headers.get_all("Content-Length", ["0"])
         if lengths != ["0"] or "Transfer-Encoding" in self.headers:
             self.close_connection = True  # nobody reads what comes with it
-        url = urlsplit(self.path)
+        url = _address(self.path)
         if url.path in PAGES:
             name, kind = PAGES[url.path]
             return (files(__package__) / "web" / name).read_bytes(), f"{kind}; charset=utf-8"
@@ -259,11 +338,12 @@ class _Handler(BaseHTTPRequestHandler):
         if action is None:
             raise self._unknown(url.path)
         viewer = self._viewer()
+        self.server.works_on(self.connection, True)
         return _json(action(self.server.session, viewer, _numbers(url.query))), "application/json"
 
     def _act(self) -> tuple[bytes, str]:
         body = self._body()
-        path = urlsplit(self.path).path
+        path = _address(self.path).path
         action = ACTIONS.get(path)
         if action is None:
             raise self._unknown(path)
@@ -274,6 +354,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refusal(400, "the request is not JSON") from None
         if not isinstance(found, dict):
             raise Refusal(400, "the request is not a JSON object")
+        self.server.works_on(self.connection, True)
         answer = action(session, viewer, found)
         if answer is None:
             viewer = self._viewer()  # choosing seats gives the host a power
@@ -308,6 +389,7 @@ class _Handler(BaseHTTPRequestHandler):
         return Refusal(404, "there is nothing at this address")
 
     def _send(self, status: int, content: bytes, kind: str) -> None:
+        self.connection.settimeout(REQUEST_SECONDS)  # for the whole answer
         self.send_response(status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
@@ -330,6 +412,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments: object) -> None:
         """Say nothing on the screen, where the links stand."""
+
+
+def _address(text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError:
+        raise Refusal(400, "the request has an address that is none") from None
 
 
 def _numbers(query: str) -> dict[str, int]:

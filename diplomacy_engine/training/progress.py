@@ -150,7 +150,8 @@ class Progress:
 
     def message(self, text: str) -> None:
         """Print a line of its own, above the status line."""
-        self._console.print(printable(text), markup=False)
+        lines = map(printable, text.splitlines())  # parts may come from a checkpoint
+        self._console.print("\n".join(lines), markup=False)
         self._console.file.flush()
 
     def close(self, summary: Mapping[str, object] | None = None, title: str = "summary") -> None:

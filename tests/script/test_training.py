@@ -669,7 +669,7 @@ def test_the_checkpoint_of_another_run_is_refused(copied, whole, capsys):
     """Its map is not the one that the folder's settings are for."""
     shutil.copy(whole("rich") / "checkpoint.pt", copied / "checkpoint.pt")
     before = files(copied)
-    sentence = refused(["--resume", str(copied)], "made for map 'three'.*'small'", capsys)
+    sentence = refused(["--resume", str(copied)], "made with map 'three'.*'small'", capsys)
     assert str(copied) in sentence and files(copied) == before
 
 

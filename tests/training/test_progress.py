@@ -118,8 +118,8 @@ def test_on_a_terminal_the_line_is_redrawn(monkeypatch):
     clock.now += progress.REDRAW_SECONDS
     line.update(50, pool=4)
     assert "50 of 100 decisions" in file.getvalue() and "pool 4" in file.getvalue()
-    line.message("saved [bold]")
-    assert "saved [bold]" in file.getvalue()
+    line.message("saved [bold]\n\x1b[2J")
+    assert "saved [bold]\n\\x1b[2J\n" in file.getvalue().replace("\r", "")
     line.update(60, pool=None)
     line.close({"games": 3})
     assert "\x1b" in file.getvalue() and "60 of 100" in file.getvalue()
