@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from .._files import atomic_write, check_target
+from .._suggest import printable
 from ..errors import UserError
 from ..pictures.png import png
 from ..replays.replay import Frame, Replay, frame_svg, load_replays, page
@@ -95,7 +96,8 @@ def frame_text(replay: Replay, number: int, width: int = 100) -> str:
     ]
     for power in replay.map.powers:
         lines += _power_lines(replay, frame, power, width)
-    return "\n".join(lines)
+    # Orders and ids are as somebody wrote them; a terminal would obey what is in them.
+    return "\n".join(map(printable, "\n".join(lines).split("\n")))
 
 
 def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:

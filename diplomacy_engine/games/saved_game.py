@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from .._files import open_file
 from ..errors import UserError
 from ..rules.map import Map, load_map
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
 EVERYONE, REFEREE = "GLOBAL", "SYSTEM"  # recipient and sender that are no powers
+MAX_GAME_BYTES = 50_000_000  # of one line; far above any real game's
 _MESSAGE_KEYS = {"sender": str, "recipient": str, "time_sent": int, "phase": str, "message": str}
 _PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapping}
 
@@ -128,9 +130,13 @@ def read_saved_games(path: str | Path) -> Iterator[dict]:
 
     Raises:
         UserError: a line is not a JSON dictionary; the message names file and line.
+        OSError: the file cannot be read.
     """
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
+    with open_file(path) as file:
+        lines = iter(lambda: file.readline(MAX_GAME_BYTES + 1), b"")
+        for number, line in enumerate(lines, 1):
+            if len(line) > MAX_GAME_BYTES:
+                raise UserError(f"{path}, line {number} is longer than {MAX_GAME_BYTES:,} bytes")
             if not line.strip():
                 continue
             try:

@@ -31,7 +31,10 @@ def png(svg: str, game_map: Map, theme: str = "light", width: int = 1200) -> byt
     plain = with_plain_colors(svg, game_map, theme == "dark")
     try:
         return bytes(resvg.svg_to_bytes(svg_string=plain, width=width))
-    except (ValueError, RuntimeError) as error:
+    except BaseException as error:
+        # A panic in resvg comes as an exception that is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         raise UserError(f"resvg cannot draw this picture: {error}") from error
 
 

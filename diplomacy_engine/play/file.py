@@ -13,13 +13,12 @@ from typing import NamedTuple
 from ..constants import phase_kind
 from ..errors import UserError
 from ..games.game import Game
-from ..games.saved_game import read_saved_games
+from ..games.saved_game import MAX_GAME_BYTES, read_saved_games
 from ..rules.map import Map
 
 HOST, GUEST, PLAYER = "host", "guest", "player"
 WATCH = "watch"
 FORMAT = 1
-MAX_SAVED_BYTES = 50_000_000
 
 
 class Seat(NamedTuple):
@@ -89,7 +88,7 @@ def read_session(
         UserError: there is no game in it that could go on; names the file.
         OSError: it cannot be read.
     """
-    if os.path.getsize(file) > MAX_SAVED_BYTES:
+    if os.path.getsize(file) > MAX_GAME_BYTES:
         raise UserError(f"{file} is too large to be a game")
     saved = deque(read_saved_games(file), maxlen=1)
     if not saved:
@@ -139,7 +138,8 @@ def _checked_play(play: object) -> dict:
         texts = answer[1]
         need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "answered")
     answered = {power: (step, texts) for power, (step, texts) in answered.items()}
-    return play | {"seats": seats, "answered": answered}
+    kept = {"max_years": years, "hint": play.get("hint")}
+    return play | kept | {"seats": seats, "answered": answered}
 
 
 def _check_powers(play: dict, powers: list[str]) -> None:

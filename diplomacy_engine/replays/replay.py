@@ -13,11 +13,12 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from .._files import read_file
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..games.causes import played_orders, result_words
 from ..games.position import load_state, owned_centers, retreat_places, standing_units
-from ..games.saved_game import check_saved_game, read_saved_games
+from ..games.saved_game import MAX_GAME_BYTES, check_saved_game, read_saved_games
 from ..games.vector_game import VectorGame
 from ..pictures.board import Scene, overlay, province_owners, scene_svg, thoughts_svg
 from ..pictures.chart import LEFT, RIGHT, WIDTH, centers_svg
@@ -99,8 +100,8 @@ def _saved_games(path: Path) -> Iterable[dict]:
         yield from read_saved_games(path)
     except UserError as error:
         try:
-            whole = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
+            whole = json.loads(read_file(path, MAX_GAME_BYTES))
+        except (OSError, ValueError, RecursionError):
             raise error from None
         games = whole if isinstance(whole, list) else [whole]
         if not all(isinstance(game, dict) for game in games):

@@ -1,6 +1,7 @@
 """Saved games: the format of the `diplomacy` package, written, read back and played on."""
 
 import json
+import os
 import random
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.games import play_randomly
 
+from diplomacy_engine.games import saved_game
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import append_saved_game, read_saved_games
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
@@ -168,6 +170,20 @@ def test_jsonl(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=f"line 1 is not {words}"):
             list(read_saved_games(path))
+
+
+def test_files_without_an_end(tmp_path, monkeypatch):
+    """Neither a pipe nor a line that goes on and on is read to its end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for endless in (pipe, "/dev/zero"):
+        with pytest.raises(OSError, match="a pipe or a device"):
+            list(read_saved_games(endless))
+    monkeypatch.setattr(saved_game, "MAX_GAME_BYTES", 100)
+    path = tmp_path / "games.jsonl"
+    path.write_text("{}\n" + "[" * 101)
+    with pytest.raises(ValueError, match="line 2 is longer than 100 bytes"):
+        list(read_saved_games(path))
 
 
 def changed(**changes) -> dict:

@@ -546,6 +546,15 @@ def test_files_that_cannot_be_gone_on_with(file, change, words):
     assert words in str(error.value) and "\n" not in str(error.value)
 
 
+def test_settings_that_a_file_leaves_out(file):
+    seated("hp", file)
+    (saved,) = read_saved_games(file)
+    del saved["play"]["max_years"], saved["play"]["hint"]
+    file.write_text(json.dumps(saved))
+    game, play = read_session(file)
+    assert game.max_years is None and play["hint"] is None
+
+
 # --- Views ----------------------------------------------------------------------------------------
 
 

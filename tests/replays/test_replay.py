@@ -203,9 +203,10 @@ def test_files_that_are_no_games(tmp_path, capsys, content, message):
 
 def test_a_text_that_no_screen_can_show(tmp_path, capsys):
     path = tmp_path / "games.jsonl"
-    append_saved_game(path, Game("small").to_saved_game() | {"id": "\ud800"})
-    assert main(["replay", str(path), "--text"]) == 2
-    assert capsys.readouterr().err == "error: '\\ud800' cannot be shown or written here\n"
+    append_saved_game(path, Game("small").to_saved_game() | {"id": "\ud800\x1b[2J"})
+    assert main(["replay", str(path), "--text"]) == 0
+    shown = capsys.readouterr().out
+    assert r"game \ud800\x1b[2J" in shown and shown.replace("\n", "").isprintable()
     assert main(["replay", str(path), "--output", str(tmp_path / "page.html")]) == 0
 
 

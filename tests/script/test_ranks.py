@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.training import REPOSITORY, differences, load, metrics, refused, state, write_config
+from support.waiting import until
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.training.parallel import Ranks
+from diplomacy_engine.training.run_folder import RunFolder
 from ppo_selfplay_diplomacy import Args
 
 CHANGES = {
@@ -137,12 +139,15 @@ close()
 """
 
 
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
+
+
 def torchrun(script: Path, *words: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     return subprocess.run(
-        [*command, str(script), *words],
+        [*TORCHRUN, str(script), *words],
         cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=600,
@@ -254,6 +259,38 @@ def test_a_rank_that_dies_stops_the_others(tmp_path):
     (run,) = (tmp_path / "runs").iterdir()
     assert 200 <= load(run)["global_step"] < 600
     assert not list(run.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process")
+def test_ranks_stop_when_their_launcher_is_gone(tmp_path):
+    """With a checkpoint; until then the folder is theirs, and nobody else goes on with it."""
+    script, runs = REPOSITORY / "ppo_selfplay_diplomacy.py", tmp_path / "runs"
+    config = write_config(tmp_path / "tiny.toml", **CHANGES | {"total_timesteps": 10**6})
+    words = [str(script), "--config", config, "--runs-folder", str(runs)]
+    with open(tmp_path / "out", "wb") as out:
+        launcher = subprocess.Popen(
+            [*TORCHRUN, *words], cwd=REPOSITORY, env=ENVIRONMENT, stdout=out, stderr=out
+        )
+    try:
+        until(lambda: any(runs.glob("*/checkpoint.pt")), 300)
+        (run,) = runs.iterdir()
+        with pytest.raises(UserError, match="another process is training in"):
+            RunFolder.open(run)
+    finally:
+        launcher.kill()
+        launcher.wait()
+    until(lambda: is_free(run), 120)
+    step = load(run)["global_step"]
+    assert f"{step:012d}.pt" in os.listdir(run / "checkpoints")
+    assert "stopped; go on with --resume" in (tmp_path / "out").read_text()
+
+
+def is_free(run: Path) -> bool:
+    try:
+        RunFolder.open(run).close()
+    except UserError:
+        return False
+    return True
 
 
 def test_shares_of_the_games():

@@ -53,6 +53,7 @@ from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import PlayerError
 from diplomacy_engine.rules.map import MapError, load_map
+from diplomacy_engine.training import run_log
 from diplomacy_engine.training.parallel import TrainingError
 
 
@@ -432,6 +433,8 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--wandb-mode offline", "--wandb-mode has no effect: it needs --track"),
         ("--kl-coef 0.5", "--kl-coef 0.5 pulls to an average: it needs --average"),
         ("--average -1", "--average must be a number from 0 to 1000000000, not '-1'"),
+        ("--hidden 1000000", "--hidden 1000000 would take at least .* GiB of memory, and this"),
+        ("--num-envs 1000000 --hidden 65536", "--num-envs 1000000 would take at least"),
         ("--learning-rate 1e38", "--learning-rate must be a number from 0 to 1000000000"),
         ("--kl-coef -1", "--kl-coef must be a number from 0 to 1000000000"),
         ("--year-limit truncate --max-years 0", "truncate needs a year limit"),
@@ -918,6 +921,16 @@ def test_a_learning_rate_beyond_all_bounds(rate, tmp_path, capsys):
     assert ("the last checkpoint is intact" in sentence) == kept
     assert not kept or all(weight.abs().max() < 1e3 for weight in load(run)["model"].values())
     assert not (run / "metrics.jsonl").exists()
+
+
+def test_a_picture_never_costs_a_run(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise UserError("resvg cannot draw this picture")
+
+    monkeypatch.setattr(run_log, "show_games", fail)
+    run = train(tmp_path / "runs", total_timesteps=60, eval_bots=["hold"], league_games=0)
+    note = "note: no pictures of the sample games: resvg cannot draw this picture"
+    assert note in capsys.readouterr().out and (run / "checkpoint.pt").is_file()
 
 
 def test_a_reward_of_ones_own_that_goes_wrong(tmp_path, monkeypatch, capsys):
