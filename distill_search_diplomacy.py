@@ -1,14 +1,17 @@
 """Search teaches: a policy learns to give by itself the orders that a search with it finds.
 
     python distill_search_diplomacy.py --policy runs/reference/standard__pure__2
+    python distill_search_diplomacy.py --policy ... --against dumbbot --spread 0.05
+    python distill_search_diplomacy.py --policy ... --search "" --learn results
     python -m diplomacy_engine evaluate --player runs/standard__distill__1__.../checkpoint.pt
 
-Expert iteration (Anthony et al. 2020). In each round every power of many games is played by a
-search on the present policy (docs/search.md), and the policy then learns to give the orders that
-were chosen; its values learn to stay as they were. The result is a policy of
-ppo_selfplay_diplomacy.py, which plays it. Nothing of the trainer changes.
+Expert iteration (Anthony et al. 2020). In each round a search on the present policy
+(docs/search.md) plays many games, and the policy then learns to give the orders that were chosen;
+its values learn to stay as they were. With --learn results they learn how games end instead, for
+`fast(leaf=...)`. What comes of it is a policy of ppo_selfplay_diplomacy.py, which plays it. Nothing
+of the trainer changes.
 
-The loop is `main`: play with search, learn, evaluate, save.
+The loop is `run`: play, learn, evaluate, save.
 """
 
 import io
@@ -19,7 +22,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve t
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -30,14 +33,21 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_player
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games import order_positions
-from diplomacy_engine.players import PolicyPlayer, checkpoints
-from diplomacy_engine.players.asking import begin_games
+from diplomacy_engine.players import Player, PolicyPlayer, checkpoints
+from diplomacy_engine.players.asking import ask_player, begin_games
+from diplomacy_engine.players.search.best_response import BestResponse, Search
+from diplomacy_engine.players.search.draws import is_moving
 from diplomacy_engine.players.search.naming import make_search, spelled
 from diplomacy_engine.rules.map import Map
+from diplomacy_engine.scoring.outcomes import figure_values
 from diplomacy_engine.selfplay import Experience
 from diplomacy_engine.training.ranges import Between, NonNegative, Positive
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import parse_args
+
+NOTED = "values", "candidates"  # of a Search
+# What the values of --learn results are expectations of, as the trainer's settings say it.
+RESULTS = {"reward": "sum_of_squares", "reward_mix": "", "gamma": 1.0, "value_shares": True}
 
 
 @dataclass(frozen=True)
@@ -47,13 +57,21 @@ class Args:
     policy: str = ""
     """checkpoint or run folder of the policy that shall learn"""
     search: str = "fast"
-    """kind of search with its options, such as "fast(profiles=28)" """
+    """kind of search with its options, such as "fast(profiles=28)"; empty: the policy as it is"""
+    against: tuple[str, ...] = ()
+    """players, one drawn a game, of all powers but one ("self": the policy without a search);
+    default: the search plays all powers"""
+    learn: Literal["orders", "results"] = "orders"
+    """orders: what the search plays; results: values learn how games end (sum of squares)"""
+    spread: NonNegative = 0.0
+    """softer teaching: where the search is sure, all candidates are taught with weights
+    policy * exp(value / SPREAD); 0: only the orders that were played"""
     rounds: Positive = 4
-    """times that the search plays and the policy learns"""
+    """times that games are played and the policy learns"""
     games: Positive = 64
-    """games of one round, all played at once, every power by the search"""
-    max_years: Positive = 20
-    """game years after which such a game ends"""
+    """games of one round, all played at once"""
+    max_years: tuple[Positive, ...] = (20,)
+    """game years after which such a game ends; several: each for its share of the games"""
     epochs: Positive = 2
     """passes over a round's decisions"""
     batch_size: Positive = 1024
@@ -76,48 +94,142 @@ class Args:
     """folder in which the run folder is made"""
 
 
-def play(player, policy: PolicyPlayer, games: VectorGame) -> tuple[Experience, np.ndarray]:
-    """Let a search play all powers of games to their end.
+class Lesson(NamedTuple):
+    """Decisions to learn from; one for which several orders are taught has several rows."""
 
-    Returns:
-        Every decision (D,) as the policy would have seen and taken it, and its values (D,).
+    experience: Experience
+    share: np.ndarray  # (n,) float32, what a row counts of its decision
+    taught: np.ndarray  # (n,) bool, whether its orders are taught
+    goal: np.ndarray  # (n,) float32, of its value
+
+    def take(self, rows: np.ndarray) -> "Lesson":
+        """Return the given rows, in that order."""
+        return Lesson(self.experience.take(rows), *(array[rows] for array in self[1:]))
+
+    @staticmethod
+    def join(parts: "list[Lesson]") -> "Lesson":
+        """Return all rows of `parts`, one part after the other."""
+        experience, *arrays = zip(*parts)
+        return Lesson(Experience.join(list(experience)), *map(np.concatenate, arrays))
+
+
+def play(
+    args: Args,
+    player: Player,
+    policy: PolicyPlayer,
+    games: VectorGame,
+    others: list[Player],
+    rng: np.random.Generator,
+) -> Lesson:
+    """Play games to their end; return what they teach.
+
+    Args:
+        player: whose orders are taught: one power's of each game, or without `others` all powers'.
+        policy: that learns.
+        others: one of them, drawn for each game, plays all other powers.
+        rng: of these draws.
     """
-    parts, values = [], []
-    begin_games(games, [player], np.arange(games.num_games))
+    seat = np.arange(games.num_games) % games.num_powers
+    rival = rng.integers(max(1, len(others)), size=games.num_games)
+    begin_games(games, [player, *others], np.arange(games.num_games))
+    searches: list[Search] = []
+    if isinstance(player, BestResponse):
+        player.note = searches.append
+    parts, whose = [], []
     while (games.state.end == RUNNING).any():
         decisions, orders = games.decisions(), games.new_orders()
-        obs = policy.observe(games, decisions.game, decisions.power)
-        numbers = player.act(games, decisions)
-        parts.append(Experience(obs, decisions, order_positions(decisions, numbers)))
-        values.append(policy.agent.values(obs))
-        games.write_orders(orders, decisions, numbers)
+        mine = (decisions.power == seat[decisions.game]) | (not others)
+        who = np.where(mine, 0, 1 + rival[decisions.game])
+        for number, asked in enumerate([player, *others]):
+            part = decisions.take(who == number)
+            if not part.count:
+                continue
+            obs = policy.observe(games, part.game, part.power)
+            numbers = ask_player(games, part, asked)
+            games.write_orders(orders, part, numbers)
+            if number and args.learn == "orders":
+                continue
+            experience = Experience(obs, part, order_positions(part, numbers))
+            share, taught = np.ones(part.count, np.float32), np.full(part.count, number == 0)
+            lesson = Lesson(experience, share, taught, policy.agent.values(obs))
+            if args.spread and not number and searches:
+                rows, lesson = spread_out(args, lesson, policy, searches, is_moving(games, part))
+                part = part.take(rows)
+            searches.clear()
+            parts.append(lesson)
+            whose.append(np.stack([part.game, part.power], 1))
         games.step(orders)
-    return Experience.join(parts), np.concatenate(values)
+    lesson, (game, power) = Lesson.join(parts), np.concatenate(whose).T
+    if args.learn == "results":
+        ends = figure_values(games.outcomes(), games.board.victory_centers)["sum_of_squares"]
+        lesson = lesson._replace(goal=ends[game, power].astype(np.float32))
+    return lesson
+
+
+def spread_out(
+    args: Args, lesson: Lesson, policy: PolicyPlayer, searches: list[Search], moving: np.ndarray
+) -> tuple[np.ndarray, Lesson]:
+    """Teach all candidates of which a search was sure that one of them is better.
+
+    A candidate counts as much as policy * exp(value / spread), the answer that gains most when
+    each nat of distance from the policy costs `spread` (piKL, Jacob et al. 2022).
+
+    Returns:
+        of which rows of `lesson` the new ones are made (n,), and these.
+    """
+    values, candidates = ([getattr(found, name) for found in searches] for name in NOTED)
+    choice = np.concatenate([found.choice for found in searches])
+    means, orders = (np.concatenate(part) for part in ([v.mean(2) for v in values], candidates))
+    d, k = np.nonzero(~np.isnan(means) & (choice > 0)[:, None])  # those that met all profiles
+    searched = np.flatnonzero(moving)
+    rows = searched[d]
+    if not len(rows):
+        return np.arange(len(lesson.goal)), lesson
+    plain = np.setdiff1d(np.arange(len(lesson.goal)), rows)
+    made = lesson.take(rows)
+    decisions = made.experience.decisions
+    row = np.repeat(np.arange(len(rows)), np.diff(decisions.slot_start))
+    numbers = orders[d[row], k[row], decisions.slot_province]
+    experience = made.experience._replace(chosen=order_positions(decisions, numbers))
+    with torch.no_grad():
+        logprob = policy.agent.get_logprob_entropy_value(*experience)[0].numpy()
+    weight = logprob + means[d, k] / args.spread
+    top = np.full(len(lesson.goal), -np.inf)
+    np.maximum.at(top, rows, weight)
+    share = np.exp(weight - top[rows])
+    share /= np.bincount(rows, share, len(lesson.goal))[rows]
+    share[share < 0.02] = 0
+    share /= np.bincount(rows, share, len(lesson.goal))[rows]
+    made = made._replace(experience=experience, share=share.astype(np.float32))
+    kept = np.flatnonzero(share)
+    return np.concatenate([plain, rows[kept]]), Lesson.join([lesson.take(plain), made.take(kept)])
 
 
 def learn(
     args: Args,
     agent: ppo.Agent,
     optimizer: torch.optim.Optimizer,
-    taught: Experience,
-    values: np.ndarray,
+    lesson: Lesson,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Learn from what was taught in epochs of minibatches; return the last epoch's mean figures.
+    """Learn in epochs of minibatches; return the last epoch's mean figures.
 
-    The loss is the cross-entropy to the orders chosen, and the distance from the values (D,).
+    The loss is the cross-entropy to the orders taught, and the distance of values from their goals.
     """
-    boards = len(taught.obs.board)
-    size = max(1, round(args.batch_size * boards / len(values)))  # boards of a minibatch
-    by_board = np.argsort(taught.obs.row, kind="stable")
-    first = np.searchsorted(taught.obs.row[by_board], np.arange(boards + 1))
+    obs, boards = lesson.experience.obs, len(lesson.experience.obs.board)
+    size = max(1, round(args.batch_size * boards / len(lesson.goal)))  # boards of a minibatch
+    by_board = np.argsort(obs.row, kind="stable")
+    first = np.searchsorted(obs.row[by_board], np.arange(boards + 1))
     for _ in range(args.epochs):
         figures = []
         for picked in np.array_split(rng.permutation(boards), -(-boards // size)):
             rows = np.concatenate([by_board[first[b] : first[b + 1]] for b in picked])
-            part, goal = taught.take(rows), torch.from_numpy(values[rows])
-            logprob, entropy, value = agent.get_logprob_entropy_value(*part)
-            cross_entropy, distance = -logprob.mean(), ((value - goal) ** 2).mean()
+            part = lesson.take(rows)
+            share, goal = torch.from_numpy(part.share), torch.from_numpy(part.goal)
+            taught = share * torch.from_numpy(part.taught)
+            logprob, entropy, value = agent.get_logprob_entropy_value(*part.experience)
+            cross_entropy = -(taught * logprob).sum() / taught.sum().clamp(min=1e-6)
+            distance = (share * (value - goal) ** 2).sum() / share.sum()
             optimizer.zero_grad()
             (cross_entropy + args.vf_coef * 0.5 * distance).backward()
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
@@ -126,6 +238,20 @@ def learn(
             figures.append([part.item() for part in found])
     names = "cross_entropy", "value_distance", "entropy"
     return dict(zip(names, np.mean(figures, 0).tolist()))
+
+
+def calibration(agent: ppo.Agent, lesson: Lesson) -> str:
+    """Return, for ten ranges of the value, how many boards are in it and what came of them."""
+    obs = lesson.experience.obs
+    parts = np.split(np.arange(len(obs.row)), range(256, len(obs.row), 256))
+    value = np.concatenate([agent.values(obs.take(part)) for part in parts])
+    which = np.clip(value * 10, 0, 9).astype(int)
+    count = np.bincount(which, minlength=10)
+    means = (np.bincount(which, x, 10) / np.maximum(count, 1) for x in (value, lesson.goal))
+    lines = [f"{v:6.3f} {goal:6.3f} {n:9,}" for v, goal, n in zip(*means, count)]
+    error = f"mean squared error {((value - lesson.goal) ** 2).mean():.4f}, of a constant "
+    error += f"{lesson.goal.var():.4f}"
+    return "\n".join([" value result    boards", *lines, error])
 
 
 def evaluate(args: Args, agent: ppo.Agent, game_map: Map, seed: int) -> dict[str, float]:
@@ -143,6 +269,18 @@ def evaluate(args: Args, agent: ppo.Agent, game_map: Map, seed: int) -> dict[str
     return {name: result["overall"][name]["value"] for name in names}
 
 
+def begin(args: Args, start: dict) -> tuple[ppo.Agent, dict]:
+    """Return the network that shall learn and the settings that its checkpoints tell."""
+    agent, settings = ppo.load_agent(start, args.policy), start["args"]
+    if args.learn == "orders":
+        return agent, settings
+    settings = settings | RESULTS
+    made = ppo.make_agent(settings, Map(start["map_facts"], start["map_name"]))
+    made.load_state_dict(agent.state_dict(), strict=False)
+    made.share_scale.requires_grad_(False)  # values are shares of one whole
+    return made, settings
+
+
 def run(argv: list[str]) -> None:
     """Distil as the command line says."""
     args = parse_args(Args, argv).args
@@ -150,22 +288,29 @@ def run(argv: list[str]) -> None:
         raise UserError("--policy is missing: name the checkpoint or run folder that shall learn")
     start = ppo.FILES.policy("policy", args.policy)
     game_map = Map(start["map_facts"], start["map_name"])
-    agent, settings = ppo.load_agent(start, args.policy), start["args"]
+    agent, settings = begin(args, start)
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
-    optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
+    learning = [part for part in agent.parameters() if part.requires_grad]
+    optimizer = torch.optim.Adam(learning, lr=args.learning_rate, eps=1e-5)
 
-    def searching(teacher: ppo.Agent):
-        policy = ppo.policy_player(teacher, "policy", settings=settings)
+    def players(teacher: ppo.Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
+        policy = ppo.policy_player(teacher, "policy", seed, settings=settings)
+
+        def load(name: str) -> Player:
+            return policy if name in ("self", "policy") else load_player(name, game_map=game_map)
+
+        others = [load(name) for name in args.against]
+        if not args.search:
+            return policy, policy, others
         name = f"{args.search}:policy"
         parts = spelled(name)
         if parts is None:
             raise UserError(f"--search {args.search!r:.60} is no search, such as fast or full")
-        return policy, make_search(name, parts, lambda other: policy if other == "policy" else
-                                   load_player(other, game_map=game_map))  # fmt: skip
+        return policy, make_search(name, parts, load), others
 
-    searching(agent)  # says what is wrong before a folder is made
+    players(agent, 0)  # says what is wrong before a folder is made
     load_player(args.eval_bot, game_map=game_map)
     folder = RunFolder.create(
         args.runs_folder, game_map.name, "distill", args.seed, asdict(args), __file__
@@ -173,12 +318,18 @@ def run(argv: list[str]) -> None:
     print(f"run folder: {folder.path}", flush=True)
     log, decisions, begun = SummaryWriter(str(folder.path)), 0, time.monotonic()
     for number in range(1, args.rounds + 1):
-        policy, player = searching(ppo.frozen_copy(agent))
         seed = int(rng.integers(2**62))
-        games = VectorGame(game_map, args.games, seed, args.max_years, args.threads, False)
-        taught, values = play(player, policy, games)
-        decisions += len(values)
-        figures = learn(args, agent, optimizer, taught, values, rng)
+        policy, player, others = players(ppo.frozen_copy(agent), seed)
+        lessons = []
+        for part, years in enumerate(args.max_years):
+            count = -(-args.games // len(args.max_years))
+            games = VectorGame(game_map, count, seed + part, years, args.threads, False)
+            lessons.append(play(args, player, policy, games, others, rng))
+        lesson = Lesson.join(lessons)
+        decisions += round(float(lesson.share.sum()))
+        if args.learn == "results":  # these games are new to it
+            print(calibration(agent, lesson), flush=True)
+        figures = learn(args, agent, optimizer, lesson, rng)
         figures |= {f"eval/{k}": v for k, v in evaluate(args, agent, game_map, seed).items()}
         figures["minutes"] = (time.monotonic() - begun) / 60
         for name, value in figures.items():

@@ -19,6 +19,12 @@ POLICY = "runs/reference/small__pure__1"
 CHEAP = "fast(candidates=4 draws=8 profiles=4)"
 
 
+def play(player, policy, games, others=(), **settings):
+    """Return the lesson of games that are played to their end."""
+    rng = np.random.default_rng(1)
+    return distill.play(distill.Args(**settings), player, policy, games, list(others), rng)
+
+
 def teacher():
     policy = load_player(POLICY)
     settings = FAST._replace(candidates=4, draws=8, profiles=4, halvings=())
@@ -28,20 +34,87 @@ def teacher():
 def test_what_is_taught_is_what_was_played():
     policy, player = teacher()
     games = VectorGame("small", 6, 3, 6, 1, False)
-    taught, values = distill.play(player, policy, games)
+    lesson = play(player, policy, games)
     assert (games.state.end != RUNNING).all()
-    assert taught.decisions.count == len(values) == len(taught.obs.row)
+    taught = lesson.experience
+    assert taught.decisions.count == len(lesson.goal) == len(taught.obs.row)
+    assert lesson.taught.all() and (lesson.share == 1).all()
     again = VectorGame("small", 6, 3, 6, 1, False)
     numbers = order_numbers(taught.decisions, taught.chosen)
     asked = again.decisions()
     assert player.act(again, asked).tolist() == numbers[: len(asked.slot_province)].tolist()
-    np.testing.assert_allclose(policy.agent.values(taught.obs), values, atol=1e-5)
+    np.testing.assert_allclose(policy.agent.values(taught.obs), lesson.goal, atol=1e-5)
+
+
+def test_one_power_is_taught_among_others():
+    policy, player = teacher()
+    others = [load_player("dumbbot"), load_player("random")]
+    games = VectorGame("small", 6, 3, 6, 1, False)
+    asked = play(player, policy, games, others).experience.decisions
+    assert set(zip(asked.game.tolist(), asked.power.tolist())) == {(e, e % 2) for e in range(6)}
+
+
+def test_softer_teaching_spreads_over_candidates():
+    policy, player = teacher()
+
+    def lesson(spread):
+        return play(player, policy, VectorGame("small", 6, 3, 6, 1, False), spread=spread)
+
+    hard, soft, cold = lesson(0.0), lesson(0.3), lesson(1e-9)
+
+    def rows(lesson):
+        taught = lesson.experience.decisions
+        return [
+            f"{e} {p} {n}" for e, p, n in zip(taught.game, taught.power, lesson.experience.obs.row)
+        ]
+
+    # The searches are the same, and a decision counts once, however many orders are taught for it.
+    assert soft.share.sum() == pytest.approx(len(hard.share), rel=0.02)
+    assert len(soft.share) > len(hard.share)
+    numbers = [order_numbers(x.experience.decisions, x.experience.chosen) for x in (hard, cold)]
+    assert len(cold.share) == len(hard.share)  # all weight is on the best candidate,
+    assert sorted(numbers[0].tolist()) == sorted(numbers[1].tolist())  # which was played
+    # By hand: the weight of a candidate is policy * exp(value / spread), scaled to one.
+    one = np.flatnonzero((soft.share < 1) & (soft.share > 0.02))
+    assert len(one)
+    with torch.no_grad():
+        logprob = policy.agent.get_logprob_entropy_value(*soft.experience)[0].numpy()
+    assert ((soft.share > 0) & (soft.share <= 1)).all() and np.isfinite(logprob).all()
+
+
+def test_results_are_learned():
+    policy, _ = teacher()
+    args = {"learn": "results", "epochs": 8, "batch_size": 128}
+    lesson = play(policy, policy, VectorGame("small", 60, 3, 6, 1, False), [policy], **args)
+    taught = lesson.experience.decisions
+    both = {}
+    for game, power, goal in zip(taught.game, taught.power, lesson.goal):
+        both.setdefault((game, power), set()).add(float(goal))
+    assert all(len(goals) == 1 for goals in both.values()) and len(both) == 120
+    for game in range(60):  # sum of squares: shares of one
+        assert sum(sum(both[game, power]) for power in range(2)) == pytest.approx(1)
+    saved = ppo.FILES.policy("policy", POLICY)
+    agent, settings = distill.begin(distill.Args(learn="results"), saved)
+    assert settings["gamma"] == 1 and settings["reward"] == "sum_of_squares"
+    learning = [part for part in agent.parameters() if part.requires_grad]
+    optimizer = torch.optim.Adam(learning, lr=1e-3)
+
+    def error():
+        return ((agent.values(lesson.experience.obs) - lesson.goal) ** 2).mean()
+
+    before = error()
+    distill.learn(distill.Args(**args), agent, optimizer, lesson, np.random.default_rng(1))
+    assert error() < 0.6 * before and agent.share_scale.tolist() == [0.0, 1.0]
+    table = distill.calibration(agent, lesson).splitlines()
+    assert len(table) == 12
+    assert sum(int(row.split()[2].replace(",", "")) for row in table[1:11]) == len(lesson.goal)
 
 
 def test_learning_makes_the_taught_orders_likelier_and_keeps_values():
     policy, player = teacher()
     games = VectorGame("small", 24, 3, 6, 1, False)
-    taught, values = distill.play(player, policy, games)
+    lesson = play(player, policy, games)
+    taught, values = lesson.experience, lesson.goal
     agent = ppo.load_player(POLICY).agent
     torch.manual_seed(1)
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
@@ -51,7 +124,7 @@ def test_learning_makes_the_taught_orders_likelier_and_keeps_values():
             return agent.get_logprob_entropy_value(*taught)[0].mean().item()
 
     before, args = likelihood(), distill.Args(epochs=8, batch_size=64)
-    figures = distill.learn(args, agent, optimizer, taught, values, np.random.default_rng(1))
+    figures = distill.learn(args, agent, optimizer, lesson, np.random.default_rng(1))
     assert likelihood() > before + 0.05
     assert figures["cross_entropy"] < -before and figures["value_distance"] < 0.02
     assert np.abs(agent.values(taught.obs) - values).mean() < 0.1

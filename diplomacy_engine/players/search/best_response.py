@@ -5,6 +5,7 @@ algorithm 1: candidates of the power are drawn from a policy, profiles of the ot
 are taken for, and each candidate is worth its mean value over the profiles after one phase.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -95,7 +96,12 @@ class BestResponse(SearchPlayer):
         own, value, name: see `SearchPlayer`.
         assumed: who the others are taken for; None: players such as this one draws from.
         settings: how much is tried.
+
+    Whoever wants to see what is found before orders are given sets `note`, which is called with
+    every `Search` that `act` makes.
     """
+
+    note: Callable[[Search], None] | None = None
 
     def __init__(
         self,
@@ -125,6 +131,8 @@ class BestResponse(SearchPlayer):
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders of movement decisions, (D, V) int32 by province."""
         found = self.search(games, decisions)
+        if self.note is not None:
+            self.note(found)
         return found.candidates[np.arange(decisions.count), found.choice]
 
     def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:

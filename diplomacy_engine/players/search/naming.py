@@ -59,7 +59,7 @@ def spelled(name: str) -> Spelled | None:
     known, options, assume = OPTIONS[kind], {}, None
     for part in (text or "").split():
         option, equals, value = part.partition("=")
-        names = (*known, *["assume"] * (kind in ASSUMING))
+        names = (*known, "leaf", *["assume"] * (kind in ASSUMING))
         if not equals or option not in names:
             raise UserError(
                 f"{quoted(name, 100)}: {kind} has no option {quoted(option)} "
@@ -67,6 +67,9 @@ def spelled(name: str) -> Spelled | None:
             )
         if option == "assume":
             assume = value
+            continue
+        if option == "leaf":
+            options[option] = value
             continue
         least, most, convert = known[option]
         try:
@@ -96,18 +99,29 @@ def make_search(
     Raises:
         UserError: it cannot search with that policy, or not on its map.
     """
-    policy = load(parts.policy)
-    if not isinstance(policy, PolicyPlayer) or policy.settings is None:
+
+    def valuing(path: str) -> PolicyPlayer:
+        player = load(path)
+        if isinstance(player, PolicyPlayer) and player.settings is not None:
+            return player
         raise UserError(
-            f"{quoted(name, 100)}: {quoted(parts.policy, 60)} has no values to search with; a "
-            "search needs a checkpoint or run folder of a trained policy"
+            f"{quoted(name, 100)}: {quoted(path, 60)} has no values to search with; a search "
+            "needs a checkpoint or run folder of a trained policy"
         )
+
+    policy = valuing(parts.policy)
     assume, options = parts.assume or assume, dict(parts.options)
+    leaf = valuing(options.pop("leaf")) if "leaf" in options else policy
+    if leaf.agent.vocabulary_hash != policy.agent.vocabulary_hash:
+        raise UserError(
+            f"{quoted(name, 100)}: {quoted(leaf.name, 60)} values boards of another map than that "
+            f"of {quoted(parts.policy, 60)}"
+        )
     own: Draws = PolicyDraws(policy, options.pop("temperature", TEMPERATURE.get(parts.kind, 1.0)))
     varied = options.pop("varied", VARIED.get(parts.kind, 0.0))
     if varied:
         own = VariedDraws(own, varied)
-    value = Critic(policy)
+    value = Critic(leaf)
     if parts.kind in ASSUMING:
         preset = FAST if parts.kind == "fast" else FULL
         assumed = make_assumptions(assume, policy, load)
