@@ -177,9 +177,9 @@ class Args:
     recency_decay: Share = 0.8
     """weight of a copy relative to the next newer one, for --pool-sampling recency"""
     pool_bots: tuple[str, ...] = ()
-    """scripted players added to the opponents"""
+    """bots, and players that search, added to the opponents"""
     pool_bot_prob: Share = 0.2
-    """probability that an opponent's seat gets a scripted player, if there are any"""
+    """probability that an opponent's seat gets one of them, if there are any"""
     pool_schedule: Literal["rolling", "staged"] = "rolling"
     """rolling: the last --pool-size copies; staged: one copy, replaced as the --staged flags say"""
     staged_interval: Positive = 200_000

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..players.bots import make_bot
+from ..players.loading import load_player
 from ..scoring.rewards import RewardMix
 from .rollout_buffer import RolloutBuffer
 
@@ -70,7 +70,7 @@ class OpponentPool:
     ):
         self.args, self.learners, self.gather = args, list(learners), gather
         bots = enumerate(args.pool_bots, LEARNER + len(self.learners))
-        self.bots = [Member(number, make_bot(name)) for number, name in bots]
+        self.bots = [Member(number, load_player(name)) for number, name in bots]
         self.next_number = LEARNER + len(self.learners) + len(self.bots)
         self.members: list[Member] = []
         self.all = {member.number: member for member in [*self.learners, *self.bots]}

@@ -8,9 +8,10 @@ from typing import Any
 from .._suggest import quoted
 from ..errors import UserError
 from ..pictures.png import renderer
-from ..players.bots import BOTS, make_bot
+from ..players.bots import BOTS
 from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..players.loading import load_player
+from ..players.policy import PolicyPlayer
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from ..scoring.rewards import make_reward_mix, try_reward
@@ -60,8 +61,14 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         raise UserError("--year-limit truncate needs a year limit, but --max-years is 0")
     reward = make_reward_mix(args.reward_mix or args.reward)
     try_reward(reward, powers, game_map.board.victory_centers)
-    for bot in args.pool_bots:
-        make_bot(bot)
+    for name in args.pool_bots:
+        if isinstance(load_player(name, game_map=game_map), PolicyPlayer):
+            raise UserError(
+                f"--pool-bots {quoted(name, 60)} is a policy: use --exploit to train against it, or "
+                "a search with it, such as fast:PATH"
+            )
+        if "infer:" in name:  # what it has found out would be forgotten by --resume
+            raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be had here")
     for name in args.eval_bots:
         load_player(name, game_map=game_map)
     for bot in args.eval_bots:  # in a pool, twice is more often

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.training import assert_same_run, load, resume, stop_in_step, train
 
 from diplomacy_engine import VectorGame, evaluate_player, load_player, make_bot
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
@@ -129,3 +130,18 @@ def test_only_who_moves_has_orders():
     drawn, _ = draws.draw(games, asked, phase_seeds(games, asked.game, asked.power, 9, 5))
     own = games.state.unit_power[asked.game] == asked.power[:, None]
     assert ((drawn != NONE) == own[:, None]).all()
+
+
+def test_a_search_can_be_an_opponent_and_the_run_goes_on_the_same(tmp_path, monkeypatch):
+    search = "fast(candidates=3 draws=6 profiles=2):runs/reference/small__pure__1"
+    settings = {"total_timesteps": 160, "num_envs": 8, "num_steps": 4, "hidden": 8}
+    settings |= {"pool_bots": [search], "pool_bot_prob": 0.8, "eval_games": 2}
+    whole = train(tmp_path / "whole", **settings)
+    (member,) = [m for m in load(whole)["pool"]["all"] if m["frozen_at"] is None]
+    assert member["games"] > 5
+    stop_in_step(monkeypatch, 12)
+    part = train(tmp_path / "part", **settings)
+    monkeypatch.undo()
+    assert load(part)["counters"]["global_step"] < 160
+    assert resume(part) == 0
+    assert_same_run(whole, part)
