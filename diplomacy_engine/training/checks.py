@@ -64,8 +64,8 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
     for name in args.pool_bots:
         if isinstance(load_player(name, game_map=game_map), PolicyPlayer):
             raise UserError(
-                f"--pool-bots {quoted(name, 60)} is a policy: use --exploit to train against it, or "
-                "a search with it, such as fast:PATH"
+                f"--pool-bots {quoted(name, 60)} is a policy: train against it with --exploit, or "
+                "against a search with it, such as fast:PATH"
             )
         if "infer:" in name:  # what it has found out would be forgotten by --resume
             raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be had here")

@@ -27,7 +27,7 @@ def play(player, policy, games, others=(), **settings):
 
 def teacher():
     policy = load_player(POLICY)
-    settings = FAST._replace(candidates=4, draws=8, profiles=4, halvings=())
+    settings = FAST._replace(candidates=4, draws=8, profiles=4, halvings=(), ahead=0)
     return policy, BestResponse(PolicyDraws(policy), Critic(policy), "search", settings=settings)
 
 

@@ -36,7 +36,7 @@ class Settings(NamedTuple):
     sure: float = 1.0  # standard errors by which the best must be ahead of the policy's own draw
 
 
-FAST = Settings()
+FAST = Settings(ahead=1)
 FULL = Settings(draws=96, candidates=48, profiles=64, halvings=(8, 16, 32), ahead=1)
 
 
