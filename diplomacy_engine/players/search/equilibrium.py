@@ -11,7 +11,7 @@ from ..protocols import Reasons
 from .best_response import distinct, with_likeliest
 from .draws import Draws
 from .leaves import LeafValue
-from .matrix_games import mixtures_of, solve_zero_sum
+from .matrix_games import anchored, mixtures_of, solve_zero_sum
 from .noise import CANDIDATES, CHOICE, FOLLOWING, phase_seeds, unit_places
 from .player import SearchPlayer
 
@@ -25,6 +25,7 @@ class Sides(NamedTuple):
     decisions: Decisions  # D of them, in the order of games and powers
     game: np.ndarray  # (D,) int64, 0..G-1
     orders: np.ndarray  # (D, K, V) int32, order numbers by province
+    logprob: np.ndarray  # (D, K) float32, of the orders; 0 where they are not known
     count: np.ndarray  # (D,) int64, candidates; the rest are none
     follow: np.ndarray  # (G,) uint64, seeds of what comes after the phase
 
@@ -55,6 +56,8 @@ class Equilibrium(SearchPlayer):
         candidates: of each power.
         iterations: of regret matching.
         draws: joint orders drawn to find those candidates.
+        anchor: mixtures are those of piKL, near the policy that draws: what a nat of distance from
+            it costs. None: plain regret matching.
     """
 
     def __init__(
@@ -65,9 +68,11 @@ class Equilibrium(SearchPlayer):
         candidates: int = 8,
         iterations: int = 64,
         draws: int = 32,
+        anchor: float | None = None,
     ):
         super().__init__(own, value, name)
         self.candidates, self.iterations, self.draws = candidates, iterations, draws
+        self.anchor = anchor
 
     def sides(self, games: VectorGame, rows: np.ndarray) -> Sides:
         """Return the candidates of every power that moves in `rows` (G,)."""
@@ -79,7 +84,8 @@ class Equilibrium(SearchPlayer):
         kept, count = distinct(drawn, logprob, self.candidates)
         orders = np.take_along_axis(drawn, kept[:, :, None], 1)
         follow = phase_seeds(games, rows, np.zeros(len(rows), np.int64), FOLLOWING, 1)[:, 0]
-        return Sides(asked, game, orders, count, follow)
+        logprob = np.take_along_axis(logprob, kept, 1)
+        return Sides(asked, game, orders, logprob, count, follow)
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders of movement decisions, (D, V) int32 by province."""
@@ -118,9 +124,15 @@ class Equilibrium(SearchPlayer):
         seeds = phase_seeds(games, asked.game, asked.power, CHOICE, self.iterations, first=1)
         place = unit_places(seeds)
         d, k = np.nonzero(possible & (count > 1)[:, None])
-        known = _Known()
+        known, met = _Known(), []
         for n in range(self.iterations):
             mixture = mixtures_of(regret, possible)
+            if self.anchor is not None:  # the schedule of Bakhtin et al. 2023
+                spread = np.std(met, 0)[:, None] if met else np.ones((len(mixture), 1))
+                exploring = 3 * spread / (10 * np.sqrt(n + 1))
+                so_far = worth / max(1, n * (n + 1) / 2)
+                given = so_far, sides.logprob, self.anchor, exploring, possible
+                mixture = anchored(*given)
             which = _pick(mixture, place[:, n])
             profile = np.full((sides.game.max(initial=0) + 1, orders.shape[2]), NONE, np.int32)
             for drawn in range(asked.count):
@@ -139,6 +151,7 @@ class Equilibrium(SearchPlayer):
             value = np.zeros(possible.shape)
             value[d, k] = known.values(names)
             mean = (value * mixture).sum(1, keepdims=True)
+            met.append(mean[:, 0])
             regret += (n + 1) * (value - mean) * possible
             total += (n + 1) * mixture
             worth += (n + 1) * value

@@ -1,6 +1,8 @@
 """Solutions of games in which all choose at once: regret matching, and exact ones for two players.
 
 Regret matching: Hart and Mas-Colell 2000; its plus variant with linear averaging: Tammelin 2014.
+Mixtures that stay near a policy: piKL, Jacob et al. 2022, *Modeling Strong and Human-Like Gameplay
+with KL-Regularized Search*; the schedule is that of Bakhtin et al. 2023.
 The exact solution of a zero-sum matrix game is a linear program (von Neumann; Dantzig 1951).
 """
 
@@ -18,6 +20,30 @@ def mixtures_of(regret: np.ndarray, possible: np.ndarray) -> np.ndarray:
     total = positive.sum(-1, keepdims=True)
     even = possible / possible.sum(-1, keepdims=True)
     return np.where(total > 0, positive / np.where(total > 0, total, 1.0), even)
+
+
+def anchored(
+    value: np.ndarray,
+    logprob: np.ndarray,
+    anchor: float,
+    exploring: np.ndarray | float,
+    possible: np.ndarray,
+) -> np.ndarray:
+    """Return the mixtures (..., K) of piKL: exp((value + anchor * logprob) / (exploring + anchor)).
+
+    With a great `anchor` they are the policy, with 0 those of Hedge.
+
+    Args:
+        value: (..., K), means so far.
+        logprob: (..., K), of the policy to stay near.
+        anchor: what a nat of distance from it costs.
+        exploring: (..., 1), falls with the iterations.
+        possible: (..., K) bool, at least one of them.
+    """
+    heat = np.maximum(exploring + anchor, 1e-12)
+    logit = np.where(possible, (value + anchor * logprob) / heat, -np.inf)
+    share = np.exp(logit - logit.max(-1, keepdims=True))
+    return share / share.sum(-1, keepdims=True)
 
 
 def solve_zero_sum(payoff: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

@@ -29,7 +29,7 @@ _SBR = _COMMON | {"profiles": (1, 10_000, int), "sure": (0, 100, float), "ahead"
 OPTIONS = {
     "fast": _SBR,
     "full": _SBR,
-    "equilibrium": _COMMON | {"iterations": (1, 100_000, int)},
+    "equilibrium": _COMMON | {"iterations": (1, 100_000, int), "anchor": (0, 1000, float)},
     "matrix": _COMMON,
 }
 TEMPERATURE = {"full": 3.0}  # of the last draw, where it is not 1

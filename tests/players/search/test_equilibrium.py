@@ -107,3 +107,17 @@ def test_a_power_that_moves_alone_takes_its_best():
     player = Matrix(AllOrders(), OwnCenters(), "matrix", candidates=every, draws=every)
     shares = player.solve(games, player.sides(games, np.zeros(1, int)))[0]
     assert shares[0].max() == 1.0 and player.act(games, asked).shape == asked.slot_province.shape
+
+
+def test_an_anchor_keeps_the_mixture_near_the_policy():
+    games, shares = opening(), {}
+    asked = games.decisions()
+    every = max(joint_orders(asked, d) for d in range(2))
+    for anchor in (0.0, 0.5, 1e6):
+        player = Equilibrium(AllOrders(), OwnCenters(), "eq", every, 128, every, anchor)
+        sides = player.sides(games, np.zeros(1, int))
+        shares[anchor], values = player.solve(games, sides)
+    count = sides.count[0]
+    np.testing.assert_allclose(shares[1e6][0, :count], 1 / count, atol=1e-4)
+    worth = [(part[0] * values[0])[:count].sum() for part in shares.values()]
+    assert worth[0] > worth[1] > worth[2]  # nearer to it is worth less

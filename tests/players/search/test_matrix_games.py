@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from diplomacy_engine.players.search.matrix_games import mixtures_of, solve_zero_sum
+from diplomacy_engine.players.search.matrix_games import anchored, mixtures_of, solve_zero_sum
 
 ROCK = [[0, -1, 1], [1, 0, -1], [-1, 1, 0]]
 KNOWN = {
@@ -48,3 +48,43 @@ def test_regrets_become_shares():
     possible = np.array([[True, True, True], [True, True, False]])
     regret = np.array([[3.0, -1.0, 1.0], [-1.0, -2.0, 9.0]])
     assert mixtures_of(regret, possible).tolist() == [[0.75, 0, 0.25], [0.5, 0.5, 0]]
+
+
+@pytest.mark.parametrize("payoff", [np.array([[0.0, -1, 2], [1, 0, -1], [-1, 1, 0]]), None])
+def test_average_mixtures_become_harder_to_exploit(payoff):
+    """The gap falls as 1 / sqrt(iterations) at least: slope -0.5 in logarithms."""
+    if payoff is None:
+        payoff = np.random.default_rng(5).normal(size=(6, 5))
+    regrets = [np.zeros(n) for n in payoff.shape]
+    totals, gaps = [np.zeros(n) for n in payoff.shape], {}
+    for t in range(1, 20_001):
+        x, y = (mixtures_of(regret, np.ones(len(regret), bool)) for regret in regrets)
+        for regret, value, own in zip(regrets, (payoff @ y, -(x @ payoff)), (x, y)):
+            regret += value - own @ value
+        for total, own in zip(totals, (x, y)):
+            total += own
+        if t in (200, 20_000):
+            x, y = (total / t for total in totals)
+            gaps[t] = (payoff @ y).max() - (x @ payoff).min()
+    slope = np.log(gaps[20_000] / gaps[200]) / np.log(100)
+    assert slope < -0.5 and gaps[20_000] < 0.02
+
+
+def test_mixtures_near_a_policy():
+    rng, possible = np.random.default_rng(2), np.array([True, True, True, False])
+    value, logprob = rng.normal(size=4), np.log([0.5, 0.3, 0.1, 0.1])
+    policy = np.array([5, 3, 1, 0]) / 9
+    np.testing.assert_allclose(anchored(value, logprob, 1e9, 0.5, possible), policy, atol=1e-6)
+    hedge = np.exp(value / 0.5) * possible
+    np.testing.assert_allclose(
+        anchored(value, logprob, 0.0, 0.5, possible), hedge / hedge.sum(), atol=1e-12
+    )
+    # Against a fixed opponent, policy * exp(value / anchor) is best: no other mixture has more.
+    best = anchored(value, logprob, 0.2, 0.0, possible)[:3]
+
+    def utility(mixture):
+        return mixture @ value[:3] - 0.2 * (mixture * np.log(mixture / policy[:3])).sum()
+
+    closed = policy[:3] * np.exp(value[:3] / 0.2)
+    np.testing.assert_allclose(best, closed / closed.sum(), atol=1e-9)
+    assert all(utility(other) <= utility(best) + 1e-9 for other in rng.dirichlet(np.ones(3), 500))

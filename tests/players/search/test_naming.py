@@ -35,6 +35,9 @@ def test_a_name_is_taken_apart():
         ("equilibrium(iterations=-1):x", "iterations must be a whole number from 1"),
         ("fast:dumbbot", "'dumbbot' has no values to search with"),
         (f"fast:fast:{SMALL}", "has no values to search with"),
+        ("matrix(anchor=1):x", "matrix has no option 'anchor'"),
+        (f"fast(leaf={THREE}):{SMALL}", "values boards of another map"),
+        (f"fast(leaf=dumbbot):{SMALL}", "'dumbbot' has no values to search with"),
         ("fast:nowhere", "there is no player 'nowhere'"),
         (f"matrix:{THREE}", "matrix needs a map of two powers, and three has 3"),
         (f"fast(assume=nobody):{SMALL}", "there is no player 'nobody'"),
@@ -70,6 +73,9 @@ def test_options_reach_the_search():
         f"full(candidates=9 assume=dumbbot temperature=0.5):{SMALL}", assume="self"
     )
     assert player.settings == FULL._replace(candidates=9) and player.own.draws.temperature == 0.5
+    other = load_player(f"matrix(leaf={SMALL[:-1]}2):{SMALL}")
+    assert other.value.policy.name.startswith(f"{SMALL[:-1]}2")
+    assert other.own.policy.name.startswith(SMALL)
     assert list(player.assumed.hypotheses) == ["dumbbot"] and not player.assumed.learns
     player = load_player(f"fast:{SMALL}", assume="infer:self,random")
     assert list(player.assumed.hypotheses) == ["self", "random"] and player.assumed.learns
