@@ -33,7 +33,7 @@ class OwnCenters:
 class AllOrders:
     """Draws every joint order of a decision in turn, each as likely as any other."""
 
-    name, greedy = "all", False
+    name, greedy, player = "all", False, None
 
     def draw(self, games: VectorGame, decisions: Decisions, seeds: np.ndarray):
         count, shape = seeds.shape[1], (decisions.count, seeds.shape[1], len(games.board.terrain))

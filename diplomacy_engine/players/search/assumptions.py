@@ -115,10 +115,9 @@ class Assumptions:
                 found[d, r] = draws.draw(games, decisions.take(d), seeds[d, r][:, None])[0][:, 0]
         return found
 
-    def play(
-        self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray
-    ) -> np.ndarray:
-        """Return the orders (S,) int32 that others give when copies of games are played on.
+    def pick(self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray):
+        """Return as whom others give orders when copies of games are played on: (D,) numbers of
+        hypotheses.
 
         Args:
             copies: of games.
@@ -127,16 +126,9 @@ class Assumptions:
             rows: (D,) rows of `games`, of which these are copies.
         """
         if len(self.hypotheses) == 1:
-            (draws,) = self.hypotheses.values()
-            return draws.plain(copies, decisions)
+            return np.zeros(decisions.count, np.int64)
         seeds = phase_seeds(copies, decisions.game, decisions.power, WATCHING, 1)
-        which = self._pick(games, rows, decisions.power, seeds)[:, 0]
-        numbers = np.empty(len(decisions.slot_province), np.int32)
-        of_slot = np.repeat(which, np.diff(decisions.slot_start))
-        for number, draws in enumerate(self.hypotheses.values()):
-            if (which == number).any():
-                numbers[of_slot == number] = draws.plain(copies, decisions.take(which == number))
-        return numbers
+        return self._pick(games, rows, decisions.power, seeds)[:, 0]
 
     def _pick(
         self, games: VectorGame, rows: np.ndarray, powers: np.ndarray, seeds: np.ndarray

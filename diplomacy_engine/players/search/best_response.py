@@ -204,14 +204,16 @@ class BestResponse(SearchPlayer):
         powers: np.ndarray,
     ) -> np.ndarray:
         """Return orders (S,) when copies of `games` are played on; see leaves.PlayOn."""
+        draws = [self.own, *self.assumed.hypotheses.values()]
+        who = 1 + self.assumed.pick(copies, decisions, games, rows)
+        who[decisions.power == powers] = 0
+        first: dict[int, int] = {}  # whoever draws from one player is asked at once
+        same = np.array([first.setdefault(id(part.player), n) for n, part in enumerate(draws)])
+        who = same[who]
         numbers = np.empty(len(decisions.slot_province), np.int32)
-        mine = decisions.power == powers
-        slots = np.repeat(mine, np.diff(decisions.slot_start))
-        if mine.any():
-            numbers[slots] = self.own.plain(copies, decisions.take(mine))
-        if not mine.all():
-            others = decisions.take(~mine)
-            numbers[~slots] = self.assumed.play(copies, others, games, rows[~mine])
+        slots = np.repeat(who, np.diff(decisions.slot_start))
+        for number in np.unique(who):
+            numbers[slots == number] = draws[number].plain(copies, decisions.take(who == number))
         return numbers
 
     def profiles(self, games: VectorGame, decisions: Decisions) -> np.ndarray:

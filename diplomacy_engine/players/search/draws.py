@@ -13,6 +13,7 @@ from ..protocols import Explanation, Player
 from .noise import PLAIN, order_noise, phase_seeds
 
 ROOM = 512  # copies of games on which players are asked at once
+CHUNK = 64  # boards encoded at once: what a network computes of them fits into a core's cache
 MOST = 4096  # draws of a policy made at once, which bounds the memory for their lists of orders
 SHOWN = 64  # draws that show how often a player gives an order
 
@@ -22,6 +23,7 @@ class Draws(Protocol):
 
     name: str
     greedy: bool  # whether its one plain draw is the likeliest
+    player: Player  # whose orders they are; `plain` is the same for all draws of one player
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
@@ -71,7 +73,7 @@ class PolicyDraws:
     """
 
     def __init__(self, policy: PolicyPlayer, temperature: float = 1.0):
-        self.policy, self.temperature = policy, temperature
+        self.policy, self.player, self.temperature = policy, policy, temperature
         self.name, self.greedy = policy.name, policy.greedy
 
     def draw(
@@ -98,17 +100,22 @@ class PolicyDraws:
         """See `Draws`: the likeliest orders of each slot in turn."""
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
-        return by_province(games, decisions, order_numbers(decisions, chosen))[:, None], logprob[
-            :, None
-        ]
+        orders = by_province(games, decisions, order_numbers(decisions, chosen))
+        return orders[:, None], logprob[:, None]
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """See `Draws`."""
-        seeds = phase_seeds(games, decisions.game, decisions.power, PLAIN, 1)[:, 0]
-        obs = self.policy.observe(games, decisions.game, decisions.power)
-        noise = order_noise(decisions, seeds)
-        chosen, _, _ = self.policy.agent.act(obs, decisions, greedy=self.greedy, noise=noise)
-        return order_numbers(decisions, chosen)
+        numbers = []
+        board = np.cumsum(np.diff(decisions.game, prepend=-1) != 0) - 1
+        ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
+        for part in np.split(np.arange(decisions.count), ends):
+            asked = decisions.take(part)
+            seeds = phase_seeds(games, asked.game, asked.power, PLAIN, 1)[:, 0]
+            noise = order_noise(asked, seeds)
+            obs = self.policy.observe(games, asked.game, asked.power)
+            chosen, _, _ = self.policy.agent.act(obs, asked, greedy=self.greedy, noise=noise)
+            numbers.append(order_numbers(asked, chosen))
+        return np.concatenate(numbers)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         """See `Draws`."""

@@ -16,6 +16,7 @@ from .noise import CANDIDATES, CHOICE, FOLLOWING, phase_seeds, unit_places
 from .player import SearchPlayer
 
 UNLIKELY = 0.02  # candidates with a smaller share of the mixture are never played
+LEAST = -20.0  # log-probability of orders that the policy itself would never draw
 SHOWN = 32  # profiles of the others that reasons hold
 
 
@@ -131,8 +132,8 @@ class Equilibrium(SearchPlayer):
                 spread = np.std(met, 0)[:, None] if met else np.ones((len(mixture), 1))
                 exploring = 3 * spread / (10 * np.sqrt(n + 1))
                 so_far = worth / max(1, n * (n + 1) / 2)
-                given = so_far, sides.logprob, self.anchor, exploring, possible
-                mixture = anchored(*given)
+                known_logprob = np.maximum(sides.logprob, LEAST)
+                mixture = anchored(so_far, known_logprob, self.anchor, exploring, possible)
             which = _pick(mixture, place[:, n])
             profile = np.full((sides.game.max(initial=0) + 1, orders.shape[2]), NONE, np.int32)
             for drawn in range(asked.count):

@@ -13,10 +13,9 @@ from ...scoring.rewards import reward_input
 from ..asking import orders_of
 from ..policy import Objective, PolicyPlayer
 from ..protocols import Player
-from .draws import is_moving
+from .draws import CHUNK, is_moving
 
 ROOM = 1024  # boards tried at once
-CHUNK = 64  # boards valued at once: what a network computes of them fits into a core's cache
 
 
 class LeafValue(Protocol):

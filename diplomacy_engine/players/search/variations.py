@@ -36,7 +36,7 @@ class VariedDraws:
 
     def __init__(self, draws: Draws, share: float = 0.5):
         self.draws, self.share = draws, share
-        self.name, self.greedy = draws.name, draws.greedy
+        self.name, self.greedy, self.player = draws.name, draws.greedy, draws.player
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
