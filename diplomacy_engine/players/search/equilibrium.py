@@ -11,7 +11,7 @@ from ..protocols import Reasons
 from .best_response import distinct, with_likeliest
 from .draws import Draws
 from .leaves import LeafValue
-from .matrix_games import anchored, mixtures_of, solve_zero_sum
+from .matrix_games import anchored, mixtures_of, solve_near, solve_zero_sum
 from .noise import CANDIDATES, CHOICE, FOLLOWING, phase_seeds, unit_places
 from .player import SearchPlayer
 
@@ -196,6 +196,10 @@ class Matrix(Equilibrium):
     """Tries all pairs of two powers' candidates, and plays the exact solution of that matrix game.
 
     What one power wins, the other loses: a pair is worth half the difference of the two values.
+
+    Args:
+        own, value, name, candidates, draws: see `Equilibrium`.
+        anchor: the game is solved so that both stay near the policy (piKL); None: exactly.
     """
 
     def __init__(
@@ -205,8 +209,9 @@ class Matrix(Equilibrium):
         name: str,
         candidates: int = 30,
         draws: int = 120,
+        anchor: float | None = None,
     ):
-        super().__init__(own, value, name, candidates, 0, draws)
+        super().__init__(own, value, name, candidates, 0, draws, anchor)
 
     def solve(self, games: VectorGame, sides: Sides) -> tuple[np.ndarray, np.ndarray]:
         """Return the mixture of every decision's candidates, and what each is worth, (D, K)."""
@@ -234,7 +239,14 @@ class Matrix(Equilibrium):
             worth = (found[2 * number] - found[2 * number + 1]) / 2
             if last - first == 2:
                 payoff = worth.reshape(sides.count[first], sides.count[first + 1])
-                x, y, _ = solve_zero_sum(payoff)
+                if self.anchor is None:
+                    x, y, _ = solve_zero_sum(payoff)
+                else:
+                    near = [
+                        np.maximum(sides.logprob[d, : sides.count[d]], LEAST)
+                        for d in (first, first + 1)
+                    ]
+                    x, y = solve_near(payoff, *near, self.anchor)
                 shares[first, : len(x)], shares[first + 1, : len(y)] = x, y
                 values[first, : len(x)], values[first + 1, : len(y)] = payoff @ y, -(x @ payoff)
             else:  # only one power moves

@@ -85,3 +85,31 @@ def solve_zero_sum(payoff: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     y, x = z[:columns].clip(0), table[rows, columns : columns + rows].clip(0)
     value = scale / table[rows, -1] - shift
     return x / x.sum(), y / y.sum(), float(value)
+
+
+def solve_near(
+    payoff: np.ndarray, rows: np.ndarray, columns: np.ndarray, anchor: float, iterations: int = 500
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mixtures of both players of a matrix game that stay near a policy (piKL).
+
+    Both are answers to each other's average, with linear weights. The scale of `anchor` is that of
+    the payoffs.
+
+    Args:
+        payoff: (n, m) what the rows' player wins and the columns' player loses.
+        rows, columns: (n,) and (m,) log-probabilities of that policy.
+        anchor: what a nat of distance from it costs.
+        iterations: of both.
+    """
+    means = [np.exp(part - part.max()) for part in (rows, columns)]
+    x, y = (part / part.sum() for part in means)
+    spread = float(payoff.std())
+    for t in range(1, iterations + 1):
+        exploring = 3 * spread / (10 * np.sqrt(t))
+        answers = [
+            anchored(value, near, anchor, exploring, np.ones(len(near), bool))
+            for value, near in ((payoff @ y, rows), (-(x @ payoff), columns))
+        ]
+        weight = 2 / (t + 1)
+        x, y = ((1 - weight) * old + weight * new for old, new in zip((x, y), answers))
+    return x, y

@@ -30,7 +30,7 @@ OPTIONS = {
     "fast": _SBR,
     "full": _SBR,
     "equilibrium": _COMMON | {"iterations": (1, 100_000, int), "anchor": (0, 1000, float)},
-    "matrix": _COMMON,
+    "matrix": _COMMON | {"anchor": (0, 1000, float)},
 }
 TEMPERATURE = {"full": 3.0}  # of the last draw, where it is not 1
 VARIED = {"full": 0.5}  # share of the draws that have another order for one unit, where it is not 0

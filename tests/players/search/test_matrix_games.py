@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from diplomacy_engine.players.search.matrix_games import anchored, mixtures_of, solve_zero_sum
+from diplomacy_engine.players.search.matrix_games import (
+    anchored,
+    mixtures_of,
+    solve_near,
+    solve_zero_sum,
+)
 
 ROCK = [[0, -1, 1], [1, 0, -1], [-1, 1, 0]]
 KNOWN = {
@@ -88,3 +93,17 @@ def test_mixtures_near_a_policy():
     closed = policy[:3] * np.exp(value[:3] / 0.2)
     np.testing.assert_allclose(best, closed / closed.sum(), atol=1e-9)
     assert all(utility(other) <= utility(best) + 1e-9 for other in rng.dirichlet(np.ones(3), 500))
+
+
+def test_a_matrix_game_is_solved_near_a_policy():
+    payoff = np.random.default_rng(3).normal(size=(5, 4))
+    near = np.log(np.full(5, 0.2)), np.log([0.7, 0.1, 0.1, 0.1])
+    x, y = solve_near(payoff, *near, 1e6)
+    np.testing.assert_allclose([*x, *y], np.exp(np.concatenate(near)), atol=1e-4)
+    x, y = solve_near(payoff, *near, 0.3)  # each is the closed answer to the other
+    for mixture, value, log in ((x, payoff @ y, near[0]), (y, -(x @ payoff), near[1])):
+        closed = np.exp(log + value / 0.3)
+        np.testing.assert_allclose(mixture, closed / closed.sum(), atol=0.02)
+    exact = solve_zero_sum(payoff)[2]
+    x, y = solve_near(payoff, *near, 1e-4, 5000)  # nearly no pull: the game's own value
+    assert (payoff @ y).max() - exact < 0.02 and exact - (x @ payoff).min() < 0.02

@@ -35,7 +35,7 @@ def test_a_name_is_taken_apart():
         ("equilibrium(iterations=-1):x", "iterations must be a whole number from 1"),
         ("fast:dumbbot", "'dumbbot' has no values to search with"),
         (f"fast:fast:{SMALL}", "has no values to search with"),
-        ("matrix(anchor=1):x", "matrix has no option 'anchor'"),
+        ("fast(anchor=1):x", "fast has no option 'anchor'"),
         (f"fast(leaf={THREE}):{SMALL}", "values boards of another map"),
         (f"fast(leaf=dumbbot):{SMALL}", "'dumbbot' has no values to search with"),
         ("fast:nowhere", "there is no player 'nowhere'"),
