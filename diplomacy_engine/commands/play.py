@@ -5,6 +5,7 @@ import errno
 import re
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from .._files import check_target
@@ -16,6 +17,7 @@ from ..play.server import PlayServer
 from ..play.session import PlaySession
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
+from ..players.bots import BOTS
 from ..players.loading import load_player
 from ..players.protocols import ExplainingPlayer, Player
 from ..replays.replay import make_replay
@@ -177,7 +179,11 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
     years = arguments.max_years or game_map.max_years
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
     seats = _seats(arguments, game_map, opponents)
-    return _session(arguments, Game(game_map, max_years=years), opponents, seats, seed)
+    named = [*opponents, *([arguments.hint] if arguments.hint else [])]
+    free = arguments.map is None and seats is None and all(name in BOTS for name in named)
+    maps = MAP_NAMES if free and not (arguments.watch or arguments.text) else ()
+    game = Game(game_map, max_years=years)
+    return _session(arguments, game, opponents, seats, seed, maps=maps)
 
 
 def _resumed(arguments: argparse.Namespace) -> PlaySession:
@@ -210,7 +216,12 @@ def _session(
     seats: dict[str, Seat] | None,
     seed: int,
     play: dict | None = None,
+    maps: Sequence[str] = (),
 ) -> PlaySession:
+    def new_game(name: str) -> Game:
+        chosen = load_map(name)
+        return Game(chosen, max_years=arguments.max_years or chosen.max_years)
+
     def load(name: str) -> Player:
         return load_player(
             name,
@@ -227,7 +238,9 @@ def _session(
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
-    return PlaySession(game, file, opponents, load, seats, hint, seed, play)
+    return PlaySession(
+        game, file, opponents, load, seats, hint, seed, play, BOTS, maps, new_game if maps else None
+    )
 
 
 def _rehearse(game: Game, name: str, player: Player) -> None:

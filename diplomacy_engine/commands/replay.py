@@ -92,7 +92,7 @@ def frame_text(replay: Replay, number: int, width: int = 100) -> str:
     frame = replay.frames[number]
     lines = [
         f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
-        f"game {replay.id}"
+        f"game {replay.id}: {replay.result}"
     ]
     for power in replay.map.powers:
         lines += _power_lines(replay, frame, power, width)
@@ -105,7 +105,8 @@ def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[s
     orders = frame.orders.get(power, ())
     if not (centers or units or orders):
         return []
-    lines = [f"\n{power}  {len(centers)} centers: {' '.join(centers)}"[:width]]
+    who = f" ({replay.players[power]})" if power in replay.players else ""
+    lines = [f"\n{power}{who}  {len(centers)} centers: {' '.join(centers)}"[:width]]
     wide = max((len(given.text) for given in orders), default=0)
     lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
     if not orders:

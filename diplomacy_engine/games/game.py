@@ -497,13 +497,13 @@ class Game:
         return cls.from_state(game_map or name, state, max_years)
 
     def to_saved_game(self) -> dict:
-        """Return the whole game in the format of the `diplomacy` package."""
+        """Return the whole game in the format of the `diplomacy` package, with its `winners`."""
         pending = {
             power: self.orders.get(power) for power in self.map.powers
         }  # None: nothing submitted yet
         now = {"name": self.phase, "state": self.to_state(), "orders": pending}
         phases = [*self.history, now | {"results": {}, "messages": self.messages}]
-        return saved_game_dictionary(self.id, self.map, phases)
+        return saved_game_dictionary(self.id, self.map, phases) | {"winners": self.winners}
 
     @classmethod
     def from_saved_game(

@@ -33,6 +33,8 @@ _CLEAR = 15.0  # from the middle of a unit to the end of a line
 _BEFORE = 20.0  # from the middle of a unit to an arrow that ends there: outside of its ring
 _HEAD = 9.0  # length of an arrow's head
 _BEND = 0.1  # how far an arrow bows out, as a share of its length
+_FREE = 30.0  # from the middle of any unit to a line's end that points at no unit
+_SHORT, _BOW = 46.0, 17.0  # a line between neighbors closer than this bows out so far
 ORDER_VERBS = {
     HOLD: "hold",
     MOVE: "move",
@@ -85,7 +87,7 @@ def order_marks(
     for each in drawn:
         given = each.given
         failed = bool(_FAILURES & set(given.words))
-        lower, upper = _marks(each, paths, standing, drawing, failed)
+        lower, upper = _marks(each, paths, standing, list(units.values()), drawing, failed)
         classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
         result = f" data-result={quoteattr(', '.join(given.words))}" if given.words else ""
         title = f"{given.text} ({given.power}){': ' if given.said else ''}{given.said}"
@@ -151,6 +153,7 @@ def _marks(
     each: _Drawn,
     paths: Mapping[int, list[Point]],
     standing: Mapping[int, Point],
+    places: Sequence[Point],
     drawing: Drawing,
     failed: bool,
 ) -> tuple[str, str]:
@@ -165,7 +168,7 @@ def _marks(
     if order.kind == HOLD:
         return _ring(place, 16.5, "line"), _cross(place) if failed else ""
     if order.kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
-        return _help(each, paths, standing, drawing, failed)
+        return _help(each, paths, standing, places, drawing, failed)
     if order.kind == BUILD:
         return _ring(place, 18, "line"), _cross(place, 9) if failed else _plus(place)
     # A removal beyond those owed: the unit stays, so only the order is crossed, beside it.
@@ -176,30 +179,45 @@ def _help(
     each: _Drawn,
     paths: Mapping[int, list[Point]],
     standing: Mapping[int, Point],
+    places: Sequence[Point],
     drawing: Drawing,
     failed: bool,
 ) -> tuple[str, str]:
-    """Return a support or convoy: a broken line to the unit, or to the middle of its arrow."""
+    """Return a support or convoy: a broken line to the unit, or to a free spot of its arrow."""
     order, other = each.order, each.order.other.place.province
     path = paths.get(other) if order.kind != SUPPORT_HOLD else None
     if order.kind == CONVOY and path is not None and each.place in path:
         return _ring(each.place, 18, "line"), _cross(each.place) if failed else ""
-    if path is not None:
-        end, clear = _along(path, 0.5), 0.0
-    elif order.target is not None:  # the move was not ordered: show where it was expected
+    if path is None and order.target is not None:  # not ordered: show where it was expected
         start = standing.get(other, _spot(drawing, order.other.place))
         goal = _spot(drawing, order.target)
-        end, clear = ((start[0] + goal[0]) / 2, (start[1] + goal[1]) / 2), 0.0
+        path = [start, ((start[0] + goal[0]) / 2, (start[1] + goal[1]) / 2), goal]
+    if path is not None:
+        end, clear = _free_spot(path, places), 0.0
     else:
         end, clear = standing.get(other, _spot(drawing, order.other.place)), 19.0
     dx, dy = end[0] - each.place[0], end[1] - each.place[1]
-    middle = (each.place[0] + dx / 2 - dy * 0.06, each.place[1] + dy / 2 + dx * 0.06)
+    gap = math.hypot(dx, dy)
+    # Between neighbors nothing would be left of a straight line: it goes around.
+    bend = _BOW / gap if clear and 0 < gap < _SHORT else 0.06
+    middle = (each.place[0] + dx / 2 - dy * bend, each.place[1] + dy / 2 + dx * bend)
     points = _shortened([each.place, middle, end], _CLEAR, clear)
     x, y = points[-1]
     lower = _line(points) + f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.6"/>'
     if clear:
         lower += _ring(end, 17.5, "line")
     return lower, _cross(_along(points, 0.5)) if failed else ""
+
+
+def _free_spot(path: list[Point], places: Sequence[Point]) -> Point:
+    """Return the spot of a path to point at: close to its middle, but on no unit."""
+
+    def cost(share: float) -> float:
+        spot = _along(path, share)
+        nearest = min((math.dist(spot, place) for place in places), default=_FREE)
+        return max(0.0, _FREE - nearest) + 10 * abs(share - 0.5)
+
+    return _along(path, min((i / 40 for i in range(6, 35)), key=cost))
 
 
 def considered(drawing: Drawing, power: str, text: str, place: Point, share: float) -> str:

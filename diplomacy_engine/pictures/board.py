@@ -19,7 +19,16 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
-from ..constants import ARMY, COMPLETED, LAND, SEA, UNIT_LETTERS, phase_kind
+from ..constants import (
+    ARMY,
+    COMPLETED,
+    LAND,
+    PHASE_KINDS,
+    SEA,
+    UNIT_LETTERS,
+    parse_phase,
+    phase_kind,
+)
 from ..errors import UserError
 from ..rules.map import Map
 from ..rules.notation import GivenOrder, location_of, province_of, read_orders
@@ -31,6 +40,16 @@ from .layout import Layout
 UNIT_RADIUS = 12.0
 DISLODGED_SHIFT = (20.0, 12.0)
 _LEGEND_HEIGHT = 34.0
+_SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
+_TITLE_WIDTH = 240.0  # of a phase in words, in a picture's legend
+
+
+def phase_title(name: str) -> str:
+    """Return a phase in words, such as `Spring 1901, movement`."""
+    if name == COMPLETED:
+        return "Game over"
+    year, phase = parse_phase(name)
+    return f"{_SEASONS[phase]} {year}, {PHASE_KINDS[phase]}"
 
 
 class Scene(NamedTuple):
@@ -289,14 +308,19 @@ def unit_svg(
 def _legend(drawing: Drawing, scene: Scene) -> str:
     """Return one line: the phase, then each power's color, initials, name and centers."""
     game_map, layout = drawing.map, drawing.layout
-    y, step = layout.height + _LEGEND_HEIGHT / 2, (layout.width - 96) / len(game_map.powers)
+    y, left, title = layout.height + _LEGEND_HEIGHT / 2, 100.0, scene.phase
+    if layout.width >= 4 * _TITLE_WIDTH:
+        left, title = _TITLE_WIDTH, phase_title(scene.phase)
+    elif scene.phase == COMPLETED:
+        title = "End"
+    step = (layout.width - left + 4) / len(game_map.powers)
     parts = [
         f'<g class="legend"><rect class="paper" y="{layout.height:g}" width="{layout.width:g}"'
         f' height="{_LEGEND_HEIGHT:g}"/><text class="phase" x="12" y="{y + 5:g}">'
-        f"{escape('End' if scene.phase == COMPLETED else scene.phase)}</text>"
+        f"{escape(title)}</text>"
     ]
     for i, power in enumerate(game_map.powers):
-        x = 100 + i * step
+        x = left + i * step
         owned, units = len(scene.centers.get(power, ())), len(scene.units.get(power, ()))
         chip = drawing.initials[power]
         wide = 8 + 8 * len(chip)

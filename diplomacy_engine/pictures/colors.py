@@ -30,7 +30,7 @@ _GROUND = {
     "light": {
         "water": "#cfe2ec",
         "sea": "#cfe2ec",
-        "sea-line": "#a3c0cf",
+        "sea-line": "#6d93a8",
         "land": "#f6efdf",
         "coast-line": "#6f6a5f",
         "neutral": "#dcd6c8",
@@ -47,7 +47,7 @@ _GROUND = {
     "dark": {
         "water": "#172634",
         "sea": "#172634",
-        "sea-line": "#2d4457",
+        "sea-line": "#5d7f98",
         "land": "#454a4f",
         "coast-line": "#0b0f14",
         "neutral": "#2b3036",
@@ -114,7 +114,7 @@ _RULES = """
 .dip-board .chip.small{font-size:9px}
 .dip-board .count.small{font-size:10.5px}
 .dip-board .paper{fill:var(--paper)}
-.dip-board .phase{fill:var(--text);font-size:15px;font-weight:bold}
+.dip-board .phase{fill:var(--text);font-size:13.5px;font-weight:bold}
 .dip-board .count{fill:var(--text);font-size:12px}
 """
 

@@ -1,7 +1,8 @@
 """The file of a game that people play: a saved game with the key `play` beside the format's own.
 
 `play` has: format, step, seats (power -> [kind, player], or null), answered (power -> [step,
-orders], what each last gave), tokens (who -> token), opponents, hint, seed, max_years.
+orders], what each last gave), before (power -> orders that were taken back), tokens (who -> token),
+opponents, hint, seed, max_years.
 """
 
 import os
@@ -137,9 +138,13 @@ def _checked_play(play: object) -> dict:
         need(isinstance(answer, list) and len(answer) == 2 and type(answer[0]) is int, "answered")
         texts = answer[1]
         need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "answered")
+    before = play.get("before", {})  # games kept by earlier versions have none
+    need(isinstance(before, dict), "before")
+    for texts in before.values():
+        need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "before")
     answered = {power: (step, texts) for power, (step, texts) in answered.items()}
     kept = {"max_years": years, "hint": play.get("hint")}
-    return play | kept | {"seats": seats, "answered": answered}
+    return play | kept | {"seats": seats, "answered": answered, "before": before}
 
 
 def _check_powers(play: dict, powers: list[str]) -> None:

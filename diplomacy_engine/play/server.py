@@ -33,6 +33,8 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from .._suggest import quoted
 from ..errors import UserError
+from ..pictures.drawing import drawing_of
+from ..pictures.signs import signs
 from .session import PlayError, PlaySession, Viewer
 from .view import board_view, draft_view, game_view, hint_view
 
@@ -187,7 +189,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
 def _field(body: dict, name: str, kind: type) -> object:
     value = body.get(name)
     if not isinstance(value, kind) or (kind is int and type(value) is not int):
-        words = {int: "a whole number", list: "a list", dict: "an object"}[kind]
+        words = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}[kind]
         raise Refusal(400, f"the request needs {name!r} as {words}")
     return value
 
@@ -205,6 +207,10 @@ def _orders(body: dict) -> list[str]:
 def _choose(session: PlaySession, viewer: Viewer, body: dict) -> None:
     choice = _field(body, "seats", dict)
     session.choose_seats(viewer, choice)
+
+
+def _choose_map(session: PlaySession, viewer: Viewer, body: dict) -> None:
+    session.choose_map(viewer, _field(body, "map", str))
 
 
 def _submit(session: PlaySession, viewer: Viewer, body: dict) -> None:
@@ -233,8 +239,10 @@ READS: dict[str, Callable] = {
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
     "/api/saved": _saved,
+    "/api/signs": lambda session, viewer, query: signs(drawing_of(session.game.map)),
 }
 ACTIONS: dict[str, Callable] = {
+    "/api/map": _choose_map,
     "/api/seats": _choose,
     "/api/orders": _submit,
     "/api/withdraw": _stepwise(PlaySession.withdraw),

@@ -24,8 +24,9 @@ from .._files import atomic_write
 from .._suggest import quoted
 from ..errors import UserError
 from ..games.game import Game
-from ..players.advice import Advice, advice, has_decision, orders_by_player
+from ..players.advice import Advice, advice, has_decision, orders_by_player, value_scale
 from ..players.protocols import ExplainingPlayer, Player
+from ..replays.replay import player_label
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
 
 MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
@@ -54,9 +55,12 @@ class SessionState:
     seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
     step: int = 0  # grows with every phase played or taken back
     answered: dict[str, tuple[int, list[str]]] = dataclasses.field(default_factory=dict)
+    # What people had ordered in this phase before they took it back, to begin with.
+    before: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def copy(self) -> "SessionState":
-        return SessionState(self.game.copy(), self.seats, self.step, dict(self.answered))
+        answered, before = dict(self.answered), dict(self.before)
+        return SessionState(self.game.copy(), self.seats, self.step, answered, before)
 
 
 class PlaySession:
@@ -71,6 +75,9 @@ class PlaySession:
         hint: name of the player that gives hints; None for the first opponent that can.
         seed: of the bots' draws.
         saved: the key `play` of the file, to go on with a session.
+        bots: names of more players that the host may choose, loaded when they are.
+        maps: names of maps among which the host may choose before the game begins.
+        new_game: begins a game on one of these.
 
     Attributes:
         now: the SessionState.
@@ -89,9 +96,14 @@ class PlaySession:
         hint: str | None = None,
         seed: int = 1,
         saved: Mapping | None = None,
+        bots: Sequence[str] = (),
+        maps: Sequence[str] = (),
+        new_game: Callable[[str], Game] | None = None,
     ):
         self.file, self.seed = Path(file), seed
         self.opponents, self._load = list(dict.fromkeys(opponents)), load
+        self.choices = list(dict.fromkeys([*opponents, *bots]))
+        self.maps, self._new_game = list(maps), new_game
         self.lock = threading.RLock()
         self.revision, self.trouble = 0, ""
         self.tokens = {who: secrets.token_urlsafe(18) for who in (HOST, WATCH, *game.powers)}
@@ -100,6 +112,7 @@ class PlaySession:
         if saved is not None:
             first.step, first.seats = saved["step"], saved["seats"]
             first.answered, self.tokens = saved["answered"], saved["tokens"]
+            first.before = saved["before"]
         if seats is not None:
             first.seats = dict(seats)
         for seat in (first.seats or {}).values():
@@ -177,6 +190,25 @@ class PlaySession:
 
     # --- What people do -------------------------------------------------------------------------
 
+    def choose_map(self, viewer: Viewer, name: str) -> None:
+        """Begin on another map, before anybody sits anywhere.
+
+        Raises:
+            PlayError: not the host, begun already, or no map to be chosen here.
+        """
+        with self.lock:
+            self._only_host(viewer)
+            if self.now.seats is not None:
+                raise PlayError("the game has begun already", "stale")
+            if self._new_game is None or name not in self.maps:
+                raise PlayError(f"{quoted(name, 40)} is no map to choose here")
+            after = self.now.copy()
+            after.game = self._new_game(name)
+            kept = {who: self.tokens[who] for who in (HOST, WATCH)}
+            new = {power: secrets.token_urlsafe(18) for power in after.game.powers}
+            self.tokens = kept | new
+            self._commit(after)
+
     def choose_seats(self, viewer: Viewer, choice: Mapping[str, str]) -> None:
         """Begin the game.
 
@@ -200,12 +232,15 @@ class PlaySession:
                 who = choice.get(power)
                 if who in ("me", "guest"):
                     seats[power] = Seat(HOST if who == "me" else GUEST)
-                elif who in self.opponents:
+                elif who in self.choices:
                     seats[power] = Seat(PLAYER, who)
                 else:
                     raise PlayError(f"{power} must be played by me, guest or one of the players")
             if sum(seat.kind == HOST for seat in seats.values()) > 1:
                 raise PlayError("you can play one power only; give the others a link")
+            for seat in seats.values():
+                if seat.kind == PLAYER and seat.player not in self._players:
+                    self._players[seat.player] = self._load(seat.player)
             after = self.now.copy()
             after.seats = seats
             self._commit(after)
@@ -248,6 +283,7 @@ class PlaySession:
             others = {name: texts for name, texts in self.game.orders.items() if name != power}
             after.game = rebuild(after.game, len(after.game.history), others)
             after.answered.pop(power, None)
+            after.before[power] = self.game.orders[power]
             self._commit(after)
 
     def take_back(self, viewer: Viewer, step: int) -> None:
@@ -266,6 +302,8 @@ class PlaySession:
             after.game = rebuild(after.game, back)
             after.step += 1
             after.answered = {}
+            given = self.game.history[back]["orders"]
+            after.before = {power: list(given.get(power) or ()) for power in self.people()}
             self.trouble = ""
             self._commit(after)
 
@@ -290,6 +328,10 @@ class PlaySession:
                 raise PlayError(f"the game waits for {', '.join(self.waiting_for())}")
             self._play_phase()
             self._go_on()
+
+    def hint_scale(self) -> str:
+        """Return what the value of a hint counts; see `value_scale`."""
+        return value_scale(self._hint)
 
     def hint(self, viewer: Viewer) -> Advice:
         """Return what the player that gives hints would do in the viewer's place."""
@@ -352,6 +394,7 @@ class PlaySession:
                 game.submit(power, texts, strict=False)
         game.adjudicate()
         after.step += 1
+        after.before = {}
         self.trouble = ""
         self._commit(after)
 
@@ -374,7 +417,8 @@ class PlaySession:
                 f"another program has written {self.file}, perhaps a second game with the same "
                 "file; nothing was changed here"
             )
-        saved = after.game.to_saved_game() | {"play": self._play_key(after)}
+        saved = after.game.to_saved_game() | {"players": _players(after.seats)}
+        saved["play"] = self._play_key(after)
         atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
         self._written = _stamp(self.file)
         self.now = after
@@ -387,6 +431,7 @@ class PlaySession:
             "step": after.step,
             "seats": None if seats is None else {power: list(s) for power, s in seats.items()},
             "answered": {power: list(answer) for power, answer in after.answered.items()},
+            "before": after.before,
             "tokens": self.tokens,
             "opponents": self.opponents,
             "hint": self.hint_name,
@@ -399,7 +444,16 @@ class PlaySession:
         with self.lock:
             saved = self.game.to_saved_game()
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
-            return saved | {"phases": [*saved["phases"][:-1], last]}
+            phases = [*saved["phases"][:-1], last]
+            return saved | {"phases": phases, "players": _players(self.now.seats)}
+
+
+def _players(seats: Mapping[str, Seat] | None) -> dict[str, str]:
+    """Return who plays each power, for a saved game: no folders of this machine."""
+    return {
+        power: player_label(seat.player) if seat.kind == PLAYER else "a person"
+        for power, seat in (seats or {}).items()
+    }
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from .._files import atomic_write
 from ..constants import phase_kind
 from ..errors import UserError
+from ..pictures.board import phase_title
 from ..players.advice import Tried, has_decision
 from ..replays.replay import make_replay
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
-from .view import CANDIDATES, phase_title
+from .view import CANDIDATES
 
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline

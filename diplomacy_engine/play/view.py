@@ -3,45 +3,36 @@
 Nobody is shown the orders that others have given for the current phase.
 """
 
+import re
 from collections.abc import Sequence
 
 from ..constants import (
     ARMY,
     BUILD,
     COASTS,
-    COMPLETED,
     CONVOY,
     DISBAND,
     HOLD,
     MOVE,
-    PHASE_KINDS,
     RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
-    parse_phase,
+    UNIT_LETTERS,
+    WAIVE,
     phase_kind,
 )
 from ..errors import UserError
 from ..games.game import Game
 from ..pictures.arrows import ORDER_VERBS
-from ..pictures.board import board_svg
-from ..replays.replay import frame_svg, make_replay
+from ..pictures.board import board_svg, phase_title
+from ..replays.replay import Frame, frame_svg, make_replay
 from ..rules.map import Map
 from ..rules.notation import Place, UnitText, place_text, province_of, read_order
 from .file import GUEST, HOST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 
 CANDIDATES = 6  # of those that a search has tried are shown
-_SEASONS = ("Spring", "Spring", "Fall", "Fall", "Winter")
 _COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
-
-
-def phase_title(name: str) -> str:
-    """Return a phase in words, such as `Spring 1901, movement`."""
-    if name == COMPLETED:
-        return "Game over"
-    year, phase = parse_phase(name)
-    return f"{_SEASONS[phase]} {year}, {PHASE_KINDS[phase]}"
 
 
 def order_view(game_map: Map, text: str) -> dict:
@@ -61,6 +52,31 @@ def order_view(game_map: Map, text: str) -> dict:
         "place": game_map.provinces[place.province],
         "other": other,
     }
+
+
+def order_words(game_map: Map, text: str) -> tuple[str, str]:
+    """Return an order's unit and the rest in words; no unit and the text if it means nothing."""
+    try:
+        order = read_order(game_map, text)
+    except UserError:
+        return "", text
+    if order.kind == WAIVE:
+        return "", "waive a build"
+    if order.kind == BUILD:
+        return _name(game_map, order.unit.place), _words(game_map, order)
+    unit = _unit(game_map, order.unit)
+    return unit[0].upper() + unit[1:], _words(game_map, order)
+
+
+def in_words(game_map: Map, text: str) -> str:
+    """Return a sentence about units with their names in place of texts such as `A PAR`."""
+
+    def name(match: re.Match) -> str:
+        kind = "army" if match[1] == UNIT_LETTERS[ARMY] else "fleet"
+        place = game_map.province_names.get(match[2])
+        return match[0] if place is None else f"{kind} {place}"
+
+    return re.sub(r"\b([AF]) ([A-Z]{3})(?:/[NESW]C)?\b", name, text)
 
 
 def _words(game_map: Map, order) -> str:
@@ -150,6 +166,9 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "names": game.map.province_names,
             "started": seats is not None,
             "opponents": session.opponents,
+            "choices": session.choices,
+            "maps": session.maps,
+            "before": session.now.before.get(you) if you else None,
             "you": you,
             "host": viewer.host,
             "decision": decision_view(game, you) if you else None,
@@ -200,14 +219,34 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
         if not 0 <= number < len(game.history):
             raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
-        lines = [
-            {"power": power, "text": given.text, "result": list(given.words), "said": given.said}
-            for power, orders in replay.frames[number].orders.items()
-            for given in orders
-        ]
+        lines = _lines(game.map, replay.frames[number])
         return _picture(
             game.history[number]["name"], frame_svg(replay, number, legend=False), lines
         )
+
+
+def _lines(game_map: Map, frame: Frame) -> list[dict]:
+    """Return the orders of a phase in words, and the units that held without one."""
+    lines, moving = [], phase_kind(frame.scene.phase) == "movement"
+    without = "hold, without order" if moving else "no order"
+    for power in game_map.powers:
+        orders, ordered = frame.orders.get(power, ()), set()
+        for given in orders:
+            unit, words = order_words(game_map, given.text)
+            if given.text == f"{given.unit} (no order)":
+                unit, words = order_words(game_map, f"{given.unit} H")[0], without
+            ordered.add(given.unit)
+            said = in_words(game_map, given.said)
+            found = {"power": power, "text": given.text, "unit": unit, "words": words}
+            lines.append(found | {"result": list(given.words), "said": said})
+        if not moving:
+            continue
+        for text in frame.scene.units[power]:
+            if text not in ordered:
+                unit, _ = order_words(game_map, f"{text} H")
+                held = {"power": power, "text": text, "unit": unit, "words": without}
+                lines.append(held | {"result": [], "said": ""})
+    return lines
 
 
 def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> dict:
@@ -228,11 +267,14 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     `tried` is null, or what a player that searches has tried: the best candidates, the orders that
     it expects of the others, and whom it takes these for.
     """
-    found = session.hint(viewer)
+    found, game_map = session.hint(viewer), session.game.map
     tried = found.tried and {
         "candidates": [candidate._asdict() for candidate in found.tried.candidates[:CANDIDATES]],
         "expected": {
-            power: [{"text": text, "probability": round(share, 4)} for text, share in orders]
+            power: [
+                {"text": ": ".join(order_words(game_map, text)), "probability": round(share, 4)}
+                for text, share in orders
+            ]
             for power, orders in found.tried.expected.items()
         },
         "beliefs": found.tried.beliefs,
@@ -240,6 +282,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     return {
         "step": session.now.step,
         "value": found.value,
+        "scale": session.hint_scale(),
         "tried": tried,
         "slots": [
             {"unit": unit, "orders": [{"text": t, "probability": round(p, 4)} for t, p in ranked]}

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
+from ..scoring.rewards import REWARDS
 from .asking import orders_of
 from .protocols import (
     ExplainingPlayer,
@@ -138,6 +139,20 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
         (reasons,) = player.reasons(games, decisions)
         tried = _tried(game, texts, power, reasons)
     return Advice(None if math.isnan(value) else value, slots, tried)
+
+
+def value_scale(player: object) -> str:
+    """Return what a player's value counts, as far as its settings say so; a sentence or nothing."""
+    own = getattr(player, "own", None)  # of a search: what draws its candidates
+    found = (getattr(one, "settings", None) for one in (player, own, getattr(own, "policy", None)))
+    settings = next((one for one in found if isinstance(one, Mapping)), {})
+    text = settings.get("reward_mix") or settings.get("reward")
+    if not text:
+        return ""
+    names = [part.partition("=")[0].strip() for part in str(text).split(",")]
+    meaning = [f"{name}: {REWARDS[name].__doc__.split(chr(10))[0].rstrip('.')}"
+               for name in names if name in REWARDS]  # fmt: skip
+    return f"It was trained on {text}" + (f" ({'; '.join(meaning)})." if meaning else ".")
 
 
 def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tried:

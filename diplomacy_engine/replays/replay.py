@@ -7,6 +7,7 @@ second implementation of the drawing, and a long game stays small.
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -17,12 +18,26 @@ from .._files import read_file
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..games.causes import played_orders, result_words
-from ..games.position import load_state, owned_centers, retreat_places, standing_units
+from ..games.position import (
+    load_state,
+    owned_centers,
+    retreat_places,
+    standing_units,
+    winners,
+)
 from ..games.saved_game import MAX_GAME_BYTES, check_saved_game, read_saved_games
 from ..games.vector_game import VectorGame
-from ..pictures.board import Scene, overlay, province_owners, scene_svg, thoughts_svg
+from ..pictures.board import (
+    Scene,
+    overlay,
+    phase_title,
+    province_owners,
+    scene_svg,
+    thoughts_svg,
+)
 from ..pictures.chart import LEFT, RIGHT, WIDTH, centers_svg
 from ..pictures.drawing import drawing_of
+from ..pictures.signs import signs
 from ..rules.map import Map
 from ..rules.notation import GivenOrder, province_of
 
@@ -46,6 +61,24 @@ class Replay(NamedTuple):
     id: str
     map: Map
     frames: list[Frame]
+    players: dict[str, str]  # power -> who played it, as far as the game says so
+    winners: list[str]  # the solo winner, or the powers that share a draw; none: not over
+
+    @property
+    def result(self) -> str:
+        """How the game ended, in a few words."""
+        if not self.winners:
+            return f"not over: as it stood in {phase_title(self.frames[-1].scene.phase)}"
+        names = [self.named(power) for power in self.winners]
+        centers = len(self.frames[-1].scene.centers[self.winners[0]])
+        if len(names) == 1 and centers >= self.map.board.victory_centers:
+            return f"{names[0]} wins with {centers} centers"
+        return f"a draw between {', '.join(names)}" if len(names) > 1 else f"{names[0]} is left"
+
+    def named(self, power: str) -> str:
+        """Return a power with its player, as far as it is known: `Italy (dumbbot)`."""
+        who = self.players.get(power)
+        return power.capitalize() + (f" ({who})" if who else "")
 
     def find(self, phase: str) -> int:
         """Return the number of a phase by its name; UserError if the game has no such phase."""
@@ -138,7 +171,25 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
         words = result_words(phase["results"])
         orders, _ = played_orders(games, orders, words)
         frames.append(Frame(scene, orders, words, _thoughts(found_map, phase.get("thoughts"))))
-    return Replay(game_id, found_map, frames)
+    return Replay(game_id, found_map, frames, _players(saved, found_map), winners(games))
+
+
+def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
+    """Return who played each power, as far as the game says so in the way of `evaluate`."""
+    found = saved.get("players")
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        power: " ".join(player_label(found[power]).split())[:80]
+        for power in game_map.powers
+        if isinstance(found.get(power), str)
+    }
+
+
+def player_label(name: str) -> str:
+    """Return the last part of a path; of a file in a run folder the folder, too."""
+    parts = [part for part in re.split(r"[\\/]", name) if part]
+    return "/".join(parts[-2:] if parts and parts[-1].endswith(".pt") else parts[-1:])
 
 
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
@@ -211,6 +262,9 @@ def page(replays: Sequence[Replay], title: str) -> str:
                 "id": replay.id,
                 "map": maps.setdefault(replay.map, str(len(maps))),
                 "phases": [frame.scene.phase for frame in replay.frames],
+                "titles": [phase_title(frame.scene.phase) for frame in replay.frames],
+                "players": replay.players,
+                "result": replay.result,
                 "data": _packed(replay),
                 "chart": _compressed(chart_svg(replay)),
             }
@@ -222,6 +276,7 @@ def page(replays: Sequence[Replay], title: str) -> str:
                 "name": drawing.map.name,
                 "powers": drawing.map.powers,
                 "initials": drawing.initials,
+                "signs": signs(drawing),
                 "ground": _compressed(scene_svg(drawing, Scene("", {}, {}, {}, {}), legend=False)),
                 "style": drawing.style("light", "dark", "auto"),
             }

@@ -39,6 +39,11 @@ WIDE = (6.5, 48.8)  # degrees; what lies around it is magnified, for there the p
 MAGNIFY, REACH = 2.0, 11.0  # how much, and degrees over which it fades
 SCALE = 16.2  # pixels a degree, far away
 MIDDLE = (472.0, 600.0)  # pixels of the place that is magnified
+LENSES = (  # places where names and units would cover each other: degrees, how much, pixels
+    ((-3.4, 55.3), 0.62, 108.0),  # Great Britain
+    ((12.0, 56.5), 0.42, 68.0),  # Denmark and Sweden
+    ((22.3, 38.9), 0.5, 80.0),  # Greece
+)
 
 
 def conic(lon: float, lat: float) -> tuple[float, float]:
@@ -49,13 +54,25 @@ def conic(lon: float, lat: float) -> tuple[float, float]:
     return math.degrees(radius * math.sin(turn)), math.degrees(radius * math.cos(turn))
 
 
-def project(lon: float, lat: float) -> tuple[float, float]:
-    """Return pixels of a place: conic, and widened where provinces are small."""
+def plain(lon: float, lat: float) -> tuple[float, float]:
+    """Return pixels of a place: conic, and widened in the middle of Europe."""
     x, y = (here - home for here, home in zip(conic(lon, lat), conic(*WIDE)))
     far = math.hypot(x, y) / REACH
     # The integral of a magnification that falls from MAGNIFY to 1 with the distance.
     stretch = 1 + (MAGNIFY - 1) * (math.atan(far) / far if far else 1.0)
     return MIDDLE[0] + SCALE * x * stretch, MIDDLE[1] + SCALE * y * stretch
+
+
+def project(lon: float, lat: float) -> tuple[float, float]:
+    """Return pixels of a place: as `plain`, and widened further under the lenses."""
+    here = plain(lon, lat)
+    found = list(here)
+    for spot, more, wide in LENSES:
+        middle = plain(*spot)
+        # Places keep their order along any ray as long as 2 more exp(-1.5) < 1.
+        push = more * math.exp(-((math.dist(here, middle) / wide) ** 2))
+        found = [part + push * (a - b) for part, a, b in zip(found, here, middle)]
+    return found[0], found[1]
 
 
 def dense(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

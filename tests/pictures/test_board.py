@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import math
+import re
 import time
 import xml.etree.ElementTree as ElementTree
 
@@ -13,8 +15,8 @@ from hypothesis import strategies as st
 from diplomacy_engine import Game, VectorGame, load_map
 from diplomacy_engine.constants import NONE, SEA
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.pictures.board import DISLODGED_SHIFT, board_svg
-from diplomacy_engine.pictures.colors import power_color, variables, with_plain_colors
+from diplomacy_engine.pictures.board import DISLODGED_SHIFT, board_svg, phase_title
+from diplomacy_engine.pictures.colors import _luminance, power_color, variables, with_plain_colors
 from diplomacy_engine.pictures.drawing import drawing_of
 from diplomacy_engine.pictures.layout import layout_of
 from diplomacy_engine.pictures.png import png
@@ -151,6 +153,50 @@ def test_a_convoyed_army_goes_over_its_fleets():
     assert f"{x:.1f} {y:.1f}" in way.get("d") or len(way.get("d").split("C")) == 2
     assert root.find(".//*[@data-order='F NTH C A LON - NWY']/circle") is None
     assert root.find(f".//*[@data-order='F NTH C A LON - NWY']/{SVG}circle") is not None
+
+
+def test_the_ends_of_supports_can_be_seen():
+    """A line leads around between neighbors, and ends on no unit but the one held up."""
+    game_map = load_map("standard")
+    layout = layout_of(game_map)
+    for one, others in game_map.facts["army_borders"].items():
+        for other in others.split():
+            if math.dist(layout.units[one], layout.units[other]) > 60:
+                continue
+            state = {"name": "S1901M", "units": {"ENGLAND": [f"A {one}", f"A {other}"]}}
+            orders = {"ENGLAND": [f"A {one} S A {other}"]}
+            root = ElementTree.fromstring(Game.from_state("standard", state).to_svg(orders=orders))
+            (line,) = root.findall(".//*[@data-order]/*[@class='line'][@d]")
+            points = np.array(re.findall(r"-?[0-9.]+", line.get("d")), float).reshape(-1, 2)
+            ends = np.array([layout.units[one], layout.units[other]])
+            middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
+            assert np.linalg.norm(ends - middle, axis=1).min() > 15, (one, other)
+    state = {"name": "S1901M", "units": {"ENGLAND": ["A LON", "F NTH", "F NWG", "F SKA"]}}
+    game = Game.from_state("standard", state)
+    texts = ["A LON - NWY VIA", "F NTH C A LON - NWY", "F NWG S A LON - NWY", "F SKA S A LON - NWY"]
+    game.submit("ENGLAND", texts)
+    root = ElementTree.fromstring(game.to_svg())
+    dots = [(float(e.get("cx")), float(e.get("cy"))) for e in root.findall(".//*[@class='dot']")]
+    units = np.array([layout.units[code] for code in ("LON", "NTH", "NWG", "SKA")])
+    assert len(dots) == 2
+    for dot in dots:
+        assert np.linalg.norm(units - dot, axis=1).min() > 26
+
+
+def test_the_sea_borders_can_be_seen():
+    """At least 2.2 times as light or dark as the sea (contrast of WCAG)."""
+    for dark in (False, True):
+        colors = variables(load_map("standard"), dark)
+        light, deep = sorted(
+            (_luminance(colors[name]) for name in ("sea", "sea-line")), reverse=True
+        )
+        assert (light + 0.05) / (deep + 0.05) > 2.2
+
+
+def test_phases_in_words():
+    assert phase_title("F1902R") == "Fall 1902, retreats"
+    assert phase_title("COMPLETED") == "Game over"
+    assert "Spring 1901, movement</text>" in Game("standard").to_svg()
 
 
 def test_names_stand_above_the_arrows():

@@ -7,6 +7,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ class Thinker:
     """Holds, and finds the last order of every list the likeliest."""
 
     name = "thinker"
+    settings: ClassVar[dict] = {"reward_mix": "", "reward": "sum_of_squares"}
 
     def act(self, games, decisions):
         return make_bot("hold").act(games, decisions)
@@ -183,8 +185,8 @@ def test_supports_convoys_and_retreats_by_clicks(start, open_page):
     guest = open_page(server.link("GERMANY"))
     guest.click("#submit")
     dislodged = guest.locator("#results li", has_text="dislodged")
-    assert dislodged.inner_text().startswith("A BUR")
-    assert dislodged.inner_text().endswith("dislodged by A\xa0PAR")
+    assert dislodged.inner_text().startswith("Army Burgundy: hold, without order")
+    assert dislodged.inner_text().endswith("dislodged by army Paris")
     assert "failed" not in dislodged.get_attribute("class"), "it may have done what it was told"
     guest.click("#continue")
     guest.click("#unit-A-BUR")
@@ -192,7 +194,7 @@ def test_supports_convoys_and_retreats_by_clicks(start, open_page):
     province(guest, "RUH")
     guest.wait_for_selector('#board [data-order="A BUR R RUH"]', state="attached")
     guest.click("#submit")
-    until(lambda: page.title().startswith("Fall"))  # it notices by itself
+    until(lambda: "Fall" in page.title())  # it notices by itself
     assert server.session.game.units["GERMANY"] == ["A RUH"]
 
 
@@ -229,7 +231,10 @@ def test_hints(start, open_page):
     page = open_page(server.link("host"))
     page.click("#hint")
     page.wait_for_selector("#hints")
-    assert "A LON - WAL 90 %" in page.inner_text("#hints")
+    assert "Army London: move to Wales 90 %" in page.inner_text("#hints")
+    assert "It was trained on sum_of_squares (sum_of_squares: 1 for a solo" in page.inner_text(
+        "#hints"
+    )
     assert "1.25" in page.inner_text("#hints")
     unit(page, "A LON")
     assert "move to Wales" in page.inner_text(".order >> nth=0")
@@ -252,15 +257,97 @@ def test_hints_of_a_search_show_what_it_tried(start, open_page):
     shown = page.inner_text("#hints")
     assert "What looking ahead found" in shown and "Without looking ahead it would order" in shown
     page.click("#hints summary")
-    assert "Russia, who plays like dumbbot (50 %) or hold (50 %): A MOS" in page.inner_text(
+    assert "Russia, who plays like dumbbot (50 %) or hold (50 %): Army Moscow: " in page.inner_text(
         "#expected"
     )
     first = page.locator("#candidates button").first
     assert first.get_attribute("aria-pressed") == "true"
-    order = first.inner_text().split("\n")[0]
+    order = first.get_attribute("data-orders")
     first.click()
     page.wait_for_selector(f'#board [data-order="{order}"]', state="attached")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_map_and_opponents_are_chosen_on_the_page(tmp_path, open_page):
+    session = PlaySession(
+        Game("small", max_years=2), tmp_path / "game.jsonl", ["hold"], make_bot,
+        bots=["hold", "random"], maps=["small", "three"],
+        new_game=lambda name: Game(name, max_years=2),
+    )  # fmt: skip
+    with serving(session) as server:
+        page = open_page(server.link("host"))
+        page.select_option("#map", "three")
+        page.wait_for_selector("#seat-ITALY")
+        assert page.locator("#setup .row select").count() == 4
+        page.select_option("#seat-ITALY", "random")
+        page.click("#start")
+        page.wait_for_selector("#submit")
+        assert page.title().startswith("Your turn · Spring 1901")
+        assert page.inner_text("#panel h2").startswith("Your turn")
+        assert session.game.map.name == "three"
+        assert session.now.seats["ITALY"].player == "random"
+        assert session.saved_game()["players"] == {
+            "ENGLAND": "a person", "ITALY": "random", "RUSSIA": "hold",
+        }  # fmt: skip
+
+
+def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
+    units = {"FRANCE": ["A PAR", "A GAS", "A BRE"], "GERMANY": ["A MUN"]}
+    game = Game.from_state("standard", {"name": "S1901M", "units": units}, max_years=9)
+    page = open_page(start(game, seats=seats(game, "FRANCE")).link("host"))
+    page.click("#unit-A-PAR")
+    page.dblclick('#choices [data-order="A PAR - BUR"]')
+    page.wait_for_selector('#board [data-order="A PAR - BUR"]', state="attached")
+    assert orders_on_board(page) == ["A PAR - BUR"], "nothing for the next unit"
+    page.click("#unit-A-GAS")
+    top = page.locator("#unit-A-PAR").bounding_box()["y"]
+    page.click('#choices [data-order="A GAS - SPA"]')
+    assert page.evaluate("document.activeElement.id") == "unit-A-BRE", "where one works"
+    page.click("#mode-hold")
+    assert page.evaluate("document.activeElement.id") == "submit"
+    assert page.locator("#unit-A-PAR").bounding_box()["y"] == top, "nothing jumps"
+    page.dblclick("#submit")
+    page.wait_for_selector("#continue")
+    assert page.inner_text("#title") == "Spring 1901, movement", "the results are not skipped"
+    assert page.evaluate("document.activeElement.id") == "continue"
+
+
+def test_taking_back_keeps_the_orders(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, seats=seats(game, "ENGLAND"))
+    page = open_page(server.link("host"))
+    unit(page, "A LON")
+    province(page, "PAR")
+    page.wait_for_selector('#board [data-order="A LON - PAR"]', state="attached")
+    page.click("#submit")
+    page.wait_for_selector("#continue")
+    page.click("#takeback")
+    page.wait_for_selector("#submit")
+    assert "move to Paris" in page.inner_text("#units")
+    other = open_page(server.link("host"))  # another browser: the server knows them
+    other.wait_for_selector("#submit")
+    assert "move to Paris" in other.inner_text("#units")
+    _, play = read_session(server.session.file)
+    assert play["before"] == {"ENGLAND": ["A LON - PAR"]}
+
+
+def test_results_list_those_who_hold_beside_the_board(start, open_page):
+    game = Game("standard", max_years=3)
+    page = open_page(start(game, seats=seats(game, "FRANCE")).link("host"))
+    page.click("#unit-A-PAR")
+    page.click('#choices [data-order="A PAR - BUR"]')
+    page.click("#submit")
+    page.wait_for_selector("#results li")
+    shown = page.inner_text("#results")
+    assert "Army Paris: move to Burgundy" in shown
+    assert page.locator("#results h3").count() == 7, "powers that hold, too"
+    assert shown.count("hold") == 21
+    page.locator("#results li").last.scroll_into_view_if_needed()
+    box = page.locator("#board svg").bounding_box()
+    height = page.evaluate("innerHeight")
+    assert box["y"] >= 0 and box["y"] + box["height"] <= height
+    page.click("#legend summary")
+    assert page.locator("#legend svg").count() == page.locator("#legend li").count() >= 10
 
 
 def test_people_at_several_links(start, open_page):
@@ -375,8 +462,11 @@ def test_light_dark_and_phone(start, open_page, scheme, size):
     table, frame = (page.locator(f"#powers{part}").bounding_box() for part in (" table", ""))
     assert table["x"] + table["width"] <= frame["x"] + frame["width"]
     if size:
-        page.tap("#large")
+        for _ in range(4):
+            page.tap("#zoom-in")
         assert page.locator("#board svg").bounding_box()["width"] > 2 * board["width"]
+        label = page.locator("#board .label").first
+        assert label.bounding_box()["height"] >= 12, "readable"
         inner, scroll = page.evaluate("[innerWidth, document.documentElement.scrollWidth]")
         assert scroll <= inner
         page.tap('#choices [data-order="A PAR - BUR"]')

@@ -31,13 +31,11 @@ def address(replays, tmp_path_factory):
 
 
 def phase(view) -> str:
-    return view.locator("#phase").inner_text()
+    return view.locator("#phase").get_attribute("title")
 
 
 def ready(view, name: str) -> None:
-    view.wait_for_function(
-        "name => document.querySelector('#phase').textContent === name", arg=name
-    )
+    view.wait_for_function("name => document.querySelector('#phase').title === name", arg=name)
 
 
 def test_stepping_by_keys_and_clicks(address, replays, open_page):
@@ -93,6 +91,26 @@ def test_results_name_the_units(tmp_path, open_page):
     ready(view, "S1901M")
     (line,) = view.locator("#orders li.failed").all()
     assert line.inner_text() == "A LON - PAR (bounced with A\xa0PAR)"
+
+
+def test_who_played_and_won_and_what_the_signs_mean(tmp_path, open_page):
+    hold = make_bot("hold")
+    _, (saved,) = evaluate_player("small", make_bot("random"), hold, 1, samples=1, max_years=1)
+    assert saved["winners"] == ["ENGLAND", "RUSSIA"]
+    assert sorted(saved["players"].values()) == ["hold", "random"]
+    file = tmp_path / "game.html"
+    file.write_text(page([make_replay(saved)], "game"), encoding="utf-8")
+    view = open_page(file.as_uri(), **DESK)
+    ready(view, "S1901M")
+    assert view.inner_text("#phase") == "Spring 1901, movement"
+    assert view.inner_text("#result").startswith("A draw between England (")
+    heads = view.locator("#orders h2").all_inner_texts()
+    for power, who in saved["players"].items():
+        assert any(power.capitalize() in head and who in head for head in heads)
+    view.click("#signs summary")
+    assert "a support of a move" in view.inner_text("#signs")
+    unfinished = make_replay(Game("small").to_saved_game())
+    assert unfinished.result == "not over: as it stood in Spring 1901, movement"
 
 
 def test_playing_ends_at_the_end(address, replays, open_page):

@@ -7,7 +7,9 @@ export class Board {
     this.frame = frame;
     this.svg = null;
     this.marks = {};
+    this.zoom = 1;
     frame.addEventListener("click", (event) => {
+      if (event.detail > 1) return; // a double click is one order, not a second one's, too
       const province = provinceOf(event.target);
       if (province) onProvince(province);
     });
@@ -22,6 +24,20 @@ export class Board {
     this.svg = document.importNode(parsed, true);
     this.frame.replaceChildren(this.svg);
     this.mark(this.marks);
+  }
+
+  // Show the board so many times as large, around the same middle.
+  enlarge(zoom) {
+    const { frame } = this, was = this.zoom;
+    if (was === 1) {
+      const tall = Math.max(frame.offsetHeight, Math.min(innerHeight * 0.6, frame.offsetWidth));
+      frame.style.setProperty("--height", `${tall}px`);
+    }
+    const x = frame.scrollLeft + frame.clientWidth / 2, y = frame.scrollTop + frame.clientHeight / 2;
+    this.zoom = zoom;
+    frame.style.setProperty("--zoom", zoom);
+    frame.classList.toggle("zoomed", zoom > 1);
+    frame.scrollTo(x * zoom / was - frame.clientWidth / 2, y * zoom / was - frame.clientHeight / 2);
   }
 
   // Set classes: {"reach": [provinces], "picked": [...], ...} on province outlines.

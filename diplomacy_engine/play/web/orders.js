@@ -23,7 +23,30 @@ export class OrderPanel {
       const kept = JSON.parse(localStorage.getItem(this.key()) ?? "{}");
       for (const place of view.decision?.units ?? [])
         if (place.orders.some(({ text }) => text === kept[place.unit])) this.chosen[place.unit] = kept[place.unit];
+      if (!localStorage.getItem(this.key())) this.takeKnown(view.before ?? []); // taken back
     } catch { /* nothing kept, or no storage: chosen anew */ }
+  }
+
+  takeKnown(texts) {
+    const wanted = new Set(texts);
+    for (const { unit, orders } of this.view.decision?.units ?? []) {
+      const order = orders.find(({ text }) => wanted.has(text));
+      if (order) this.chosen[unit] = order.text;
+    }
+  }
+
+  // An order in words, such as `Army London: move to Wales`.
+  words(text) {
+    for (const { orders, unit, province } of this.view.decision?.units ?? []) {
+      const order = orders.find((one) => one.text === text);
+      if (order) return `${this.label(unit, province)}: ${order.words}`;
+    }
+    return text === "WAIVE" ? "waive a build" : text;
+  }
+
+  label(unit, province) {
+    const kind = { A: "Army ", F: "Fleet " }[unit.length > 3 ? unit[0] : ""] ?? "";
+    return kind + this.name(province);
   }
 
   update(view) {
@@ -95,9 +118,14 @@ export class OrderPanel {
     this.chosen[this.unit] = order.text;
     this.keep();
     const next = winter ? null : decision.units.find(({ unit }) => !(unit in this.chosen));
-    this.say(`${order.text}: ${this.name(this.place(this.unit).province)}, ${order.words}.`);
+    this.say(`${this.words(order.text)}.`);
     this.select(next ? next.unit : null);
     this.redraw();
+  }
+
+  // Where one goes on when what was clicked in a list is gone: the next unit, or the end.
+  next() {
+    return document.getElementById(this.unit ? `unit-${this.unit.replace(" ", "-")}` : "submit");
   }
 
   forget(unit) {
@@ -113,7 +141,7 @@ export class OrderPanel {
     const own = decision.units.find((place) => place.province === province);
     if (this.unit && province !== this.place(this.unit).province && this.target(province)) return;
     if (!own) {
-      if (this.unit) this.say(`${this.unit} has no such order for ${this.name(province)}.`, true);
+      if (this.unit) this.say(`${this.label(this.unit, this.place(this.unit).province)} has no such order for ${this.name(province)}.`, true);
       return;
     }
     if (own.unit !== this.unit) this.select(own.unit);
@@ -181,10 +209,10 @@ export class OrderPanel {
     const { kind, count } = this.view.decision;
     const many = count > 1 ? "s" : "";
     return {
-      orders: "Your orders",
-      retreats: `${count} dislodged unit${many}: retreat or disband`,
-      builds: `You may build ${count} unit${many}`,
-      removals: `You must remove ${count} unit${many}`,
+      orders: "Your turn: orders",
+      retreats: `Your turn: ${count} dislodged unit${many}: retreat or disband`,
+      builds: `Your turn: you may build ${count} unit${many}`,
+      removals: `Your turn: you must remove ${count} unit${many}`,
     }[kind];
   }
 
@@ -202,7 +230,7 @@ export class OrderPanel {
       const text = this.chosen[unit];
       const order = orders.find((one) => one.text === text);
       const words = order ? order.words : decision.kind === "builds" || decision.kind === "removals" ? "" : "no order yet";
-      const label = unit.length > 3 ? `${unit[0] === "A" ? "Army" : "Fleet"} ${this.name(province)}` : this.name(province);
+      const label = this.label(unit, province);
       return h("li", {},
         h("button", { class: "unit", id: `unit-${unit.replace(" ", "-")}`, "aria-pressed": String(unit === this.unit),
           onclick: () => (this.select(unit), this.redraw()) },
@@ -246,8 +274,8 @@ export class OrderPanel {
 
   hintBox(hint) {
     const tried = hint.tried, who = nice(this.view.you);
-    const items = hint.slots.map(({ unit, orders }) => h("li", {}, `${orders[0].text} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
-    const scale = hint.value === null ? "" : `It expects a reward of ${hint.value.toFixed(2)} from here on, counted as in its training. `;
+    const items = hint.slots.map(({ unit, orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
+    const scale = hint.value === null ? "" : `It expects a reward of ${hint.value.toFixed(2)} from here on, counted as in its training. ${hint.scale} `;
     return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
       h("h3", {}, `${tried ? "Without looking ahead it" : "The policy"} would order, as ${who}`), h("ul", {}, ...items),
       h("p", { class: "quiet" }, `${scale}Each share holds after the likeliest orders of the units before.`),
@@ -257,12 +285,12 @@ export class OrderPanel {
   // What a search has tried, and what it expects of the others.
   reasons({ candidates, expected, beliefs }) {
     const value = ({ value, error }) => value === null ? "not tried" : value.toFixed(3) + (error === null ? "" : ` ± ${error.toFixed(3)}`);
-    const rows = candidates.map((found) => h("li", {}, h("button", { class: "candidate", "aria-pressed": String(found.share > 0), onclick: () => this.take(found.orders) },
-      found.orders.join(", "), h("span", { class: "quiet" }, `${value(found)}${found.share > 0 && found.share < 1 ? `, played ${percent(found.share)}` : ""}${found.own ? ", its first thought" : ""}`))));
+    const rows = candidates.map((found) => h("li", {}, h("button", { class: "candidate", "aria-pressed": String(found.share > 0), "data-orders": found.orders.join(", "), onclick: () => this.take(found.orders) },
+      found.orders.map((text) => this.words(text)).join("; "), h("span", { class: "quiet" }, `${value(found)}${found.share > 0 && found.share < 1 ? `, played ${percent(found.share)}` : ""}${found.own ? ", its first thought" : ""}`))));
     const answers = Object.entries(expected).map(([power, orders]) => {
       const taken = Object.entries(beliefs[power] ?? {}).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.05);
       const whom = taken.length ? `, who plays like ${taken.map(([name, share]) => `${name} (${percent(share)})`).join(" or ")}` : "";
-      return h("li", {}, h("b", {}, nice(power)), `${whom}: `, orders.map(({ text, probability }) => `${text} ${percent(probability)}`).join(", "));
+      return h("li", {}, h("b", {}, nice(power)), `${whom}: `, orders.map(({ text, probability }) => `${text} ${percent(probability)}`).join("; "));
     });
     return [h("h3", {}, "What looking ahead found"), h("ul", { id: "candidates" }, ...rows),
       h("p", { class: "quiet" }, "Each line is worth the reward that follows on average, after one phase; click one to take it."),
@@ -270,12 +298,8 @@ export class OrderPanel {
   }
 
   take(orders) {
-    const wanted = new Set(orders);
     this.chosen = {};
-    for (const { unit, orders: legal } of this.view.decision.units) {
-      const order = legal.find(({ text }) => wanted.has(text));
-      if (order) this.chosen[unit] = order.text;
-    }
+    this.takeKnown(orders);
     this.keep();
     this.unselect();
   }

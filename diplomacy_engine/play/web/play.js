@@ -124,6 +124,7 @@ function take(view) {
     panel.update(view);
   }
   draw();
+  drawLegend(view);
 }
 
 function say(text, bad = false) {
@@ -169,19 +170,29 @@ async function draw() {
   }
 }
 
+// Draw all that stands beside the board; who worked at something there goes on working there.
 function drawFrame(view) {
+  const at = document.activeElement, inside = $("right").contains(at), id = at?.id;
+  drawParts(view);
+  if (!inside || $("right").contains(document.activeElement)) return;
+  const found = (id && $(id)) || panel.next() || ["continue", "withdraw", "next"].map($).find(Boolean);
+  found?.focus({ preventScroll: true });
+}
+
+function drawParts(view) {
   const now = view.phases.length - 1;
   const at = state.shown ?? now;
   const looking = state.shown !== null;
   $("title").textContent = looking ? phaseTitle(view.phases[at]) : view.title;
-  document.title = `${view.title} · Diplomacy`;
+  const turn = view.started && view.decision && !view.given;
+  document.title = `${turn ? "Your turn · " : ""}${view.title} · Diplomacy`;
   $("who").textContent = !view.started
     ? ""
     : view.you
       ? `You play ${nice(view.you)} on map ${view.map}; ${view.victory} centers win` +
         (view.last_year ? `, at the latest in ${view.last_year} it is over.` : ".")
       : `You are watching a game on map ${view.map}.`;
-  $("timeline").hidden = !view.started || now === 0;
+  $("timeline").hidden = !view.started;
   $("slider").max = now;
   $("slider").value = at;
   $("slider").setAttribute("aria-valuetext", phaseTitle(view.phases[at]));
@@ -212,11 +223,11 @@ function drawSetup(view) {
     $("panel").replaceChildren(h("p", {}, "Who started the game still chooses who plays what."));
     return;
   }
-  if ($("panel").querySelector("#setup")) return;
+  if ($("panel").querySelector("#setup")?.dataset.map === view.map) return;
   const rows = view.powers.map(({ power }, number) => {
     const choose = h("select", { id: `seat-${power}`, name: power });
     choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "somebody else, by link"));
-    for (const name of view.opponents) choose.append(h("option", { value: name }, short(name)));
+    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, short(name)));
     const players = view.opponents;
     choose.value = number === 0 ? "me" : players[(number - 1) % players.length];
     choose.addEventListener("change", () => {
@@ -226,8 +237,12 @@ function drawSetup(view) {
     });
     return h("div", { class: "row" }, h("label", { for: choose.id }, swatch(power), nice(power)), choose);
   });
+  const maps = h("select", { id: "map", onchange: () => send("/api/map", { map: maps.value }) },
+    ...view.maps.map((name) => h("option", { value: name, selected: name === view.map }, name)));
   $("panel").replaceChildren(
-    h("form", { id: "setup", onsubmit: start }, h("h2", {}, "Who plays?"), ...rows,
+    h("form", { id: "setup", "data-map": view.map, onsubmit: start },
+      view.maps.length > 1 ? h("div", { class: "row" }, h("label", { for: "map" }, "Map"), maps) : null,
+      h("h2", {}, "Who plays?"), ...rows,
       h("p", { class: "quiet" }, "Nobody plays? Then you watch. A power for somebody else gets a link of its own."),
       h("button", { class: "main", id: "start" }, "Begin")),
   );
@@ -258,15 +273,13 @@ function drawResults(found) {
     const orders = found.orders.filter((order) => order.power === power);
     if (!orders.length) return null;
     // A unit that is dislodged may have done what it was ordered to, such as to support.
-    const items = orders.map(({ text, result, said }) =>
-      h("li", { class: result?.some((word) => word !== "dislodged") ? "failed" : "" }, text, said ? h("em", {}, ` ${unbroken(said)}`) : null));
+    const items = orders.map(({ text, unit, words, result, said }) =>
+      h("li", { class: result?.some((word) => word !== "dislodged") ? "failed" : "", title: text },
+        unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`, said ? h("em", {}, ` ${said}`) : null));
     return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
   });
   place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean));
 }
-
-// A line may end before or after a unit, not in it.
-const unbroken = (text) => text.replace(/\b([AF]) (?=[A-Z]{3})/g, "$1\u00a0");
 
 function drawEnd(view) {
   const solo = view.winners.length === 1 && view.powers.find((p) => p.power === view.winners[0]).centers >= view.victory;
@@ -278,7 +291,7 @@ function drawWaiting(view) {
   const parts = [];
   if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
   if (view.given) {
-    const list = view.given.map((text) => h("li", {}, text));
+    const list = view.given.map((text) => h("li", { title: text }, panel.words(text)));
     if (!list.length) list.push(h("li", { class: "quiet" }, "None: what has no order is decided by the rules."));
     parts.push(h("h2", {}, "Your orders are given"), h("ul", {}, ...list));
     if (view.waiting.length)
@@ -308,8 +321,6 @@ function drawTools(view) {
     tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || state.busy, onclick: () => send("/api/back", {}),
       title: "Go back to your last orders" }, "Take back"));
   if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "The game as a file to replay or share" }, "Download game"));
-  const large = $("board").classList.contains("large");
-  tools.push(h("button", { id: "large", "aria-pressed": String(large), onclick: () => { $("board").classList.toggle("large"); drawTools(state.view); } }, "Large board"));
   if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Skip to now"));
   $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
   if (deciding && state.hinting && !state.hint) fetchHint();
@@ -341,6 +352,22 @@ function drawMore(view) {
   $("more").replaceChildren(
     h("details", { open: links.length > 1 }, h("summary", {}, "Links and file"), ...links,
       h("p", { class: "quiet" }, `Each link is one seat: give it only to who shall sit there. The game is saved after every step in ${view.file}.`)));
+}
+
+// What the signs on the board mean; drawn in the colors of the game's map.
+async function drawLegend(view) {
+  const place = $("legend");
+  if (place.dataset.map === view.map) return;
+  place.dataset.map = view.map;
+  try {
+    const lines = (await ask("/api/signs")).map(([sign, meaning]) => {
+      const parsed = new DOMParser().parseFromString(sign, "image/svg+xml").documentElement;
+      return h("li", {}, document.importNode(parsed, true), h("span", {}, meaning));
+    });
+    place.replaceChildren(h("details", {}, h("summary", {}, "What the signs on the board mean"), h("ul", {}, ...lines)));
+  } catch {
+    delete place.dataset.map; // asked again with the next change
+  }
 }
 
 export function swatch(power) {
@@ -410,6 +437,21 @@ const panel = new OrderPanel({
   hint: () => (state.hinting ? state.hint : null),
 });
 
+// The second click of a double click would be meant for what stood there before the first.
+$("right").addEventListener("click", (event) => {
+  if (event.detail < 2 || !event.target.closest("#panel button, #tools button")) return;
+  event.stopPropagation();
+  event.preventDefault();
+}, true);
+
+const ZOOMS = [1, 1.5, 2, 3, 4, 6];
+for (const [id, step] of [["zoom-in", 1], ["zoom-out", -1]])
+  $(id).addEventListener("click", () => {
+    const at = ZOOMS.indexOf(board.zoom) + step;
+    board.enlarge(ZOOMS[at]);
+    $("zoom-out").disabled = at === 0;
+    $("zoom-in").disabled = at === ZOOMS.length - 1;
+  });
 $("first").addEventListener("click", () => look(0));
 $("back").addEventListener("click", () => look((state.shown ?? state.view.phases.length - 1) - 1));
 $("forth").addEventListener("click", () => look((state.shown ?? state.view.phases.length - 1) + 1));
