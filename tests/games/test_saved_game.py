@@ -39,7 +39,8 @@ def played(name: str, seed: int, phases: int, **options) -> Game:
 def test_format():
     game = played("standard", 3, 40)
     saved = game.to_saved_game()
-    assert list(saved) == ["id", "map", "rules", "phases"]
+    assert list(saved) == ["id", "map", "rules", "phases", "winners"]
+    assert saved["winners"] == []
     assert saved["map"] == "standard"
     assert all(isinstance(rule, str) for rule in saved["rules"])
     assert len(saved["phases"]) == 41

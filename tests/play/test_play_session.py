@@ -607,7 +607,8 @@ def test_pictures_of_phases_show_their_orders_and_results(file):
     session.submit(viewer(session), 0, ["A LON - PAR"])
     played = board_view(session, viewer(session), 0)
     assert played["phase"] == "S1901M"
-    assert {"power": "ENGLAND", "text": "A LON - PAR", "result": [], "said": ""} in played["orders"]
+    order = {"power": "ENGLAND", "text": "A LON - PAR", "result": [], "said": ""}
+    assert order | {"unit": "Army London", "words": "move to Paris"} in played["orders"]
     assert 'data-order="A LON - PAR"' in played["svg"] and 'data-unit="A LON"' in played["svg"]
     now = board_view(session, viewer(session), 1)
     assert now == board_view(session, viewer(session)) and now["orders"] == []
