@@ -613,7 +613,8 @@ def test_pictures_of_phases_show_their_orders_and_results(file):
     now = board_view(session, viewer(session), 1)
     assert now == board_view(session, viewer(session)) and now["orders"] == []
     assert 'data-unit="A PAR"' in now["svg"]
-    assert {"power": "RUSSIA", "text": "A MOS H", "result": [], "said": ""} in played["orders"]
+    held = order | {"power": "RUSSIA", "text": "A MOS H", "unit": "Army Moscow", "words": "hold"}
+    assert held in played["orders"]
     with pytest.raises(ValueError, match="no phase 2"):
         board_view(session, viewer(session), 2)
 
