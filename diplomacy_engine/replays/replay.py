@@ -187,8 +187,10 @@ def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
 
 
 def player_label(name: str) -> str:
-    """Return the last part of a path; of a file in a run folder the folder, too."""
+    """Return the last part of a path; the folder for the policy that stands in a run folder."""
     parts = [part for part in re.split(r"[\\/]", name) if part]
+    if parts[1:] and parts[-1] in ("checkpoint.pt", "policy.pt"):
+        return parts[-2]
     return "/".join(parts[-2:] if parts and parts[-1].endswith(".pt") else parts[-1:])
 
 
