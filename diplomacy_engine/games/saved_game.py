@@ -93,11 +93,23 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
             texts = [] if orders is None else orders
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise UserError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
+        if i < len(saved["phases"]) - 1:  # the last one's position is read more closely
+            _check_units(phase["state"], i)
         phases.append(dict(phase) | {"messages": _messages(phase, i)})
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise UserError("the 'id' of the saved game is not a text")
     return str(game_id), load_map(game_map or saved["map"]), phases
+
+
+def _check_units(state: Mapping, i: int) -> None:
+    units = state.get("units")
+    if not isinstance(units, Mapping):
+        raise UserError(f"phase {i} of the saved game has no 'units' as {_name(Mapping)}")
+    for power, found in units.items():
+        texts = [] if found is None else found
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"phase {i}: the units of {power!r:.40} are not a list of texts")
 
 
 def _messages(phase: Mapping, i: int) -> list[dict]:
