@@ -24,6 +24,7 @@ from ..constants import (
     VOID,
     WAIVE,
     WINTER_ADJUSTMENTS,
+    YEAR_LIMIT,
     phase_kind,
 )
 from ..errors import UserError
@@ -519,7 +520,8 @@ class Game:
         }  # None: nothing submitted yet
         now = {"name": self.phase, "state": state_dictionary(self._games), "orders": pending}
         phases = [*self.history, now | {"results": {}, "messages": self.messages}]
-        return saved_game_dictionary(self.id, self.map, phases)
+        at_limit = bool(self._games.state.end[0] == YEAR_LIMIT)
+        return saved_game_dictionary(self.id, self.map, phases, at_limit)
 
     @classmethod
     def from_saved_game(
