@@ -10,6 +10,7 @@ from .matches.arena import evaluate_player, play_games
 from .players.bots import BOTS, make_bot
 from .players.loading import PlayerError, load_player
 from .players.protocols import ExplainingPlayer, Explanation, Player
+from .players.text import orders_for
 from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary
 from .scoring.rewards import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
@@ -42,6 +43,7 @@ __all__ = [
     "make_bot",
     "make_reward",
     "make_reward_mix",
+    "orders_for",
     "play_games",
     "reward_input",
     "vocabulary",

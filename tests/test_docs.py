@@ -39,7 +39,12 @@ from diplomacy_engine.rules.map import (
     Map,
     load_map,
 )
-from diplomacy_engine.rules.vocabulary import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS, vocabulary
+from diplomacy_engine.rules.vocabulary import (
+    MAX_CONVOY_ROUTES,
+    MAX_CONVOY_SEAS,
+    MAX_ORDERS,
+    vocabulary,
+)
 from diplomacy_engine.scoring.rewards import REWARDS
 from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import CONFIGS, Args
@@ -241,7 +246,8 @@ def test_lines_of_the_standard_map():
     lines = [line for line in quoted_lines(OWN_MAP) if re.match(r'"?[A-Z]{3}', line)]
     assert len(lines) == 5 and all(line in text for line in lines)
     table = vocabulary(load_map("standard")).table
-    for number in (MAX_NEIGHBORS, MAX_CONVOY_SEAS, MAX_CONVOY_ROUTES, MAX_FILE_BYTES, 500):
+    limits = (MAX_NEIGHBORS, MAX_CONVOY_SEAS, MAX_CONVOY_ROUTES, MAX_ORDERS, MAX_FILE_BYTES, 500)
+    for number in limits:
         assert f"{number:,} " in OWN_MAP.replace("\n", " ")
     assert f"{len(table.route_goal):,}" in OWN_MAP
 
@@ -297,14 +303,20 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(8))
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Stable-Baselines3 recommends a Monitor
 def test_the_examples_of_environments_run(number, capsys):
-    assert len(blocks(ENVIRONMENTS, "python")) == 7
+    assert len(blocks(ENVIRONMENTS, "python")) == 8
     code = blocks(ENVIRONMENTS, "python")[number]
     exec(compile(code, f"environments.md, example {number}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
     assert max(map(len, code.splitlines())) <= 100
+
+
+def test_the_example_of_other_engines_runs(capsys):
+    (code,) = blocks(page_text("docs/other_engines.md"), "python")
+    exec(compile(code, "other_engines.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
 def test_every_argument_of_the_environments_is_explained():

@@ -30,6 +30,7 @@ FOREIGN = {
     "numba": ("_jit.py",),
     "openskill": ("matches/ratings.py",),
     "pettingzoo": ("environments/pettingzoo_env.py",),
+    "PIL": ("pictures/png.py",),
     "resvg_py": ("pictures/png.py",),
     "rich": ("training/progress.py", "commands"),
     "tyro": ("training/settings.py",),

@@ -19,6 +19,7 @@ from ..games.game import Game
 from .agent_games import AgentGames, seeds_of
 from .deepdip import DeepDipForm
 from .forms import ProvinceForm, SequentialForm, whole_numbers
+from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
 from .settings import AgentSettings
 
 FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
@@ -51,20 +52,24 @@ class DiplomacyEnv(gymnasium.Env):
     Args:
         map: a map's name or file.
         form: `provinces`, `sequential` or `deepdip`; see docs/environments.md.
+        render_mode: `rgb_array`, `ansi` or None; see rendering.py.
         settings: see AgentSettings (settings.py), or docs/environments.md.
 
     `info` has `action_mask`, `illegal_orders` and `power` (its index); at the end of a game also
     `win`, `solo`, `centers` and `years`.
     """
 
-    metadata: ClassVar = {"render_modes": []}
+    metadata: ClassVar = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
 
     def __init__(
         self,
         map: str | Path = "small",
         form: str = "provinces",
+        render_mode: str | None = None,
         **settings: Any,
     ):
+        check_render_mode(render_mode)
+        self.render_mode = render_mode
         found = AgentSettings.of(settings)
         self._agents, self._form = _make_form(form, map, 1, 1, found)
         self._strict = bool(found.strict)
@@ -123,6 +128,16 @@ class DiplomacyEnv(gymnasium.Env):
                 info[name] = value[0].item()
         return self._observation(), reward, terminated, truncated, info
 
+    def render(self) -> np.ndarray | str | None:
+        """Return the position as `render_mode` says; see rendering.py.
+
+        Raises:
+            NeedsReset: `reset` has not been called.
+        """
+        if not self._seeded:
+            raise NeedsReset("there is no game to render: call reset() first")
+        return render_game(self._agents.games, 0, self.render_mode)
+
     def _observation(self) -> Any:
         seen = self._form.observe(self._row)
         if isinstance(seen, dict):
@@ -151,7 +166,11 @@ class DiplomacyVectorEnv(VectorEnv):
     as a dictionary of arrays), each with a mask, `_final_obs` and `_final_info`.
     """
 
-    metadata: ClassVar = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
+    metadata: ClassVar = {
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
 
     def __init__(
         self,
@@ -160,8 +179,11 @@ class DiplomacyVectorEnv(VectorEnv):
         form: str = "provinces",
         *,
         threads: int | None = None,
+        render_mode: str | None = None,
         **settings: Any,
     ):
+        check_render_mode(render_mode)
+        self.render_mode = render_mode
         found = AgentSettings.of(settings)
         self._agents, self._form = _make_form(form, map, num_envs, threads, found)
         self.num_envs = num_envs
@@ -223,6 +245,19 @@ class DiplomacyVectorEnv(VectorEnv):
         seen = form.observe(agents.every_row)
         infos |= self._infos(np.where(over, 0, illegal))
         return seen, reward, terminated, truncated, infos
+
+    def render(self) -> tuple[np.ndarray | str, ...] | None:
+        """Return the position of every game as `render_mode` says; see rendering.py.
+
+        Raises:
+            NeedsReset: `reset` has not been called.
+        """
+        if not self._seeded:
+            raise NeedsReset("there are no games to render: call reset() first")
+        if self.render_mode is None:
+            return None
+        games = self._agents.games
+        return tuple(render_game(games, row, self.render_mode) for row in range(self.num_envs))
 
     def _infos(self, illegal: np.ndarray) -> dict:
         infos = {"illegal_orders": illegal.copy(), "power": self._agents.agent.astype(np.int64)}

@@ -34,6 +34,7 @@ from .forms import (
     whole_numbers,
 )
 from .kernels import mask_decisions, take_province_actions
+from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
 from .settings import EnvSettings
 
 
@@ -46,19 +47,26 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     Args:
         map: a map's name or file.
+        render_mode: `rgb_array`, `ansi` or None; see rendering.py.
         settings: see EnvSettings (settings.py).
     """
 
-    metadata: ClassVar = {"name": "diplomacy_v0", "render_modes": [], "is_parallelizable": True}
+    metadata: ClassVar = {
+        "name": "diplomacy_v0",
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "is_parallelizable": True,
+    }
 
-    def __init__(self, map: str | Path = "small", **settings: Any):
+    def __init__(self, map: str | Path = "small", render_mode: str | None = None, **settings: Any):
+        check_render_mode(render_mode)
+        self.render_mode = render_mode
         found = self._settings = EnvSettings.of(settings)
         self._games = VectorGame(map, 1, max_years=found.max_years, threads=1, auto_reset=False)
         self._reward = make_reward(found.reward)
         self._strict = bool(found.strict)
         self.possible_agents = list(self._games.map.powers)
         self.agents: list[str] = []
-        self.render_mode = None
         powers, provinces = self._games.num_powers, len(self._games.board.terrain)
         observed, action = observation_space(self._games), province_space(self._games)
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
@@ -129,6 +137,16 @@ class DiplomacyParallelEnv(ParallelEnv):
         seen, infos = self._observe(agents), self._infos(agents, illegal)
         self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
         return seen, rewards, terminated, truncated, infos
+
+    def render(self) -> np.ndarray | str | None:
+        """Return the position as `render_mode` says; see rendering.py.
+
+        Raises:
+            UserError: `reset` has not been called.
+        """
+        if self._random is None:
+            raise UserError("there is no game to render: call reset() first")
+        return render_game(self._games, 0, self.render_mode)
 
     def _take(self, given: np.ndarray) -> np.ndarray:
         """Write the orders of actions (P, V); return how many are illegal, (P,)."""

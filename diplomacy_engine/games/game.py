@@ -24,6 +24,8 @@ from ..constants import (
     VOID,
     WAIVE,
     WINTER_ADJUSTMENTS,
+    YEAR_LIMIT,
+    phase_kind,
 )
 from ..errors import UserError
 from ..pictures.board import board_svg
@@ -36,9 +38,11 @@ from ..rules.notation import (
     read_place,
     unnamed_coast_text,
 )
+from ..scoring.outcomes import check_year_limit, figure_values
 from .causes import played_orders, result_words
 from .position import (
     current_phase,
+    last_orders,
     legal_numbers,
     load_state,
     owed_adjustments,
@@ -299,7 +303,8 @@ class Game:
         if self.is_over:
             raise UserError("the game is over")
         orders = {power: self.orders.get(power, []) for power in self.map.powers}
-        record = {"name": self.phase, "state": self.to_state(), "orders": orders}
+        state = state_dictionary(self._games)  # the orders before are in the phase before
+        record = {"name": self.phase, "state": state, "orders": orders}
         chosen = self.order_numbers()
         if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
@@ -439,8 +444,12 @@ class Game:
         return played_orders(games, record["orders"], result_words(record["results"]))[1]
 
     def to_state(self) -> dict:
-        """Return the position as the `state` dictionary of a saved game."""
-        return state_dictionary(self._games)
+        """Return the position as the `state` dictionary of a saved game.
+
+        `last_orders` and `last_results` come on top if there was a movement phase: policies look
+        at them, and a saved game has them in its earlier phases.
+        """
+        return state_dictionary(self._games) | last_orders(self._games)
 
     @classmethod
     def from_state(
@@ -448,8 +457,13 @@ class Game:
     ) -> "Game":
         """Return a game that goes on from a state dictionary.
 
-        It must have `name` (the phase) and `units`; `centers` and `retreats` may be left out, and
-        other keys are ignored.
+        Args:
+            game_map: as for Game.
+            state: must have `name` (the phase) and `units`. `centers` and `retreats` may be left
+                out; so may `last_orders`, power -> texts of the last movement phase, and
+                `last_results`, unit -> result words, at which policies look. Other keys are
+                ignored.
+            max_years: as for Game; policies see how many years are left.
 
         Raises:
             UserError: the state is impossible; the message says what and where.
@@ -473,7 +487,10 @@ class Game:
         return board_svg(self, orders=orders, outcome=outcome, theme=theme, width=width)
 
     def to_position(self) -> str:
-        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`."""
+        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`.
+
+        It leaves out the last orders, at which policies look; `to_state` keeps them.
+        """
         return position_line(self._games)
 
     @classmethod
@@ -501,9 +518,11 @@ class Game:
         pending = {
             power: self.orders.get(power) for power in self.map.powers
         }  # None: nothing submitted yet
-        now = {"name": self.phase, "state": self.to_state(), "orders": pending}
+        now = {"name": self.phase, "state": state_dictionary(self._games), "orders": pending}
         phases = [*self.history, now | {"results": {}, "messages": self.messages}]
-        return saved_game_dictionary(self.id, self.map, phases) | {"winners": self.winners}
+        at_limit = bool(self._games.state.end[0] == YEAR_LIMIT)
+        saved = saved_game_dictionary(self.id, self.map, phases, at_limit)
+        return saved | {"winners": self.winners}
 
     @classmethod
     def from_saved_game(
@@ -520,16 +539,57 @@ class Game:
             max_years: as for Game; the format does not store it.
 
         Raises:
-            UserError: it is not a saved game, or its last position is impossible.
+            UserError: it is not a saved game, or its last position is impossible, or that of its
+                last movement phase.
         """
         game_id, found_map, phases = check_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
+        if "last_orders" not in phases[-1]["state"]:
+            game._play_last_movement()
         game.messages = phases[-1]["messages"]
         for power, orders in phases[-1]["orders"].items():
             if orders and not game.is_over:
                 game.submit(power, orders, strict=False)
         return game
+
+    def _play_last_movement(self) -> None:
+        """Take over the orders and results of the history's last movement phase."""
+        phases = [phase for phase in self.history if phase_kind(phase["name"]) == "movement"]
+        if not phases:
+            return
+        try:
+            earlier = Game.from_state(self.map, phases[-1]["state"])
+            for power, orders in phases[-1]["orders"].items():
+                earlier.submit(power, orders or [], strict=False)
+        except UserError as error:
+            name = quoted(phases[-1]["name"], 40)
+            raise UserError(f"phase {name} of the saved game is impossible: {error}") from None
+        earlier.adjudicate()
+        for key in ("last_order", "last_power", "last_result"):
+            getattr(self._games.state, key)[0] = getattr(earlier._games.state, key)[0]
+
+    def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
+        """Return how a finished game ended for each power.
+
+        Args:
+            year_limit: what becomes of a game at the year limit, as for `evaluate_player`.
+
+        Returns:
+            power -> figure of scoring/outcomes.py (`solo`, `win`, `sum_of_squares`, ...) -> value.
+
+        Raises:
+            UserError: the game is not over.
+        """
+        if not self.is_over:
+            raise UserError(f"the game is not over yet, it is in {self.phase}")
+        check_year_limit(year_limit)
+        outcomes, centers = self._games.outcomes(), self.map.board.victory_centers
+        values = figure_values(outcomes, centers, year_limit)
+        return {
+            power: {name: float(value[0, number]) for name, value in values.items()}
+            for number, power in enumerate(self.map.powers)
+        }
 
     @classmethod
     def from_row(cls, games: VectorGame, row: int) -> "Game":

@@ -3,21 +3,27 @@
 All functions work on row 0 of a one-game VectorGame.
 """
 
-import hashlib
+import random
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
 from .._suggest import quoted
 from ..constants import (
+    BUILD,
     COMPLETED,
+    DISBAND,
     FALL_RETREATS,
     FLEET,
     NONE,
+    RESULT_WORDS,
+    RETREAT,
     RUNNING,
     SOLO,
     SPRING_RETREATS,
+    WAIVE,
     WINTER_ADJUSTMENTS,
     YEAR_LIMIT,
     parse_phase,
@@ -28,8 +34,10 @@ from ..rules.map import Map
 from ..rules.notation import (
     UnitText,
     as_written,
+    matching_orders,
     place_text,
     province_of,
+    read_order,
     read_place,
     read_unit,
     unit_phrase,
@@ -129,8 +137,8 @@ def winners(games: VectorGame) -> list[str]:
 def state_dictionary(games: VectorGame) -> dict:
     """Return the position in the format of the `diplomacy` package.
 
-    `timestamp` and `zobrist_hash` depend on the position alone; `influence` holds the provinces
-    and centers of the moment (a saved game adds those that were passed through).
+    `timestamp` depends on the phase alone; `influence` holds the provinces and centers of the
+    moment (a saved game adds those that were passed through).
     """
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
@@ -140,7 +148,7 @@ def state_dictionary(games: VectorGame) -> dict:
     over = winners(games)
     return {
         "timestamp": _timestamp(name),
-        "zobrist_hash": str(position_hash(games)),
+        "zobrist_hash": str(zobrist_hash(games)),
         "note": f"Victory by: {', '.join(over)}" if over else "",
         "name": name,
         "units": {
@@ -185,9 +193,99 @@ def _timestamp(name: str) -> int:
     return year * 5 + phase
 
 
-def position_hash(games: VectorGame) -> int:
-    """Return a hash (0..2^63 - 1) of the position, the same on every machine."""
-    return int.from_bytes(hashlib.sha256(position_line(games).encode()).digest()[:8]) >> 1
+@lru_cache(maxsize=16)
+def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
+    """Return the six tables of numbers that the `diplomacy` package draws for a map.
+
+    Each has a row for a unit kind or power and a column for a location, both in alphabetical order.
+    """
+    centers = "-".join(game_map.provinces[v] for v in game_map.board.center_province)
+    places, powers = len(game_map.locations), len(game_map.powers)
+    # The seed and the order of the draws are the package's, so that its hashes come out.
+    seed = 12345 + places + sum(ord(letter) * 7**i for i, letter in enumerate(centers))
+    draw = random.Random(seed % 2**32).randint
+    return tuple(
+        [[draw(1, 2**63 - 1) for _ in range(places)] for _ in range(rows)]
+        for rows in (2, powers, 2, powers, powers, powers)
+    )
+
+
+def zobrist_hash(games: VectorGame) -> int:
+    """Return the hash of units, centers and homes that the `diplomacy` package's validator expects.
+
+    It is the exclusive or of one number for each kind and power of a unit at its location, and for
+    each supply center and home center of each power.
+    """
+    game_map, board, state, found = games.map, games.board, games.state, 0
+    kinds, owners, fled_kinds, fled_owners, centers, homes = _zobrist_numbers(game_map)
+    for by_kind, by_power, power, kind, location in (
+        (kinds, owners, state.unit_power, state.unit_kind, state.unit_location),
+        (
+            fled_kinds,
+            fled_owners,
+            state.dislodged_power,
+            state.dislodged_kind,
+            state.dislodged_location,
+        ),
+    ):
+        for v in np.flatnonzero(power[0] != NONE).tolist():
+            found ^= by_kind[kind[0, v]][location[0, v]] ^ by_power[power[0, v]][location[0, v]]
+    for c, owner in enumerate(state.center_owner[0].tolist()):
+        if owner != NONE:
+            found ^= centers[owner][board.province_location[board.center_province[c]]]
+    for v in np.flatnonzero(board.home_power != NONE).tolist():
+        found ^= homes[board.home_power[v]][board.province_location[v]]
+    return found
+
+
+def last_orders(games: VectorGame) -> dict[str, dict]:
+    """Return the last movement phase as `state` dictionaries keep it; nothing if there was none.
+
+    `last_orders` is power -> texts, a hold for each unit that had no order or a void one;
+    `last_results` is unit -> result words, of those that have any.
+    """
+    state, orders, results = games.state, {}, {}
+    for v in np.flatnonzero(state.last_order[0] != NONE).tolist():
+        text = games.vocabulary.texts[state.last_order[0, v]]
+        orders.setdefault(games.map.powers[state.last_power[0, v]], []).append(text)
+        bits = int(state.last_result[0, v])
+        if bits:
+            unit = " ".join(text.split()[:2])
+            results[unit] = [word for i, word in enumerate(RESULT_WORDS) if bits >> i & 1]
+    return {"last_orders": orders, "last_results": results} if orders else {}
+
+
+def _load_last_orders(games: VectorGame, orders: Mapping, results: Mapping) -> None:
+    table, state = games.table, games.state
+    for power, texts in _by_power(games, orders, "last_orders", list):
+        for text in texts:
+            if not isinstance(text, str):
+                raise UserError(f"{quoted(text, 60)} is no order")
+            try:
+                order = read_order(games.map, text)
+            except UserError as error:
+                raise UserError(f"{quoted(text, 60)} is no order: {error}") from None
+            if order.kind in (BUILD, WAIVE, DISBAND, RETREAT):
+                raise UserError(f"{quoted(text, 60)} is no order of a movement phase")
+            v = order.unit.place.province
+            numbers = range(table.province_first[v], table.province_first[v + 1])
+            exact = games.vocabulary.number.get(text)
+            found = matching_orders(games.map, games.vocabulary, order, numbers)
+            number = exact if exact in numbers else min(found, default=NONE)
+            if number == NONE:
+                raise UserError(f"nobody can ever have ordered {quoted(text, 60)}")
+            if state.last_order[0, v] != NONE:
+                raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
+            state.last_order[0, v], state.last_power[0, v] = number, power
+    if not isinstance(results, Mapping):
+        raise UserError("'last_results' of the state is not a dictionary")
+    for text, words in results.items():
+        v = read_unit(games.map, text)[0].place.province
+        if not isinstance(words, list | tuple) or not set(map(str, words)) <= set(RESULT_WORDS):
+            raise UserError(f"the last result of {quoted(text, 40)} must be a list of known words")
+        if state.last_order[0, v] == NONE:
+            raise UserError(f"{quoted(text, 40)} has a last result, but no last order")
+        state.last_result[0, v] = sum(1 << RESULT_WORDS.index(word) for word in set(words))
 
 
 def position_line(games: VectorGame) -> str:
@@ -243,11 +341,12 @@ def parse_position_line(text: str) -> tuple[str, dict]:
 
 
 def load_state(games: VectorGame, state: Mapping) -> None:
-    """Set up the position of a state dictionary; reads `name`, `units`, `retreats`, `centers` only.
+    """Set up the position of a state dictionary.
 
-    Centers left out are nobody's. Nothing is skipped, eliminated or ended: the phase is played as
-    it is given. Retreats are taken as given, as long as the unit could ever move there; a
-    dislodged unit (`*A MUN` or a key of `retreats`) without any can only disband.
+    It reads `name`, `units`, `retreats`, `centers`, and what `last_orders` returns. Centers left
+    out are nobody's. Nothing is skipped, eliminated or ended: the phase is played as it is given.
+    Retreats are taken as given, as long as the unit could ever move there; a dislodged unit
+    (`*A MUN` or a key of `retreats`) without any can only disband.
 
     Raises:
         UserError: something is missing, unknown or impossible; the board is then undefined.
@@ -293,6 +392,8 @@ def load_state(games: VectorGame, state: Mapping) -> None:
             )
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
     _load_centers(games, state.get("centers"))
+    given, results = (state.get(key) or {} for key in ("last_orders", "last_results"))
+    _load_last_orders(games, given, results)
     if row.end[0] != RUNNING:
         _load_result(games)
 

@@ -9,23 +9,38 @@ from ..errors import UserError
 from ..rules.map import Map, load_map
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
+# Lets the package's validator accept that the last phase led to another one than in its own game.
+OWN_END = "DIFFERENT_ADJUDICATION"
 EVERYONE, REFEREE = "GLOBAL", "SYSTEM"  # recipient and sender that are no powers
 MAX_GAME_BYTES = 50_000_000  # of one line; far above any real game's
 _MESSAGE_KEYS = {"sender": str, "recipient": str, "time_sent": int, "phase": str, "message": str}
 _PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapping}
 
 
-def saved_game_dictionary(game_id: str, game_map: Map, phases: list[dict]) -> dict:
+def saved_game_dictionary(
+    game_id: str, game_map: Map, phases: list[dict], at_limit: bool = False
+) -> dict:
     """Return the saved game of a list of phases, the last of them not yet adjudicated.
 
-    A game of a map file stores the file's path under `map`, as the package does.
+    With `at_limit` the game ended at a year limit, which the package does not know. Its games have
+    no waives, so those of phases that were played are left out. A game of a map file stores the
+    file's path under `map`, as the package does.
     """
     silent = not any(phase["messages"] for phase in phases)
+    rules = [*(["NO_PRESS"] if silent else []), *RULES, *([OWN_END] if at_limit else [])]
+    played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
     return {
         "id": game_id,
         "map": map_reference(game_map),
-        "rules": ["NO_PRESS", *RULES] if silent else list(RULES),
-        "phases": _with_influence(game_map.powers, phases),
+        "rules": rules,
+        "phases": _with_influence(game_map.powers, [*played, phases[-1]]),
+    }
+
+
+def _without_waives(orders: Mapping) -> dict:
+    return {
+        power: texts and [text for text in texts if text != "WAIVE"]
+        for power, texts in orders.items()
     }
 
 
@@ -93,11 +108,23 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
             texts = [] if orders is None else orders
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise UserError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
+        if i < len(saved["phases"]) - 1:  # the last one's position is read more closely
+            _check_units(phase["state"], i)
         phases.append(dict(phase) | {"messages": _messages(phase, i)})
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise UserError("the 'id' of the saved game is not a text")
     return str(game_id), load_map(game_map or saved["map"]), phases
+
+
+def _check_units(state: Mapping, i: int) -> None:
+    units = state.get("units")
+    if not isinstance(units, Mapping):
+        raise UserError(f"phase {i} of the saved game has no 'units' as {_name(Mapping)}")
+    for power, found in units.items():
+        texts = [] if found is None else found
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"phase {i}: the units of {power!r:.40} are not a list of texts")
 
 
 def _messages(phase: Mapping, i: int) -> list[dict]:

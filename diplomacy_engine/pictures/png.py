@@ -4,7 +4,10 @@ resvg-py is a wheel without other requirements for every platform, where CairoSV
 library and a browser is out of proportion. It knows no CSS variables: they are filled in first.
 """
 
+from io import BytesIO
 from types import ModuleType
+
+import numpy as np
 
 from ..errors import UserError
 from ..rules.map import Map
@@ -47,3 +50,20 @@ def renderer() -> ModuleType:
             "PNG pictures need the package resvg-py (pip install resvg-py); SVG ones do not"
         ) from None
     return resvg_py
+
+
+def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
+    """Return an SVG of board.py or chart.py as pixels, (height, width, 3) uint8.
+
+    The sides are even, as video formats want them: an odd last row or column is left out.
+
+    Raises:
+        UserError: as for `png`.
+    """
+    try:
+        from PIL import Image  # only when pixels are wanted; tensorboard brings it along
+    except ImportError:
+        raise UserError("pixels of pictures need the package Pillow (pip install pillow)") from None
+    with Image.open(BytesIO(png(svg, game_map, width=width))) as image:
+        array = np.asarray(image.convert("RGB"))
+    return array[: len(array) // 2 * 2, : array.shape[1] // 2 * 2].copy()

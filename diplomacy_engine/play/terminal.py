@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .._files import atomic_write
+from .._suggest import printable
 from ..constants import phase_kind
 from ..errors import UserError
 from ..pictures.board import phase_title
@@ -250,7 +251,7 @@ class TextGame:
             for power in game.powers:
                 for given in frame.orders.get(power, ()):
                     result = f"   ({given.said})" if given.said else ""
-                    self.write(f"  {power:10} {given.text}{result}")
+                    self.write(printable(f"  {power:10} {given.text}{result}"))
         self.seen = len(game.history)
 
     def _show_board(self) -> None:

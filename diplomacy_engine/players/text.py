@@ -1,8 +1,10 @@
 """Players that read and write texts, one game at a time: people's scripts, language models.
 
 player = TextAdapter(MyTextPlayer())       # plays wherever any other player does
+orders = orders_for(game, player)          # what any player orders in one Game, as texts
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -98,3 +100,34 @@ def _write_numbers(
         return
     for s in range(slots.start, slots.stop):
         numbers[s] = given.get(int(decisions.slot_province[s]), numbers[s])
+
+
+def orders_for(
+    game: Game, player: Player, powers: Iterable[str] | None = None
+) -> dict[str, list[str]]:
+    """Return the orders that a player gives in one game, as `Game.submit` takes them.
+
+    Args:
+        game: stays as it is.
+        player: from `make_bot` or `load_player`, or one's own. One that remembers is not told here
+            that a game begins (`begin_games`).
+        powers: for whom it decides; None for all. Those with nothing to order get an empty list.
+
+    Raises:
+        UserError: there is no such power.
+    """
+    games = game.vector_game
+    names = list(game.map.powers if powers is None else powers)
+    wanted = [game.map.power_number(name) for name in names]
+    found = {game.map.powers[power]: [] for power in wanted}
+    decisions = games.decisions()
+    decisions = decisions.take(np.flatnonzero(np.isin(decisions.power, wanted)))
+    if not decisions.count:
+        return found
+    numbers = ask_player(games, decisions, player)
+    for d in range(decisions.count):
+        slots = slice(*decisions.slot_start[d : d + 2].tolist())
+        given = numbers[slots]
+        texts = [games.vocabulary.texts[number] for number in given[given != NONE].tolist()]
+        found[game.map.powers[decisions.power[d]]] = texts
+    return found

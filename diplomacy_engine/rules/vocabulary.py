@@ -62,6 +62,7 @@ from .map import Board, Map, MapError
 
 MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
 MAX_CONVOY_ROUTES = 100_000  # standard has 2,094
+MAX_ORDERS = 2_000_000  # standard has 20,009
 
 
 class OrderTable(NamedTuple):
@@ -267,6 +268,8 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     texts: list[str] = []
 
     def add(kind, node, target=NONE, other=(NONE, NONE), text="") -> int:
+        if len(texts) == MAX_ORDERS:
+            raise MapError(game_map.source, [f"it has more than {MAX_ORDERS:,} orders"])
         rows.append((kind, *node, target, *other))
         texts.append(text)
         return len(texts) - 1

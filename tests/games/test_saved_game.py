@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.games import play_randomly
 
+from diplomacy_engine import UserError
 from diplomacy_engine.games import saved_game
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import append_saved_game, read_saved_games
@@ -27,6 +28,18 @@ STATE_KEYS = {
     "civil_disorder",
     "builds",
 }
+
+
+# Of the diplomacy package: the hash after each phase, and the orders of that phase.
+PACKAGE_HASHES = (
+    ("5376278756254243837", {"AUSTRIA": ["A VIE - TYR"], "RUSSIA": ["F STP/SC - BOT"]}),
+    (
+        "4330687498604314726",
+        {"AUSTRIA": ["A TYR - VEN", "F TRI S A TYR - VEN"], "RUSSIA": ["F BOT - SWE"]},
+    ),
+    ("3095403269754902341", {"ITALY": ["A VEN R APU"]}),
+    ("4775065388198801236", {"RUSSIA": ["F STP/NC B"], "AUSTRIA": ["A VIE B"]}),
+)
 
 
 def played(name: str, seed: int, phases: int, **options) -> Game:
@@ -294,3 +307,89 @@ def test_we_open_the_games_of_the_diplomacy_package():
         if theirs.is_game_done:
             break
     assert len(game.history) == len(saved["phases"]) - 1
+
+
+def last_arrays(game: Game) -> list[list[int]]:
+    """Return what policies see of the last movement phase."""
+    state = game.vector_game.state
+    return [array[0].tolist() for array in (state.last_order, state.last_power, state.last_result)]
+
+
+def test_last_orders_are_part_of_a_position():
+    assert "last_orders" not in Game("small").to_state()
+    for seed, phases in ((1, 3), (2, 20), (3, 41)):
+        game = played("standard", seed, phases)
+        assert max(last_arrays(game)[0]) >= 0
+        state = game.to_state()
+        assert set(state) == STATE_KEYS | {"last_orders", "last_results"}
+        for again in (
+            Game.from_state("standard", json.loads(json.dumps(state))),
+            Game.from_saved_game(json.loads(json.dumps(game.to_saved_game()))),
+        ):
+            assert last_arrays(again) == last_arrays(game)
+            assert again.to_state() == state
+
+
+def test_last_orders_of_another_engine():
+    state = Game("standard").to_state() | {
+        "last_orders": {"FRANCE": ["a par - bur", "A MAR S A PAR - BUR"], "GERMANY": ["A MUN H"]},
+        "last_results": {"A PAR": ["bounce"]},
+    }
+    again = Game.from_state("standard", state).to_state()
+    assert again["last_orders"]["FRANCE"] == ["A MAR S A PAR - BUR", "A PAR - BUR"]
+    assert again["last_results"] == {"A PAR": ["bounce"]}
+    for key, value, message in (
+        ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can ever have ordered 'A PAR - MOS'"),
+        ("last_orders", {"FRANCE": ["A PAR B"]}, "no order of a movement phase"),
+        ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
+        ("last_orders", {"FRANCE": [3]}, "order"),
+        ("last_orders", 3, "not a dictionary"),
+        ("last_results", {"A PAR": ["bounced"]}, "must be a list of known words"),
+        ("last_results", {"A PAR": [["bounce"]]}, "must be a list of known words"),
+        ("last_results", {"A RUH": ["bounce"]}, "no last order"),
+        ("last_results", [3], "not a dictionary"),
+    ):
+        with pytest.raises(UserError, match=message):
+            Game.from_state("standard", state | {key: value})
+
+
+def test_hashes_are_those_of_the_diplomacy_package():
+    """The numbers were printed by version 1.1.2 of the package."""
+    game = Game("standard")
+    assert game.to_state()["zobrist_hash"] == "1919110489198082658"
+    for expected, orders in PACKAGE_HASHES:
+        for power, texts in orders.items():
+            game.submit(power, texts)
+        game.adjudicate()
+        assert game.to_state()["zobrist_hash"] == expected, game.phase
+
+
+def test_the_diplomacy_package_accepts_saved_games():
+    export = pytest.importorskip("diplomacy.utils.export")
+    assert export.is_valid_saved_game(played("standard", 5, 30).to_saved_game())
+
+
+@pytest.mark.parametrize("units", [None, 3, {"ENGLAND": 3}, {"ENGLAND": [3]}])
+def test_damaged_earlier_phases_are_refused(units):
+    saved = played("small", 1, 4).to_saved_game()
+    saved["phases"][1]["state"] = saved["phases"][1]["state"] | {"units": units}
+    with pytest.raises(UserError, match="phase 1"):
+        Game.from_saved_game(saved)
+    saved = played("small", 1, 1).to_saved_game()
+    saved["phases"][0]["state"]["units"] = {"ENGLAND": ["A XXX"]}
+    with pytest.raises(UserError, match="phase 'S1901M' of the saved game is impossible"):
+        Game.from_saved_game(saved)
+
+
+def test_figures_of_one_game():
+    game = Game("small", max_years=1)
+    with pytest.raises(UserError, match="not over yet"):
+        game.figures()
+    while not game.is_over:
+        game.adjudicate()
+    found = game.figures()
+    assert list(found) == game.powers
+    assert found["ENGLAND"]["draw"] == 1 and found["ENGLAND"]["win"] == 0
+    assert sum(figures["sum_of_squares"] for figures in found.values()) == 1
+    with pytest.raises(UserError, match="year_limit"):
+        game.figures("never")

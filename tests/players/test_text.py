@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, VectorGame, evaluate_player, make_bot
+from diplomacy_engine import (
+    Game,
+    UserError,
+    VectorGame,
+    evaluate_player,
+    make_bot,
+    orders_for,
+)
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.text import TextAdapter
 
@@ -90,3 +97,32 @@ def test_winter_texts_are_read_in_turn():
     says = Echo(scramble=lambda _: ["A PAR B", "F PAR B", "A PAR B", "F BRE B"])
     orders = orders_of(games, TextAdapter(says))
     assert [games.vocabulary.texts[n] for n in orders[0] if n >= 0] == ["F BRE B", "A PAR B"]
+
+
+def test_orders_for_one_game():
+    game = Game("standard")
+    before = game.to_state()
+    found = orders_for(game, make_bot("dumbbot"))
+    assert list(found) == game.powers and game.to_state() == before and game.orders == {}
+    for power, texts in found.items():
+        assert sorted(" ".join(text.split()[:2]) for text in texts) == game.units[power]
+        game.submit(power, texts)
+    assert orders_for(game, make_bot("dumbbot"), ["ITALY"]) == {"ITALY": found["ITALY"]}
+    with pytest.raises(UserError, match="did you mean"):
+        orders_for(game, make_bot("dumbbot"), ["ITALIA"])
+
+
+def test_orders_for_winter_and_for_powers_without_a_decision():
+    state = {
+        "name": "W1901A",
+        "units": {"FRANCE": ["A BUR"]},
+        "centers": {"FRANCE": ["PAR", "MAR"]},
+    }
+    game = Game.from_state("standard", state)
+    found = orders_for(game, make_bot("dumbbot"), ["FRANCE", "ITALY"])
+    assert found["ITALY"] == [] and len(found["FRANCE"]) == 1
+    game.submit("FRANCE", found["FRANCE"])
+    game = Game("small", max_years=1)
+    while not game.is_over:
+        game.adjudicate()
+    assert orders_for(game, make_bot("random")) == {"ENGLAND": [], "RUSSIA": []}

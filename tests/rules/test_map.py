@@ -1,5 +1,6 @@
 """Maps: the three that come with the package, and every way in which a map file can be wrong."""
 
+import os
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from diplomacy_engine.constants import ARMY, COASTS, FLEET, NONE, SEA, Terrain
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.rules import vocabulary as vocabulary_module
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -269,6 +271,22 @@ def test_maps_with_too_many_convoy_routes_are_refused_in_time():
         vocabulary(sea_map(9, 9))
     with pytest.raises(MapError, match=f"at most {MAX_CONVOY_SEAS} can be"):
         vocabulary(sea_map(1, 65))
+
+
+def test_maps_with_too_many_orders_are_refused(monkeypatch):
+    orders = len(vocabulary(load_map("small")))
+    monkeypatch.setattr(vocabulary_module, "MAX_ORDERS", orders - 1)
+    with pytest.raises(MapError, match=f"more than {orders - 1} orders"):
+        vocabulary(Map(tomllib.loads(SMALL)))
+    monkeypatch.setattr(vocabulary_module, "MAX_ORDERS", orders)
+    assert len(vocabulary(Map(tomllib.loads(SMALL)))) == orders
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "map.toml")
+    with pytest.raises(MapError, match="no such file"):
+        load_map(tmp_path / "map.toml")
 
 
 def test_missing_map():
