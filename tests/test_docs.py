@@ -24,6 +24,7 @@ from support.pages import (
     shown,
 )
 
+import distill_search_diplomacy as distill
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -96,7 +97,9 @@ def test_commands(page, monkeypatch):
 
 def known_flags() -> set[str]:
     """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
-    flags = {f"--{name.replace('_', '-')}" for name in inspect.signature(Args).parameters}
+    scripts = Args, distill.Args
+    names = {name for args in scripts for name in inspect.signature(args).parameters}
+    flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     (tools,) = (action for action in _parser()._actions if isinstance(action.choices, dict))
     flags |= _parser()._option_string_actions.keys()
