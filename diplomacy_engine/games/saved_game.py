@@ -18,15 +18,20 @@ _PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapp
 def saved_game_dictionary(game_id: str, game_map: Map, phases: list[dict]) -> dict:
     """Return the saved game of a list of phases, the last of them not yet adjudicated.
 
-    A game of a map file stores the file's path under `map`, as the package does.
+    A game of a map file stores the file's path under `map`, as the package does. Teams stand under
+    `teams` and `team_victory`, which are ours.
     """
+    teams = game_map.teams
     silent = not any(phase["messages"] for phase in phases)
-    return {
+    saved = {
         "id": game_id,
         "map": map_reference(game_map),
         "rules": ["NO_PRESS", *RULES] if silent else list(RULES),
         "phases": _with_influence(game_map.powers, phases),
     }
+    if teams.text:  # a note that other programs pass over
+        saved |= {"teams": teams.text, "team_victory": teams.victory_centers}
+    return saved
 
 
 def map_reference(game_map: Map) -> str:
@@ -97,7 +102,13 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise UserError("the 'id' of the saved game is not a text")
-    return str(game_id), load_map(game_map or saved["map"]), phases
+    found_map = load_map(game_map or saved["map"])
+    if not found_map.teams.text and saved.get("teams") is not None:
+        victory = saved.get("team_victory", 0)
+        if not isinstance(saved["teams"], str) or type(victory) is not int:
+            raise UserError("the 'teams' of the saved game are no text, or their victory no number")
+        found_map = found_map.with_teams(saved["teams"], victory)
+    return str(game_id), found_map, phases
 
 
 def _messages(phase: Mapping, i: int) -> list[dict]:

@@ -13,7 +13,8 @@ from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..players.loading import load_player
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
-from ..scoring.rewards import make_reward_mix, try_reward
+from ..scoring.mixes import make_reward_mix
+from ..scoring.rewards import try_reward
 
 NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
 

@@ -7,7 +7,7 @@ from support.self_play import SlowStream, make_agent, make_args
 
 from diplomacy_engine.constants import NONE, RUNNING
 from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.scoring.rewards import make_reward_mix
+from diplomacy_engine.scoring.mixes import make_reward_mix
 from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
 from diplomacy_engine.selfplay.rollout_buffer import RolloutBuffer
 from diplomacy_engine.selfplay.seating import Seating
