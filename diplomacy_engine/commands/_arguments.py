@@ -134,7 +134,8 @@ def add_teams(add: Callable) -> None:
 def note_teams(players: Sequence[Player], game_map: Map) -> None:
     """Say of which policies the teams were others when they were trained."""
     for player in players:
-        trained = (getattr(player, "settings", None) or {}).get("teams", "")
+        settings = getattr(player, "settings", None)
+        trained = settings.get("teams", "") if isinstance(settings, dict) else game_map.teams.text
         if game_map.with_teams(trained).teams.text != game_map.teams.text:
             here, there = (text or "without teams" for text in (game_map.teams.text, trained))
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)

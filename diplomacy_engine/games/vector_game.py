@@ -51,9 +51,7 @@ class StepResult(NamedTuple):
     """
 
     ended: np.ndarray  # (E,) int8, End; RUNNING where the game goes on or had ended before
-    winner: (
-        np.ndarray
-    )  # (E,) int8, of a solo in this step, or a power of the team that won; or NONE
+    winner: np.ndarray  # (E,) int8, of a solo in this step, or one of a team that won; or NONE
     captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
     centers: np.ndarray  # (E, P) int16, centers after the step
     centers_before: np.ndarray  # (E, P) int16, centers before the step
