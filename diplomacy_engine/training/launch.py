@@ -223,7 +223,8 @@ def _check_progress(saved: dict, args: Any) -> None:
     for name, found in saved["evaluations"].items():
         if name not in (*args.eval_bots, "exploited"):
             raise ValueError("'evaluations' has another opponent")
-        tables = [found["overall"], *found["by_power"].values()]
+        sides = [*found["by_power"].values(), *found.get("by_team", {}).values()]
+        tables = [found["overall"], *sides]
         figures = [table[name] for table in tables for name in (*_ENDS, *table)]
         if (
             not isinstance(found["against"], str)

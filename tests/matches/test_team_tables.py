@@ -38,12 +38,11 @@ def test_a_player_has_all_powers_of_a_team():
 
 def test_help_and_attacks_among_allies():
     position = (
-        "three F1901M; ENGLAND A LON, A BER = LON BER; ITALY A PRU, A ROM, A GAL = ROM;"
-        "RUSSIA A WAR = WAR"
+        "three F1901M; ENGLAND A LON, A BER = LON BER; ITALY A PRU, A MUN = ROM; RUSSIA A BOH = MOS"
     )
     game = Game.from_position(position, THREE)
-    game.submit("ENGLAND", ["A BER S A PRU", "A LON H"])  # for an ally
-    game.submit("ITALY", ["A PRU - BER", "A GAL S A PRU - WAR", "A ROM H"], strict=False)
+    game.submit("ENGLAND", ["A BER S A MUN", "A LON - WAL"])  # for an ally; against nobody
+    game.submit("ITALY", ["A PRU - BER", "A MUN S A PRU - BER"])
     games = game.vector_game
     orders = games.new_orders()
     for v, number in game.order_numbers().items():
@@ -54,9 +53,9 @@ def test_help_and_attacks_among_allies():
     for counter in counters:
         counter.note(games, np.array([[0, 0, 1]]), np.array([True]), owner)
     # ITALY moves against ENGLAND's army, which stays; its support is for a unit of its own.
-    assert counters[0].among_allies.tolist() == [2, 1, 1, 1]
+    assert counters[0].among_allies.tolist() == [2, 1, 2, 1]
     shares = counters[0].shares()
-    assert shares["ally_support"] == 0.5 and shares["ally_attack"] == 1
+    assert shares["ally_support"] == shares["ally_attack"] == 0.5
     assert "ally_support" not in counters[1].shares()  # RUSSIA has no ally
 
 
@@ -95,10 +94,10 @@ def test_the_command_that_checks_rewards(capsys, tmp_path):
         "three",
         "--teams",
         "ENGLAND+ITALY",
-        "--pairs",
-        "30",
         "--reward",
         "score",
+        "--pairs",
+        "30",
     ]
     assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
     out = " ".join(capsys.readouterr().out.split())
