@@ -123,7 +123,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         limit = bool(result.ended[0] == YEAR_LIMIT)
         over = bool(result.ended[0] != RUNNING)
         agents = self.agents
-        alive = alive_with_team(result.alive, games.map.teams.of_power)[0]
+        alive = result.alive[0]
+        if games.map.teams.text:
+            alive = alive_with_team(result.alive, games.map.teams.of_power)[0]
         numbers = [self.possible_agents.index(name) for name in agents]
         truncated = {n: limit and bool(alive[p]) for n, p in zip(agents, numbers)}
         terminated = {

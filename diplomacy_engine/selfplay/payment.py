@@ -37,7 +37,9 @@ def pay_learners(
     """
     seats, board = seating.seats, seating.games.board
     found = reward_input(result, board.victory_centers, not truncates)
-    team_lives = (result.alive[:, :, None] & (board.team[:, None] == board.team)).any(1)  # (E, P)
+    lives = result.alive  # (E, P); of teams, while any of their powers does
+    if seating.teams.text:
+        lives = (lives[:, :, None] & (board.team[:, None] == board.team)).any(1)
     for learner in seating.pool.learners:
         row, power = seats.of_learner(learner.number)
         stream, buffer = seats.stream[row, power], learner.buffer
@@ -49,9 +51,9 @@ def pay_learners(
             except UserError as error:
                 raise TrainingError(str(error)) from error
         buffer.reward(learner.reward.weigh(paid, progress), paid)
-        lives = team_lives[row, power]
-        buffer.finish(stream[~lives])
-        over = (result.ended != RUNNING)[row] & lives
+        goes_on = lives[row, power]
+        buffer.finish(stream[~goes_on])
+        over = (result.ended != RUNNING)[row] & goes_on
         if truncates:
             cut = over & (result.ended == YEAR_LIMIT)[row]
             who = _living(result.alive, board.team, row[cut], power[cut])

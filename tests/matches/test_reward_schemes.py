@@ -42,7 +42,7 @@ def made_by_hand(broken_row: int = -1) -> dict:
         return paid
 
     return {
-        SCHEMES[0]: lambda game: np.full(game.alive.shape, 0.25),
+        SCHEMES[0]: lambda game: game.alive * 0 + 0.25 * (game.ended != RUNNING)[:, None],
         COMPETITIVE: paid_in_falls(gap),
         COLLABORATIVE: paid_in_falls(lambda game: game.centers * 0 + game.centers.sum(1)[:, None]),
         DILEMMA: paid_in_falls(lambda game: game.centers * 1.0),
@@ -83,7 +83,9 @@ def test_the_year_limit_decides():
 def test_powers_that_cannot_meet_are_isolated():
     found = verdicts(play_twins(load_map("small"), PLAYERS, REWARDS, 100, max_years=1))
     isolated = {name for name, verdict in found.items() if verdict.scheme == ISOLATED}
-    assert isolated == {"center_delta", "score"}
+    assert isolated == {"center_delta", "score", "deepdip"}  # paid for one's own centers alone
+    assert found["sum_of_squares"].scheme == found["lead_delta"].scheme == COMPETITIVE
+    assert found["draw_size"].scheme == SCHEMES[0]  # nobody can be eliminated, either
 
 
 @pytest.mark.parametrize("name", ["small", "three"])
@@ -146,7 +148,7 @@ def test_between_teams_and_within():
     mix = make_reward_mix("sum_of_squares", game_map.teams)
     paid = play_twins(game_map, PLAYERS, mix.parts, 60).rewards["sum_of_squares"]
     assert np.array_equal(paid[..., 0], paid[..., 1])  # the members' are the same in every game
-    assert (paid[..., 0] + paid[..., 2] == 1).all()
+    np.testing.assert_allclose(paid[..., 0] + paid[..., 2], 1, atol=1e-6)
 
 
 def test_weights_that_change_are_looked_at_three_times():

@@ -56,7 +56,7 @@ def slow_reward(number: int, result, row: int, mates: np.ndarray, victory_center
 def test_each_learner_has_its_own_streams_and_rewards(monkeypatch, teams):
     self_play = make_table(teams)
     games, seating, learners = self_play.games, self_play.seating, self_play.pool.learners
-    team_of, own = games.map.teams.of_power, 2 if teams else 1
+    team_of, most = games.map.teams.of_power, 2 if teams else 1
     added = {}
 
     def spy(number: int, add):
@@ -68,7 +68,7 @@ def test_each_learner_has_its_own_streams_and_rewards(monkeypatch, teams):
 
     for learner in learners:
         monkeypatch.setattr(learner.buffer, "add", spy(learner.number, learner.buffer.add))
-    slow = {number: [SlowStream() for _ in range(GAMES * own)] for number in MIXES}
+    slow = {number: [SlowStream() for _ in range(GAMES * most)] for number in MIXES}
     events = dict.fromkeys(("one is out", "waits for its team", "paid both"), 0)
     for _ in range(PHASES):
         added.clear()
@@ -76,7 +76,7 @@ def test_each_learner_has_its_own_streams_and_rewards(monkeypatch, teams):
         member, stream = seats.member.copy(), seats.stream.copy()
         for number in MIXES:
             mine = (member == number) & (stream != NONE)
-            place = stream - own * np.arange(GAMES)[:, None]
+            place = stream - most * np.arange(GAMES)[:, None]
             for row in range(GAMES):  # one whole side, with streams of this game from the first on
                 powers = np.flatnonzero(mine[row])
                 assert (mine[row] == (team_of == team_of[powers[0]])).all()
