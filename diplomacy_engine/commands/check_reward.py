@@ -1,6 +1,7 @@
 """`check-reward`: whether a reward makes powers rivals, partners, or something between."""
 
 import argparse
+from pathlib import Path
 
 from rich.console import Console
 
@@ -84,7 +85,7 @@ def add_check_reward(commands) -> None:
 def run_check_reward(arguments: argparse.Namespace) -> int:
     """Check a reward, print the verdict and write the file asked for."""
     if arguments.json:
-        check_target(arguments.json)
+        check_target(Path(arguments.json))
     game_map = map_of(arguments.map, arguments.players, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     players = [

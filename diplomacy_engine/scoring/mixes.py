@@ -12,6 +12,8 @@ from ..errors import UserError
 from .rewards import Reward, RewardInput, make_reward
 from .teams import Level, levels_of, pay_teams
 
+_LEVEL = re.compile(r"^(team\d*|power):")  # before the name of a reward
+
 
 class TeamLevels(Protocol):
     """What a mix reads of the teams of a map; see rules/teams.py."""
@@ -97,16 +99,20 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
     return RewardMix(parts)
 
 
+def names_code(text: str) -> bool:
+    """Tell whether a mix names a function of somebody's own, whose module would be imported."""
+    names = (piece.partition("=")[0].strip() for piece in text.split(","))
+    return any(":" in _LEVEL.sub("", name) for name in names)
+
+
 def _of_level(name: str, levels: dict[str, Level]) -> Reward:
     """Return the reward of a name that may have a level before it, paid at that level."""
-    first, colon, rest = name.partition(":")
-    if not levels or not re.fullmatch(r"team\d*|power", first) or not colon:
-        level, rest = next(iter(levels), ""), name
-    elif first in levels:
-        level = first
-    else:
+    level, rest = next(iter(levels), ""), name
+    if levels and _LEVEL.match(name):
+        level, _, rest = name.partition(":")
+    if levels and level not in levels:
         known = f"there are: {', '.join(levels)}" if len(levels) > 1 else "it needs --teams"
-        raise UserError(f"reward {name!r}: there is no level {first!r} of teams; {known}")
+        raise UserError(f"reward {name!r}: there is no level {level!r} of teams; {known}")
     reward = make_reward(rest)
     flat = not levels or levels[level].is_flat
     return reward if flat else partial(pay_teams, reward, level=levels[level])

@@ -15,7 +15,7 @@ from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..players.loading import load_player
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
-from ..scoring.mixes import make_reward_mix
+from ..scoring.mixes import make_reward_mix, names_code
 from ..scoring.rewards import try_reward
 
 NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
@@ -170,7 +170,7 @@ def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) ->
             )
     name = "reward_mix" if kept.reward_mix else "reward"
     text = getattr(kept, name)
-    if ":" in text and name not in given:
+    if names_code(text) and name not in given:
         raise UserError(
             f"{folder} names code to be run, the reward {quoted(text)}; if you trust it, say so "
             f"with --{name.replace('_', '-')} {quoted(text)}"

@@ -6,7 +6,7 @@ import pytest
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.rules.teams import no_teams, read_teams
-from diplomacy_engine.scoring.mixes import make_reward_mix
+from diplomacy_engine.scoring.mixes import make_reward_mix, names_code
 from diplomacy_engine.scoring.outcomes import Outcomes, figure_values
 from diplomacy_engine.scoring.rewards import REWARDS, RewardInput, make_reward, try_reward
 from diplomacy_engine.scoring.teams import levels_of, node_input, pay_teams
@@ -167,6 +167,20 @@ def test_outcomes_of_teams():
 def test_levels_and_rewards_that_are_not_there(text, reason):
     with pytest.raises(UserError, match=reason):
         make_reward_mix(text, TEAMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("team:score=1,power:center_delta=0.2", False),
+        ("score, my:f=2", True),
+        ("team2:my:f", True),
+        ("my.team:score", True),
+        ("myteam:f", True),
+    ],
+)
+def test_a_level_is_no_code_of_somebodys_own(text, own):
+    assert names_code(text) == own
 
 
 def test_a_level_needs_teams():
