@@ -38,15 +38,15 @@ from torch import distributed, nn
 from torch.nn import functional as F
 from torch.utils.tensorboard import SummaryWriter
 
-from diplomacy_engine import UserError, VectorGame, evaluate_player, load_player, vocabulary
-from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
+from diplomacy_engine import VectorGame, evaluate_player, load_player, vocabulary
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, StepResult, order_numbers
 from diplomacy_engine.players import Explanation, PolicyPlayer, ask_player, checkpoints, orders_of
 from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
 from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
 from diplomacy_engine.rules.map import Map
-from diplomacy_engine.scoring import make_reward_mix, pay_teams, reward_input
-from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating
+from diplomacy_engine.scoring import make_reward_mix
+from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating, payment
 from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
 from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
 from diplomacy_engine.training.checks import NETWORK
@@ -104,8 +104,14 @@ class Args:
     """reward by name, or module:function"""
     reward_mix: str = ""
     """several rewards with weights that may change over the run, instead of --reward"""
+    teams: str = ""
+    """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
+    team_victory: Natural = 0
+    """centers with which a team wins after a fall, if no other has as many; 0: none does"""
     learner_seats: Positive = 1
-    """seats of each game that the learner plays and learns from"""
+    """seats of each game that the learner plays and learns from; with --teams one team"""
+    learner_powers: tuple[str, ...] = ()
+    """powers that the learner plays in every game, instead of seats that are drawn"""
     weak_seats: Share = 0.0
     """how much more often the learner plays powers with which it wins less; 0: not at all"""
     opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
@@ -656,37 +662,16 @@ class SelfPlay:
             return games.step(orders), counts
 
     def credit(self, result: StepResult, progress: float) -> None:
-        """Pay the learners' streams, and close those whose power's game is over.
+        """Pay the learners' streams, and close those that are over (selfplay/payment.py).
 
         `progress` (0..1) is the share of the training done, by which the reward mix may anneal.
         """
         truncates = self.args.year_limit == "truncate"
-        found = reward_input(result, self.games.board.victory_centers, not truncates)
-        for learner in self.pool.learners:
-            row, power = self.seating.seats.of_learner(learner.number)  # of each stream
-            team, parts = self.seating.seats.team, learner.reward.parts
-            try:
-                paid = {name: pay_teams(parts[name], found, team)[row, power] for name in parts}
-            except UserError as error:  # of a reward of the user's own
-                raise TrainingError(str(error)) from error
-            learner.buffer.reward(learner.reward.weigh(paid, progress), paid)
-            eliminated = result.eliminated[row, power]
-            learner.buffer.finish(np.flatnonzero(eliminated))
-            over = (result.ended != RUNNING)[row] & ~eliminated
-            if truncates:
-                cut = over & (result.ended == YEAR_LIMIT)[row]
-                values = self._values(learner.player, row[cut], power[cut])
-                learner.buffer.finish(np.flatnonzero(cut), values)
-                over &= ~cut
-            learner.buffer.finish(np.flatnonzero(over))
+        payment.pay_learners(self.seating, result, progress, truncates, self._values)
 
     def close_all(self) -> None:
         """Close what is open at the end of the run with the value of the current positions."""
-        for learner in self.pool.learners:
-            streams = np.flatnonzero(learner.buffer.open)
-            row, power = self.seating.seats.of_learner(learner.number)
-            values = self._values(learner.player, row[streams], power[streams])
-            learner.buffer.finish(streams, values, game_over=False)
+        payment.close_streams(self.seating, self._values)
 
     def _values(self, agent: Agent, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of the current positions of games `rows` for `powers`."""
@@ -784,7 +769,7 @@ class Run:
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
-        reward = make_reward_mix(args.reward_mix or args.reward)
+        reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
         self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats, reward.parts)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)

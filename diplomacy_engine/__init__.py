@@ -13,7 +13,8 @@ from .players.protocols import ExplainingPlayer, Explanation, Player
 from .players.text import orders_for
 from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary
-from .scoring.rewards import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
+from .scoring.mixes import make_reward_mix
+from .scoring.rewards import REWARDS, RewardInput, make_reward, reward_input
 
 __version__ = "0.2.0"
 

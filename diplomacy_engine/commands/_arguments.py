@@ -66,6 +66,7 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
         "without one, small)",
     )
+    add_teams(add)
     add(
         "--games",
         type=whole_number(1, 10**7),
@@ -109,6 +110,35 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         metavar="N",
         help=f"how many games --save-games writes (default: {SAVE_COUNT})",
     )
+
+
+def add_teams(add: Callable) -> None:
+    """Add --teams and --team-victory by the `add_argument` of a command or a group of options."""
+    add(
+        "--teams",
+        default="",
+        metavar="TEAMS",
+        help="powers that win and lose together: ENGLAND+ITALY, or several teams with commas "
+        "between; each has one player",
+    )
+    add(
+        "--team-victory",
+        type=whole_number(1, 1000),
+        default=0,
+        metavar="N",
+        help="centers, after a fall, with which a team wins if no other has as many (default: "
+        "none; it wins by a solo of one of its powers, or when no other team is alive)",
+    )
+
+
+def note_teams(players: Sequence[Player], game_map: Map) -> None:
+    """Say of which policies the teams were others when they were trained."""
+    for player in players:
+        settings = getattr(player, "settings", None)
+        trained = settings.get("teams", "") if isinstance(settings, dict) else game_map.teams.text
+        if game_map.with_teams(trained).teams.text != game_map.teams.text:
+            here, there = (text or "without teams" for text in (game_map.teams.text, trained))
+            print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
 def add_assume(who) -> None:
@@ -210,7 +240,7 @@ def load_players(
 ) -> list[Player]:
     """Return the players of a match, each with a seed of its own; see `players.load_player`."""
     check_assume(arguments, names)
-    return [
+    players = [
         load_player(
             name,
             game_map=game_map,
@@ -221,6 +251,8 @@ def load_players(
         )
         for number, name in enumerate(names)
     ]
+    note_teams(players, game_map)
+    return players
 
 
 @contextmanager

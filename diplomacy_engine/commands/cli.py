@@ -15,6 +15,7 @@ from ..rules.map import MAP_NAMES
 from ..training.progress import forget
 from .bench import add_bench, versions
 from .check_map import add_check_map
+from .check_reward import add_check_reward
 from .evaluate import add_evaluate
 from .play import add_play
 from .replay import add_replay
@@ -77,5 +78,6 @@ def _parser() -> argparse.ArgumentParser:
     add_play(commands)
     add_bench(commands)
     add_check_map(commands)
+    add_check_reward(commands)
     add_replay(commands)
     return parser

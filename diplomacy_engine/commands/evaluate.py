@@ -42,7 +42,7 @@ def add_evaluate(commands) -> None:
         metavar="PLAYER",
         help="who plays every other power (default: dumbbot)",
     )
-    add_match_options(parser, who, "rounded up to a multiple of the powers")
+    add_match_options(parser, who, "rounded up to a multiple of the powers (or teams)")
     parser.set_defaults(run=run_evaluate)
 
 
@@ -51,10 +51,11 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     check_files(arguments)
     names = arguments.player, arguments.against
     game_map = map_of(arguments.map, names, arguments.script)
+    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     player, against = load_players(names, game_map, arguments)
     announce_compilation()
-    powers = len(game_map.powers)
-    with showing_progress(-(-arguments.games // powers) * powers) as report:
+    sides = len(game_map.teams.names)
+    with showing_progress(-(-arguments.games // sides) * sides) as report:
         result, saved_games = evaluate_player(
             game_map,
             player,
@@ -70,7 +71,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
         )
     result["greedy"] = arguments.greedy
     print_evaluation(make_console(), result)
-    parts = {"": result["overall"]} | result["by_power"]
+    parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     figures = figure_rows(result["player"], result["against"], parts)
     write_files(arguments, result, figures, saved_games)
     return 0
@@ -80,13 +81,27 @@ def print_evaluation(console: Console, result: dict) -> None:
     """Print the result of an evaluation."""
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
+    by_team, orders = result.get("by_team", {}), result["orders"]
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
         f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
         f"({result['year_limit']}), {manner}; in brackets 95 % intervals",
         markup=False,
     )
-    if len(by_power) <= 2:
+    if by_team:
+        overall = {"all teams": result["overall"]}
+        victory = f", victory with {result['team_victory']} centers" * (result["team_victory"] > 0)
+        console.print(
+            f"teams {result['teams']}{victory}: {100 * orders.get('ally_support', 0):.1f} % of "
+            "supports and convoys are for an ally's unit, "
+            f"{100 * orders.get('ally_attack', 0):.1f} % of moves go against an ally",
+            markup=False,
+        )
+        _print_figures(console, overall | by_team if len(by_team) <= 2 else overall, True)
+        if len(by_team) > 2:
+            _print_figures(console, by_team, False)
+        _print_figures(console, by_power, False)
+    elif len(by_power) <= 2:
         _print_figures(console, overall | by_power, True)
     else:
         _print_figures(console, overall, True)

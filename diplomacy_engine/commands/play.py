@@ -24,6 +24,7 @@ from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._arguments import (
     add_assume,
+    add_teams,
     check_assume,
     map_of,
     whole_number,
@@ -65,6 +66,7 @@ def add_play(commands) -> None:
         help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
         "the order of the powers (default: dumbbot)",
     )
+    add_teams(add)
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
     add(
         "--guest",
@@ -176,6 +178,7 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
     opponents = arguments.against or ["dumbbot"]
     hint = [arguments.hint] if arguments.hint else []
     game_map = map_of(arguments.map, [*opponents, *hint], arguments.script)
+    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     years = arguments.max_years or game_map.max_years
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
     seats = _seats(arguments, game_map, opponents)
@@ -187,6 +190,8 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
 
 
 def _resumed(arguments: argparse.Namespace) -> PlaySession:
+    if arguments.teams or arguments.team_victory:
+        raise UserError("--resume goes on with the teams of the saved game, and takes no others")
     game, play = read_session(arguments.resume, arguments.map, arguments.max_years)
     try:
         make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at

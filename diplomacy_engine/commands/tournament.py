@@ -47,6 +47,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     check_files(arguments)
     names = _player_names(arguments.players)
     game_map = map_of(arguments.map, names, arguments.script)
+    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     check_tournament(names, game_map, arguments.games)
     players = load_players(names, game_map, arguments)
     announce_compilation()
@@ -82,7 +83,8 @@ def _figures(result: dict) -> Iterator[tuple]:
     """Yield the rows of --csv."""
     for name, found in result["players"].items():
         overall = {"rating": found["rating"]} | found["overall"]
-        yield from figure_rows(name, "", {"": overall} | found["by_power"])
+        columns = found.get("by_team", {}) | found["by_power"]
+        yield from figure_rows(name, "", {"": overall} | columns)
     for name, row in result["cross_table"].items():
         for other, pair in row.items():
             shares = {figure: pair[figure] for figure in ("above", "solos")} if pair else {}
@@ -96,7 +98,8 @@ def print_tournament(console: Console, result: dict) -> None:
     console.print(
         f"{len(players)} players on map {result['map']}: {result['games']:,} games, seed "
         f"{result['seed']}, at most {result['max_years']} years ({result['year_limit']}), "
-        f"{manner}; in brackets 95 % intervals",
+        f"{manner}; in brackets 95 % intervals"
+        + (f"; teams {result['teams']}" if "teams" in result else ""),
         markup=False,
     )
     labels = {name: f"{number} {name}" for number, name in enumerate(players, 1)}
@@ -126,12 +129,16 @@ def print_tournament(console: Console, result: dict) -> None:
             for name, row in result["cross_table"].items()
         ]
         print_table(console, "player", numbers, rows, title)
-    rows = [
-        (labels[name], [_power_cell(figures) for figures in found["by_power"].values()])
-        for name, found in players.items()
-    ]
-    powers = list(next(iter(players.values()))["by_power"])
-    print_table(console, "player", powers, rows, "by power: solo % / win % / centers / rank")
+    for key, side in (("by_team", "team"), ("by_power", "power")):
+        rows = [
+            (labels[name], [_power_cell(figures) for figures in found[key].values()])
+            for name, found in players.items()
+            if key in found
+        ]
+        if rows:
+            columns = list(next(iter(players.values()))[key])
+            title = f"by {side}: solo % / win % / centers / rank"
+            print_table(console, "player", columns, rows, title)
 
 
 def _power_cell(figures: dict[str, dict]) -> str:

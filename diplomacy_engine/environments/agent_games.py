@@ -19,7 +19,7 @@ from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
 from ..players.protocols import Player, StatefulPlayer
 from ..rules.map import Map
-from ..scoring.rewards import REWARDS, make_reward, reward_input
+from ..scoring.rewards import REWARDS, reward_input
 from .kernels import (
     AFTER_CAPTURES,
     AT_END,
@@ -70,6 +70,16 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
     )
 
 
+def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
+    """Return whether any power of each power's team is alive, (E, P) bool.
+
+    Args:
+        alive: (E, P) bool.
+        team: (P,) integers, the team of each power.
+    """
+    return (alive[:, :, None] & (team[:, None] == team)).any(1)
+
+
 class AgentGames:
     """E games with an agent in each.
 
@@ -103,7 +113,11 @@ class AgentGames:
         movement_only: bool = False,
     ):
         self.games = VectorGame(
-            game_map, num_games, max_years=settings.max_years, threads=threads, auto_reset=False
+            settings.map_of(game_map),
+            num_games,
+            max_years=settings.max_years,
+            threads=threads,
+            auto_reset=False,
         )
         games, powers = self.games, self.games.num_powers
         self._power = NONE if settings.power is None else games.map.power_number(settings.power)
@@ -115,9 +129,9 @@ class AgentGames:
                 )
         self._settings = settings
         self._opponents = make_opponents(settings.opponents, games.map, settings.script)
-        self._reward = make_reward(settings.reward)
+        self._reward, self._teams = settings.reward_of(games.map), games.map.teams
         self._pays = AFTER_CAPTURES if settings.reward in PAID_ON_CAPTURE else AT_END
-        if settings.reward not in REWARDS:
+        if settings.reward not in REWARDS or self._teams.text:
             self._pays = EVERY_STEP
         self._gap = gap
         self.players = [*self._opponents, RandomBot()]
@@ -198,15 +212,19 @@ class AgentGames:
     def outcome(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return how finished games stand for their agents, a value for each of `rows`.
 
-        `win` and `solo` as in scoring/outcomes.py, `centers`, and `years` played.
+        `win` and `solo` as in scoring/outcomes.py, `centers`, and `years` played. With teams the
+        first two are its team's, and `eliminated` says whether the agent itself is out.
         """
-        outcomes, mine = self.games.outcomes(rows), (np.arange(len(rows)), self.agent[rows])
-        return {
-            "win": outcomes.win()[mine],
-            "solo": outcomes.solo()[mine],
+        outcomes, game = self.games.outcomes(rows), np.arange(len(rows))
+        mine, side = (game, self.agent[rows]), (game, self._teams.of_power[self.agent[rows]])
+        by_side = outcomes.of_teams(self._teams.of_power) if self._teams.text else outcomes
+        found = {
+            "win": by_side.win()[side],
+            "solo": by_side.solo()[side],
             "centers": outcomes.centers[mine].astype(np.int64),
             "years": outcomes.years.astype(np.int64),
         }
+        return found | ({"eliminated": ~outcomes.alive[mine]} if self._teams.text else {})
 
     def _ask_and_play(self, rows: np.ndarray) -> None:
         while len(rows):
@@ -226,11 +244,14 @@ class AgentGames:
             result = self._result = games.step(self.orders, None, self._result)
         else:
             result = games.step(self.orders, everyone)
+        alive = result.alive  # with teams, an agent's game goes on while its team lives
+        if self._teams.text:
+            alive = alive_with_team(alive, self._teams.of_power)
         on, paying, over, again = self._row_buffers
         goes_on, may_pay, are_over, starts_again = games.call(
             settle,
             rows,
-            (result.ended, result.captured, result.alive),
+            (result.ended, result.captured, alive),
             self.agent,
             self._warm_up,
             self._begun,

@@ -23,8 +23,8 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..matches.beginnings import random_beginnings
-from ..scoring.rewards import make_reward, reward_input
-from .agent_games import seeds_of
+from ..scoring.rewards import reward_input
+from .agent_games import alive_with_team, seeds_of
 from .forms import (
     illegal_order,
     observation_space,
@@ -43,7 +43,8 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     An action has one entry for each province, as in the Gymnasium form `provinces`; where a power
     has nothing to order, only 0 is legal. `infos[agent]["action_mask"]` is a tuple of int8 arrays,
-    one for each province, as `action_space(agent).sample(mask)` takes it.
+    one for each province, as `action_space(agent).sample(mask)` takes it. With teams, an agent
+    stays until its team is out, and `infos[agent]["eliminated"]` says whether it is itself.
 
     Args:
         map: a map's name or file.
@@ -62,8 +63,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         check_render_mode(render_mode)
         self.render_mode = render_mode
         found = self._settings = EnvSettings.of(settings)
-        self._games = VectorGame(map, 1, max_years=found.max_years, threads=1, auto_reset=False)
-        self._reward = make_reward(found.reward)
+        self._games = VectorGame(
+            found.map_of(map), 1, max_years=found.max_years, threads=1, auto_reset=False
+        )
+        self._reward = found.reward_of(self._games.map)
         self._strict = bool(found.strict)
         self.possible_agents = list(self._games.map.powers)
         self.agents: list[str] = []
@@ -127,7 +130,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         paid = self._reward(reward_input(result, victory_centers, pays_limit))[0]
         limit = bool(result.ended[0] == YEAR_LIMIT)
         over = bool(result.ended[0] != RUNNING)
-        agents, alive = self.agents, result.alive[0]
+        agents = self.agents
+        alive = result.alive[0]
+        if games.map.teams.text:
+            alive = alive_with_team(result.alive, games.map.teams.of_power)[0]
         numbers = [self.possible_agents.index(name) for name in agents]
         truncated = {n: limit and bool(alive[p]) for n, p in zip(agents, numbers)}
         terminated = {
@@ -182,13 +188,18 @@ class DiplomacyParallelEnv(ParallelEnv):
         )
         masks = np.split(self._mask.copy(), self._cuts, axis=1)
         powers = {name: self.possible_agents.index(name) for name in agents}
-        return {
+        infos = {
             name: {
                 "action_mask": tuple(mask[p] for mask in masks),
                 "illegal_orders": int(illegal[p]),
             }
             for name, p in powers.items()
         }
+        if self._games.map.teams.text:
+            alive = self._games.outcomes().alive[0]
+            for name, p in powers.items():
+                infos[name]["eliminated"] = not alive[p]
+        return infos
 
 
 def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:

@@ -7,7 +7,10 @@ from typing import Any, Self
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
+from ..rules.map import Map, load_map
+from ..scoring.mixes import make_reward_mix
 from ..scoring.outcomes import check_year_limit
+from ..scoring.rewards import Reward, make_reward
 
 STARTS = ("opening", "random")
 
@@ -17,7 +20,11 @@ class EnvSettings:
     """The keyword arguments of every environment.
 
     Args:
-        reward: a name of scoring/rewards.py, or `module:function`.
+        reward: a name of scoring/rewards.py, or `module:function`; with teams also a mix with
+            levels, such as `team:sum_of_squares=1,power:center_delta=0.2`.
+        teams: powers that win and lose together, such as `ENGLAND+ITALY`. An eliminated power's
+            game goes on, without orders of its own, until its team is out or the game over.
+        team_victory: centers with which a team wins after a fall; 0: none does.
         max_years: game years after which the game is truncated; None: the map's own; 0: never.
         year_limit: `draw` pays the reward's end at the year limit, `truncate` does not.
         start: `opening`, or `random`: all powers together begin with random orders.
@@ -32,6 +39,8 @@ class EnvSettings:
     """
 
     reward: str = "sum_of_squares"
+    teams: str = ""
+    team_victory: int = 0
     max_years: int | None = None
     year_limit: str = "draw"
     start: str = "opening"
@@ -60,6 +69,22 @@ class EnvSettings:
         if self.max_years is not None:
             _check_count("max_years", self.max_years)
         _check_count("warm_up_phases", self.warm_up_phases)
+        _check_count("team_victory", self.team_victory)
+        if not isinstance(self.teams, str):
+            raise UserError(f"teams must be a text such as ENGLAND+ITALY, not {quoted(self.teams)}")
+
+    def map_of(self, game_map: str | Path | Map) -> Map:
+        """Return the map of that name with these teams, or with its own if none are given."""
+        found = load_map(game_map)
+        if self.teams or self.team_victory:
+            found = found.with_teams(self.teams, self.team_victory)
+        return found
+
+    def reward_of(self, game_map: Map) -> Reward:
+        """Return the reward, of teams if the map has some."""
+        if game_map.teams.text:
+            return make_reward_mix(self.reward, game_map.teams)
+        return make_reward(self.reward)
 
     @property
     def most_phases(self) -> int:

@@ -128,8 +128,13 @@ class Game:
 
     @property
     def winners(self) -> list[str]:
-        """The solo winner, or all powers alive at the year limit; empty while the game goes on."""
+        """The winner and its team, or all powers alive at a draw; empty while the game goes on."""
         return winners(self._games)
+
+    @property
+    def is_draw(self) -> bool:
+        """Whether the game is over, and neither a power nor a team has won."""
+        return bool(self._games.state.end[0] == YEAR_LIMIT)
 
     @property
     def is_over(self) -> bool:

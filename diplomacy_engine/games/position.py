@@ -23,6 +23,7 @@ from ..constants import (
     RUNNING,
     SOLO,
     SPRING_RETREATS,
+    TEAM,
     WAIVE,
     WINTER_ADJUSTMENTS,
     YEAR_LIMIT,
@@ -42,6 +43,7 @@ from ..rules.notation import (
     read_unit,
     unit_phrase,
 )
+from ..rules.phases import team_winner
 from ..rules.state import adjustments_owed, is_open_home, reset_game
 from .vector_game import VectorGame
 
@@ -125,11 +127,15 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
 
 
 def winners(games: VectorGame) -> list[str]:
-    """Return the solo winner, or after a year limit the powers alive; nobody while it goes on."""
-    if games.state.end[0] == SOLO:
-        return [games.map.powers[games.state.winner[0]]]
+    """Return the winner and its team, or after a year limit the powers alive.
+
+    Nobody while the game goes on.
+    """
     if games.state.end[0] == RUNNING:
         return []
+    if games.state.end[0] != YEAR_LIMIT:
+        team = games.board.team == games.board.team[games.state.winner[0]]
+        return [name for power, name in enumerate(games.map.powers) if team[power]]
     alive = games.outcomes().alive[0]
     return [name for power, name in enumerate(games.map.powers) if alive[power]]
 
@@ -409,12 +415,16 @@ def _load_name(games: VectorGame, name: str) -> None:
 
 
 def _load_result(games: VectorGame) -> None:
-    """Tell a solo from a draw in a finished position, by its centers."""
+    """Tell a solo and a team's victory from a draw in a finished position, by its centers."""
     centers = games.centers()[0].astype(int)
     most = centers.max()
     if most >= games.board.victory_centers and (centers == most).sum() == 1:
         games.state.end[0] = SOLO
         games.state.winner[0] = int(centers.argmax())
+    elif games.map.teams.text:
+        winner = team_winner(games.board, games.state, 0, True)
+        if winner != NONE:
+            games.state.end[0], games.state.winner[0] = TEAM, winner
 
 
 def _by_power(games: VectorGame, table: Mapping, key: str, kind: type) -> list[tuple[int, object]]:

@@ -24,17 +24,22 @@ def saved_game_dictionary(
 
     With `at_limit` the game ended at a year limit, which the package does not know. Its games have
     no waives, so those of phases that were played are left out. A game of a map file stores the
-    file's path under `map`, as the package does.
+    file's path under `map`, as the package does. Teams stand under `teams` and
+    `team_victory`, which are ours.
     """
+    teams = game_map.teams
     silent = not any(phase["messages"] for phase in phases)
     rules = [*(["NO_PRESS"] if silent else []), *RULES, *([OWN_END] if at_limit else [])]
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
-    return {
+    saved = {
         "id": game_id,
         "map": map_reference(game_map),
         "rules": rules,
         "phases": _with_influence(game_map.powers, [*played, phases[-1]]),
     }
+    if teams.text:  # a note that other programs pass over
+        saved |= {"teams": teams.text, "team_victory": teams.victory_centers}
+    return saved
 
 
 def _without_waives(orders: Mapping) -> dict:
@@ -114,7 +119,13 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise UserError("the 'id' of the saved game is not a text")
-    return str(game_id), load_map(game_map or saved["map"]), phases
+    found_map = load_map(game_map or saved["map"])
+    if not found_map.teams.text and saved.get("teams") is not None:
+        victory = saved.get("team_victory", 0)
+        if not isinstance(saved["teams"], str) or type(victory) is not int:
+            raise UserError("the 'teams' of the saved game are no text, or their victory no number")
+        found_map = found_map.with_teams(saved["teams"], victory)
+    return str(game_id), found_map, phases
 
 
 def _check_units(state: Mapping, i: int) -> None:

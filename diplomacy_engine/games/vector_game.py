@@ -51,7 +51,7 @@ class StepResult(NamedTuple):
     """
 
     ended: np.ndarray  # (E,) int8, End; RUNNING where the game goes on or had ended before
-    winner: np.ndarray  # (E,) int8, power that won a solo in this step, or NONE
+    winner: np.ndarray  # (E,) int8, of a solo in this step, or one of a team that won; or NONE
     captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
     centers: np.ndarray  # (E, P) int16, centers after the step
     centers_before: np.ndarray  # (E, P) int16, centers before the step
@@ -256,8 +256,10 @@ class VectorGame:
 
     def is_like(self, other: "VectorGame") -> bool:
         """Tell whether positions of other games can be played on here just as there."""
-        same = self.vocabulary.hash == other.vocabulary.hash
-        return same and self.max_years == other.max_years
+        same = self.vocabulary.hash == other.vocabulary.hash and self.max_years == other.max_years
+        mine, theirs = self.map.teams, other.map.teams
+        same_victory = mine.victory_centers == theirs.victory_centers
+        return same and mine.text == theirs.text and same_victory
 
     def copy_games(self, source: np.ndarray, destination: np.ndarray) -> None:
         """Copy the positions of rows `source` to rows `destination`, each with a fresh seed.

@@ -1,7 +1,7 @@
 """Matches: seat players, play many games at once, tally the results with intervals.
 
-`play_games` is the core; `evaluate_player` seats one player as every power equally often against
-copies of another and returns the figures of scoring/outcomes.py, each with a 95 % interval.
+`play_games` is the core; `evaluate_player` seats one player as every power (or team) equally often
+against copies of another and returns the figures of scoring/outcomes.py, each with a 95 % interval.
 """
 
 from collections.abc import Callable, Sequence
@@ -95,29 +95,76 @@ class OrderCounter:
     """Counts the kinds of orders that one of a match's players gives in movement phases.
 
     Args:
-        player: its number; it has one seat in each game.
+        player: its number; it has one seat in each game, or all those of a team.
     """
 
     def __init__(self, player: int):
         self.player = player
         self.given = np.zeros(len(OrderKind), np.int64)
         self.bounced = 0
+        # Of powers with allies: supports and convoys in all and for allies, moves in all and
+        # against allies.
+        self.among_allies = np.zeros(4, np.int64)
 
-    def note(self, games: VectorGame, seat_player: np.ndarray, moved: np.ndarray) -> None:
-        """Count the orders of games (E,) bool that have just played a movement phase."""
+    def note(
+        self,
+        games: VectorGame,
+        seat_player: np.ndarray,
+        moved: np.ndarray,
+        owner: np.ndarray | None,
+    ) -> None:
+        """Count the orders of games (E,) bool that have just played a movement phase.
+
+        `owner` (E, C) are the owners of the centers before it, needed where there are teams.
+        """
         state = games.state
-        seat = (seat_player == self.player).argmax(1).astype(np.int8)
-        seat[~moved] = NONE - 1  # nobody's
-        at = np.flatnonzero(state.last_power == seat[:, None])
+        if games.map.teams.text:
+            mine = (seat_player == self.player) & moved[:, None]
+            nobody = np.zeros((len(mine), 1), bool)  # in the place of NONE, which is -1
+            given = np.take_along_axis(np.hstack([mine, nobody]), state.last_power, 1)
+            at = np.flatnonzero(given)
+            self._note_allies(games, at, owner)
+        else:
+            seat = (seat_player == self.player).argmax(1).astype(np.int8)
+            seat[~moved] = NONE - 1  # nobody's
+            at = np.flatnonzero(state.last_power == seat[:, None])
         kinds = games.table.kind.take(state.last_order.take(at))
         self.given += np.bincount(kinds, minlength=len(OrderKind))
         self.bounced += np.count_nonzero(state.last_result.take(at) & BOUNCE)
+
+    def _note_allies(self, games: VectorGame, at: np.ndarray, owner: np.ndarray) -> None:
+        """Count which of the orders at the flat indices `at` (of (E, V)) are about allies."""
+        board, table, state = games.board, games.table, games.state
+        size = np.bincount(board.team)
+        power, number = state.last_power.take(at), state.last_order.take(at)
+        known = (size[board.team[power]] > 1) & (number != NONE)
+        at, power, number = at[known], power[known], number[known]
+        game, kind = at // len(board.terrain), table.kind[number]
+
+        def is_ally(other: np.ndarray, who: np.ndarray) -> np.ndarray:
+            return (other != NONE) & (other != who) & (board.team[other] == board.team[who])
+
+        helps = np.isin(kind, (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY))
+        there = board.location_province[table.other_location[number[helps]]]
+        helped = is_ally(state.last_power[game[helps], there], power[helps])
+        moves = np.isin(kind, (MOVE, MOVE_VIA))
+        row, mover = game[moves], power[moves]
+        goal = board.location_province[table.target[number[moves]]]
+        order = state.last_order[row, goal]
+        leaves = (order != NONE) & np.isin(table.kind[order], (MOVE, MOVE_VIA))
+        stays = np.where(leaves, NONE, state.last_power[row, goal])
+        center = board.province_center[goal]
+        holder = np.where(center == NONE, NONE, owner[row, center])
+        attacked = is_ally(stays, mover) | is_ally(holder, mover)
+        self.among_allies += [helps.sum(), helped.sum(), moves.sum(), attacked.sum()]
 
     def shares(self) -> dict[str, float]:
         """Return the shares of the kinds in all orders, which add up to 1; and one of moves alone.
 
         `hold`, `move` (but not by convoy), `convoyed_move`, `support`, `convoy`; `bounced` is the
         share of the moves, with and without convoy, that have bounced. An illegal order is a hold.
+        Where powers had allies: `ally_support`, the share of supports and convoys that are for an
+        ally's unit; `ally_attack`, that of moves to where an ally's unit stays or has its center.
         """
         given = self.given
         counts = {
@@ -129,7 +176,14 @@ class OrderCounter:
         }
         shares = {name: float(count / max(1, given.sum())) for name, count in counts.items()}
         moves = counts["move"] + counts["convoyed_move"]
-        return shares | {"bounced": float(self.bounced / max(1, moves))}
+        shares |= {"bounced": float(self.bounced / max(1, moves))}
+        helps, helped, moves, attacks = self.among_allies.tolist()
+        if helps or moves:
+            shares |= {
+                "ally_support": helped / max(1, helps),
+                "ally_attack": attacks / max(1, moves),
+            }
+        return shares
 
 
 def play_games(
@@ -175,9 +229,10 @@ def play_games(
             recorder.note(games, orders)
         moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
         moving &= state.end == RUNNING
+        owner = state.center_owner.copy() if counter and games.map.teams.text else None
         games.step(orders)
         if counter is not None and moving.any():
-            counter.note(games, seat_player, moving)
+            counter.note(games, seat_player, moving, owner)
         if report is not None:
             report(_played(games))
     return games.outcomes()
@@ -255,11 +310,13 @@ def evaluate_player(
 ) -> tuple[dict, list[dict]]:
     """Play a player as every power equally often against copies of another.
 
+    On a map with teams (`Map.with_teams`) it plays each team in turn, all powers of it.
+
     Args:
         game_map: a map's name or file, or a Map.
         player: the one whose results are tallied.
         against: plays every other power.
-        num_games: rounded up to a multiple of the powers.
+        num_games: rounded up to a multiple of the powers, or of the teams.
         seed: of the games; the same seed gives the same result whatever the threads.
         max_years: game years after which a game ends; None: the map's own.
         year_limit: `draw` or `truncate`.
@@ -269,12 +326,13 @@ def evaluate_player(
         report: called now and then with how many games have been played, running ones in part.
         think: of a Game and the player's power, returns the `thoughts` that the samples keep.
         per_game: whether the result has `per_game`, too: a dictionary for each game with `game`
-            (from 1 on), the player's `power`, and the figures.
+            (from 1 on), the player's `power` (or `team`), and the figures.
 
     Returns:
         The result as `evaluate --json` writes it, and the saved games; their `players` are the
         names of those who played each power. The result's `orders` are OrderCounter.shares of the
-        player.
+        player. With teams, `overall` and `by_team` are the figures of its team, and `by_power`
+        those of each of its powers by itself.
 
     Raises:
         UserError: a number is out of range.
@@ -284,32 +342,50 @@ def evaluate_player(
     if num_games < 1 or max_years < 1:
         raise UserError("an evaluation needs at least one game, and at least one year")
     check_year_limit(year_limit)
-    powers = len(game_map.powers)
-    num_games = -(-num_games // powers) * powers
-    seat = np.arange(num_games) % powers  # of the player; with one opponent nothing is to be drawn
-    names = [game_map.powers[power] for power in seat]
+    teams = game_map.teams
+    sides = len(teams.names)  # as many as powers without teams
+    num_games = -(-num_games // sides) * sides
+    seat = np.arange(num_games) % sides  # of the player; with one opponent nothing is to be drawn
+    names = [teams.names[side] for side in seat]
+    seats = (teams.of_power != seat[:, None]).astype(np.int8)  # 0: the player's
+    own = [[p for p, who in zip(game_map.powers, row) if not who] for row in seats]
     counter = OrderCounter(0)
     outcomes, sampled = play_tables(
         game_map,
         (player, against),
-        (np.arange(powers) != seat[:, None]).astype(np.int8),
+        seats,
         seed,
         max_years,
         threads,
         report,
         samples,
-        max(powers, batch // powers * powers),
-        think and (lambda row, game: think(game, names[row])),
+        max(sides, batch // sides * sides),
+        think and (lambda row, game: {k: v for p in own[row] for k, v in think(game, p).items()}),
         counter,
     )
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
-    values = {name: every[name][np.arange(num_games), seat] for name in FIGURES}
+    of_sides = figure_values_of_teams(outcomes, game_map, year_limit) if teams.text else every
+    values = {name: of_sides[name][np.arange(num_games), seat] for name in FIGURES}
     saved_games = []
     for row, game in enumerate(sampled):
         game.id = f"{seed}-{row}-{names[row]}"
-        who = {name: (player if name == names[row] else against).name for name in game.powers}
+        who = {name: (player if name in own[row] else against).name for name in game.powers}
         saved_games.append(game.to_saved_game() | {"players": who})
-    ranges = map_ranges(game_map, max_years)
+
+    def by_side(
+        names: Sequence[str], found: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
+    ) -> dict[str, dict]:
+        """Return the summary of each column of figures, over the games in which it was `mine`."""
+        return {
+            name: summarize(
+                {figure: found[figure][mine[:, side], side] for figure in FIGURES},
+                np.full(mine[:, side].sum(), side),
+                ranges,
+            )
+            for side, name in enumerate(names)
+        }
+
+    ranges = team_ranges(game_map, max_years)
     result = {
         "map": game_map.name,
         "player": player.name,
@@ -320,23 +396,33 @@ def evaluate_player(
         "year_limit": year_limit,
         "greedy": bool(getattr(player, "greedy", False)),
         "overall": summarize(values, seat, ranges),
-        "by_power": {
-            name: summarize(
-                {figure: values[figure][seat == power] for figure in FIGURES},
-                seat[seat == power],
-                ranges,
-            )
-            for power, name in enumerate(game_map.powers)
-        },
+        "by_power": by_side(game_map.powers, every, seats == 0, map_ranges(game_map, max_years)),
         "orders": counter.shares(),
     }
+    if teams.text:
+        mine = np.arange(sides) == seat[:, None]
+        result |= named_teams(game_map) | {"by_team": by_side(teams.names, of_sides, mine, ranges)}
     if per_game:
         rows = zip(names, *(values[figure].tolist() for figure in FIGURES))
+        columns = ("game", "team" if teams.text else "power", *FIGURES)
         result["per_game"] = [
-            dict(zip(("game", "power", *FIGURES), (number, *row)))
-            for number, row in enumerate(rows, 1)
+            dict(zip(columns, (number, *row))) for number, row in enumerate(rows, 1)
         ]
     return result, saved_games
+
+
+def figure_values_of_teams(
+    outcomes: Outcomes, game_map: Map, year_limit: str = "draw"
+) -> dict[str, np.ndarray]:
+    """Return FIGURES of every team of a map in every finished game, (E, teams) float64 each."""
+    teams = game_map.teams
+    victory_centers = teams.victory_centers or game_map.board.victory_centers
+    return figure_values(outcomes.of_teams(teams.of_power), victory_centers, year_limit)
+
+
+def named_teams(game_map: Map) -> dict[str, str | int]:
+    """Return what a result says of a map's teams."""
+    return {"teams": game_map.teams.text, "team_victory": game_map.teams.victory_centers}
 
 
 def map_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
@@ -344,3 +430,10 @@ def map_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
     board = game_map.board
     centers = len(board.center_province)
     return figure_ranges(len(game_map.powers), centers, board.victory_centers, max_years)
+
+
+def team_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
+    """Return the same of a map's teams, or of its powers if it has none."""
+    board, teams = game_map.board, game_map.teams
+    centers, victory = len(board.center_province), teams.victory_centers or board.victory_centers
+    return figure_ranges(len(teams.names), centers, victory, max_years)

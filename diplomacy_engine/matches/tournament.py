@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
-from .arena import map_ranges, play_tables
+from .arena import figure_values_of_teams, map_ranges, named_teams, play_tables, team_ranges
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
 from .statistics import Z, summarize, wilson_interval
 
@@ -85,6 +85,9 @@ def play_tournament(
 ) -> tuple[dict, list[dict]]:
     """Play mixed tables of several players with different names, and compare the players.
 
+    On a map with teams (`Map.with_teams`) a player has all powers of a team, and what is said of
+    powers here is said of teams; only `by_power` is of each power by itself.
+
     Args:
         game_map: a map's name or file, or a Map.
         players: two or more; the result lists them best rating first.
@@ -103,7 +106,8 @@ def play_tournament(
         names of those who played each power. In the result, of each player: `rating` (its value,
         openskill's deviation `sigma`, the standard error `bootstrap` over games, and a 95 %
         interval by the larger of the two: where one player always wins all resamples are alike),
-        `seats` (how many it played), and as in `evaluate` `overall` and `by_power`. Of each pair in
+        `seats` (how many it played), and as in `evaluate` `overall`, `by_power` and, with teams,
+        `by_team`. Of each pair in
         `cross_table`: the games that both play in, and in these how often the first ends `above`
         the second (a tie is half) and has a solo (`solos`), with Wilson intervals; null where they
         never meet.
@@ -118,22 +122,24 @@ def play_tournament(
     if max_years < 1:
         raise UserError("a tournament needs at least one year")
     check_year_limit(year_limit)
-    count, rng = len(players), np.random.default_rng(seed)
-    seats = balanced_seats(count, len(powers), num_games, rng)
+    count, rng, teams = len(players), np.random.default_rng(seed), game_map.teams
+    seats = balanced_seats(count, len(teams.names), num_games, rng)
+    of_power = seats[:, teams.of_power]
     outcomes, sampled = play_tables(
-        game_map, players, seats, seed, max_years, threads, report, samples
+        game_map, players, of_power, seed, max_years, threads, report, samples
     )
     saved_games = []
     for row, game in enumerate(sampled):
         game.id = f"{seed}-{row}"
-        who = {power: names[player] for power, player in zip(powers, seats[row])}
+        who = {power: names[player] for power, player in zip(powers, of_power[row])}
         saved_games.append(game.to_saved_game() | {"players": who})
-    values = figure_values(outcomes, game_map.board.victory_centers, year_limit)
+    every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
+    values = figure_values_of_teams(outcomes, game_map, year_limit) if teams.text else every
     ranks = values["rank"]
     newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
     mean, deviation = rate_games(*newcomers, seats, ranks, rng)
     error = bootstrap_errors(count, seats, ranks, rng)
-    ranges = map_ranges(game_map, max_years)
+    ranges = team_ranges(game_map, max_years)
     met = cross_table(seats, ranks, values["solo"], count)
 
     def compare(one: int, other: int) -> dict | None:
@@ -143,23 +149,36 @@ def play_tournament(
         shares = {name: _share(met[name][one, other], games) for name in ("above", "solos")}
         return {"games": games} | shares
 
+    def columns_of(
+        number: int, names: Sequence[str], found: dict, seats: np.ndarray, ranges: dict
+    ) -> dict[str, dict]:
+        """Return a player's figures with each power or team, a column of `found` and `seats`."""
+        return {
+            name: summarize(
+                {f: found[f][seats[:, p] == number, p] for f in FIGURES},
+                np.full((seats[:, p] == number).sum(), p),
+                ranges,
+            )
+            for p, name in enumerate(names)
+        }
+
     def results(number: int) -> dict:
-        game, power = np.nonzero(seats == number)
-        mine = {name: values[name][game, power] for name in FIGURES}
+        game, side = np.nonzero(seats == number)
+        mine = {name: values[name][game, side] for name in FIGURES}
         value, half = float(mean[number]), float(Z * max(error[number], deviation[number]))
         rating = {"value": value, "low": value - half, "high": value + half}
         spread = {"sigma": float(deviation[number]), "bootstrap": float(error[number])}
-        return {
+        found = {
             "rating": rating | spread,
             "seats": len(game),
-            "overall": summarize(mine, power, ranges),
-            "by_power": {
-                name: summarize(
-                    {f: mine[f][power == p] for f in FIGURES}, power[power == p], ranges
-                )
-                for p, name in enumerate(powers)
-            },
+            "overall": summarize(mine, side, ranges),
+            "by_power": columns_of(
+                number, powers, every, of_power, map_ranges(game_map, max_years)
+            ),
         }
+        if teams.text:
+            found["by_team"] = columns_of(number, teams.names, values, seats, ranges)
+        return found
 
     best_first = np.argsort(-mean, kind="stable").tolist()
     result = {
@@ -175,11 +194,13 @@ def play_tournament(
             names[i]: {names[j]: compare(i, j) for j in best_first if j != i} for i in best_first
         },
     }
+    if teams.text:
+        result |= named_teams(game_map)
     if per_game:
-        columns = ("game", "power", "player", *FIGURES)
+        columns = ("game", "team" if teams.text else "power", "player", *FIGURES)
         result["per_game"] = [
-            dict(zip(columns, (game + 1, powers[power], names[seats[game, power]], *figures)))
-            for (game, power), figures in zip(
+            dict(zip(columns, (game + 1, teams.names[side], names[seats[game, side]], *figures)))
+            for (game, side), figures in zip(
                 np.ndindex(seats.shape),
                 np.stack([values[f] for f in FIGURES], 2).reshape(-1, len(FIGURES)).tolist(),
             )

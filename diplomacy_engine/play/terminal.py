@@ -258,6 +258,8 @@ class TextGame:
         session, game = self.session, self.session.game
         self.write(f"\n=== {phase_title(game.phase)} ({game.phase}), map {game.map.name} ===")
         self.write(f"  {game.map.board.victory_centers} centers win; * marks you")
+        if game.map.teams.text:
+            self.write(f"  teams: {', '.join(game.map.teams.names)}")
         for power in game.powers:
             mark = "*" if power == self.viewer.power else " "
             seat = (session.now.seats or {}).get(power)
@@ -274,7 +276,7 @@ class TextGame:
             self.write(f"  {self.viewer.power} may {what} {owed}." if owed > 0 else
                        f"  {self.viewer.power} must {what} {-owed}.")  # fmt: skip
         if game.is_over:
-            how = "wins" if len(game.winners) == 1 else "share a draw"
+            how = "share a draw" if game.is_draw else "wins" if len(game.winners) == 1 else "win"
             self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
         elif self.explain and self.viewer.power in session.waiting_for():
             self._show_hint()

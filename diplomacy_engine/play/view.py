@@ -160,6 +160,8 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "phases": [phase["name"] for phase in game.history] + [game.phase],
             "over": game.is_over,
             "winners": game.winners,
+            "draw": game.is_draw,
+            "teams": game.map.teams.text,
             "victory": int(game.map.board.victory_centers),
             "last_year": _last_year(game),
             "powers": powers,

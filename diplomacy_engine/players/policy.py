@@ -4,11 +4,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._suggest import quoted
 from ..errors import UserError
 from ..games.decisions import Decisions, order_numbers
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
-from ..scoring.rewards import RewardMix, make_reward_mix
+from ..scoring.mixes import RewardMix, make_reward_mix
 from .protocols import Explanation, Seedable
 
 
@@ -48,6 +49,9 @@ class Objective(NamedTuple):
     @classmethod
     def of(cls, settings: dict) -> "Objective":
         """Return that of a checkpoint's settings; UserError if its reward cannot be had."""
+        if settings.get("teams"):
+            teams = quoted(settings["teams"], 60)
+            raise UserError(f"a policy of teams ({teams}) has values that no search can use")
         reward = make_reward_mix(settings["reward_mix"] or settings["reward"])
         return cls(reward, float(settings["gamma"]), settings["year_limit"] != "truncate")
 

@@ -7,6 +7,7 @@ name and anybody's own by path. Reading checks everything that can be wrong and 
 import os
 import re
 import tomllib
+from copy import copy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from .._suggest import did_you_mean, quoted
 from ..constants import ARMY, COASTS, FLEET, NONE, SEA, UNIT_LETTERS, Terrain, parse_phase
 from ..errors import UserError
+from .teams import no_teams, read_teams
 
 MAPS_FOLDER = Path(__file__).parents[1] / "maps"
 MAP_NAMES = ("small", "three", "standard")
@@ -84,6 +86,9 @@ class Board(NamedTuple):
     victory_centers: int
     first_year: int
     num_powers: int
+    team: np.ndarray  # (P,) int8, team of each power; its own where it plays alone
+    num_teams: int  # P without teams
+    team_victory: int  # centers with which a team wins, or 0 if none does by its centers
 
 
 class Map:
@@ -100,6 +105,7 @@ class Map:
         max_years: game years after which a game ends unless the user says otherwise.
         facts: the parsed file.
         board: see Board.
+        teams: which powers play together; see `with_teams`.
     """
 
     def __init__(self, facts: dict, source: str = "(dictionary)"):
@@ -130,7 +136,40 @@ class Map:
         self.power_index = {name: i for i, name in enumerate(self.powers)}
         self.province_index = {code: i for i, code in enumerate(self.provinces)}
         self.location_index = {text: i for i, text in enumerate(self.locations)}
+        self.teams = no_teams(self.powers)
         self.board = self._build_board()
+
+    def with_teams(self, text: str, victory_centers: int = 0) -> "Map":
+        """Return this map with other teams; itself if every power plays alone, and so did here.
+
+        A game of teams ends as soon as one team alone is alive, and by its centers as said here.
+
+        Args:
+            text: see rules/teams.py; empty for no teams.
+            victory_centers: with so many, and more than any other, a team has won; 0: none has.
+
+        Raises:
+            UserError: the teams cannot be read, or no team could have so many centers.
+        """
+        teams = read_teams(text, self.powers) if text else no_teams(self.powers)
+        most = len(self.board.center_province)
+        if victory_centers and not teams.text:
+            raise UserError("a team's victory needs teams of several powers")
+        if not 0 <= victory_centers <= most:
+            raise UserError(
+                f"a team's victory takes 1 to {most} centers on map {self.name}, "
+                f"not {victory_centers}"
+            )
+        if not teams.text and not self.teams.text:
+            return self
+        found = copy(self)
+        found.teams = teams._replace(victory_centers=victory_centers)
+        team = teams.of_power.astype(np.int8)
+        team.setflags(write=False)
+        found.board = self.board._replace(
+            team=team, num_teams=len(teams.names), team_victory=victory_centers
+        )
+        return found
 
     def _build_board(self) -> Board:
         facts, provinces = self.facts["provinces"], self.provinces
@@ -214,6 +253,9 @@ class Map:
             victory_centers=self.facts["victory_supply_centers"],
             first_year=parse_phase(self.facts.get("first_phase", "S1901M"))[0],
             num_powers=len(self.powers),
+            team=self.teams.of_power.astype(np.int8),
+            num_teams=len(self.teams.names),
+            team_victory=0,
         )
         for table in board:
             if isinstance(table, np.ndarray):

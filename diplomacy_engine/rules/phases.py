@@ -1,20 +1,29 @@
 """From one phase of a game to the next: kernels that adjudicate, count centers and end the game."""
 
-from .._jit import jit_inner, jit_merged
+from .._jit import jit, jit_inner, jit_merged
 from ..constants import (
     FALL_MOVEMENT,
     FALL_RETREATS,
     NONE,
+    RUNNING,
     SOLO,
     SPRING_MOVEMENT,
     SPRING_RETREATS,
+    TEAM,
     WINTER_ADJUSTMENTS,
     YEAR_LIMIT,
 )
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement
 from .adjudicator.retreats import adjudicate_retreats
-from .state import adjustments_owed, clear_dislodged, count_centers, is_movement, is_retreat
+from .state import (
+    adjustments_owed,
+    clear_dislodged,
+    count_centers,
+    is_alive,
+    is_movement,
+    is_retreat,
+)
 
 
 @jit_inner
@@ -42,6 +51,39 @@ def _solo_winner(board, state, e):
         elif count == best_count:
             tied = True
     return NONE if tied or best_count < board.victory_centers else best
+
+
+@jit
+def team_winner(board, state, e, counted):
+    """Return the power with the most centers of the team that has won, or NONE.
+
+    Reads   board.team, num_teams, team_victory; `counted`, whether supply centers were just counted
+    Rule    a team that alone is alive has won; so has, after a fall, one with team_victory centers
+            and more than any other
+    """
+    living, last = 0, NONE
+    best, best_count, tied = NONE, 0, False
+    for team in range(board.num_teams):
+        count, lives = 0, False
+        for power in range(board.num_powers):
+            if board.team[power] == team:
+                count += count_centers(state, e, power)
+                lives = lives or is_alive(state, e, power)
+        if lives:
+            living, last = living + 1, team
+        if count > best_count:
+            best, best_count, tied = team, count, False
+        elif count == best_count:
+            tied = True
+    if living == 1:
+        best = last
+    elif not counted or tied or board.team_victory == 0 or best_count < board.team_victory:
+        return NONE
+    largest, most = NONE, -1
+    for power in range(board.num_powers):
+        if board.team[power] == best and count_centers(state, e, power) > most:
+            largest, most = power, count_centers(state, e, power)
+    return largest
 
 
 @jit_inner
@@ -110,4 +152,12 @@ def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
     else:
         adjudicate_adjustments(board, table, state, e, orders)
     state.turn[e] += 1
-    return advance_phase(board, state, e, max_years)
+    year = state.year[e]
+    counted = advance_phase(board, state, e, max_years)
+    retreats_first = state.end[e] == RUNNING and is_retreat(state.phase[e])
+    if board.num_teams < board.num_powers and state.end[e] != SOLO and not retreats_first:
+        winner = team_winner(board, state, e, counted)
+        if winner != NONE:
+            state.winner[e], state.end[e] = winner, TEAM
+            state.phase[e], state.year[e] = phase, year  # the game ends with what was just played
+    return counted

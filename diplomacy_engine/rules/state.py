@@ -14,8 +14,8 @@ from ..constants import (
     SOLO,
     SPRING_MOVEMENT,
     SPRING_RETREATS,
+    TEAM,
     WINTER_ADJUSTMENTS,
-    YEAR_LIMIT,
 )
 from .map import Board
 
@@ -43,7 +43,7 @@ class GameState(NamedTuple):
     phase: np.ndarray  # (E,) int8, Phase
     year: np.ndarray  # (E,) int16, calendar year
     end: np.ndarray  # (E,) int8, End
-    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE
+    winner: np.ndarray  # (E,) int8, power that won a solo, the largest of a team that won, or NONE
     turn: np.ndarray  # (E,) int32, env steps since the reset
     seed: np.ndarray  # (E,) uint64, of this game; with `turn` and a power it seeds every draw
 
@@ -98,7 +98,7 @@ def check_state(board: Board, num_orders: int, state: GameState) -> None:
         "last_result": (0, 2 ** len(RESULT_WORDS) - 1),
         "phase": (SPRING_MOVEMENT, WINTER_ADJUSTMENTS),
         "year": (board.first_year, LAST_YEAR),
-        "end": (RUNNING, YEAR_LIMIT),
+        "end": (RUNNING, TEAM),
         "winner": (NONE, powers - 1),
         "turn": (0, 2**31 - 2),
     }
@@ -125,7 +125,7 @@ def check_state(board: Board, num_orders: int, state: GameState) -> None:
     retreats = (state.phase == SPRING_RETREATS) | (state.phase == FALL_RETREATS)
     if not (absent.all(1) | retreats).all():
         raise ValueError("'dislodged_power' has a unit outside of the retreats")
-    if ((state.winner != NONE) != (state.end == SOLO)).any():
+    if ((state.winner != NONE) != np.isin(state.end, (SOLO, TEAM))).any():
         raise ValueError("'winner' and 'end' disagree")
 
 

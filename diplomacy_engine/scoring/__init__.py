@@ -1,11 +1,13 @@
 """What a game is worth: rewards, and who won."""
 
+from .mixes import make_reward_mix
 from .outcomes import Outcomes, figure_values
-from .rewards import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
-from .teams import pay_teams
+from .rewards import REWARDS, RewardInput, make_reward, reward_input
+from .teams import Level, pay_teams
 
 __all__ = [
     "REWARDS",
+    "Level",
     "Outcomes",
     "RewardInput",
     "figure_values",

@@ -4,7 +4,7 @@ Of one power in one game, rates are 0 or 1:
 
     solo            it reached the victory count, ahead of everyone else
     win             solo, or at the year limit more centers than any other power
-    draw            nobody solos
+    draw            nobody solos (a team's victory without a solo is a draw of its powers)
     survival        it has a unit or a center at the end
     elimination     it has none
     loss            another power solos; solo + draw + loss = 1
@@ -19,6 +19,10 @@ and means:
     deepdip_reward  the reward `deepdip` of rewards.py; with the year limit `truncate` a game cut
                     there pays none
     game_years      years played, the last one included
+
+`Outcomes.of_teams` treats teams as powers, so that all figures are of teams as well: they have the
+centers of their powers, live while one does, and have a solo when a power has or they have won as a
+team.
 """
 
 from typing import NamedTuple
@@ -26,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._suggest import quoted
-from ..constants import SOLO, YEAR_LIMIT
+from ..constants import NONE, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
 from .rewards import RewardInput, lead, make_reward, ranks, reward_input
 
@@ -68,7 +72,7 @@ class Outcomes(NamedTuple):
     """How games stand, finished or not. This alone says who has won, drawn, lost, and is alive."""
 
     ended: np.ndarray  # (E,) int8, End
-    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE
+    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE; of a TEAM's, one of its powers
     centers: np.ndarray  # (E, P) int16
     alive: np.ndarray  # (E, P) bool, has a unit or a center
     years: np.ndarray  # (E,) int16, game years played
@@ -76,6 +80,20 @@ class Outcomes(NamedTuple):
     def take(self, rows: np.ndarray) -> "Outcomes":
         """Return the games of the given rows, in that order."""
         return Outcomes(*(array[rows] for array in self))
+
+    def of_teams(self, team: np.ndarray) -> "Outcomes":
+        """Return how the teams' games stand, with a column for each team instead of each power.
+
+        Args:
+            team: (P,) integers from 0 on, the team of each power.
+        """
+        belongs = team[:, None] == np.arange(int(team.max()) + 1)  # (P, teams)
+        return self._replace(
+            ended=np.where(self.ended == TEAM, SOLO, self.ended).astype(np.int8),
+            winner=np.where(self.winner == NONE, NONE, team[self.winner]).astype(np.int8),
+            centers=(self.centers[:, :, None] * belongs).sum(1, dtype=np.int16),
+            alive=(self.alive[:, :, None] & belongs).any(1),
+        )
 
     def solo(self) -> np.ndarray:
         """Return who has reached the victory count ahead of everyone else, (E, P) bool."""
@@ -89,7 +107,7 @@ class Outcomes(NamedTuple):
 
     def draw(self) -> np.ndarray:
         """Return which games are over without a solo, (E,) bool."""
-        return self.ended == YEAR_LIMIT
+        return np.isin(self.ended, (YEAR_LIMIT, TEAM))
 
     def loss(self) -> np.ndarray:
         """Return to whom another power's solo has happened, (E, P) bool."""

@@ -1,7 +1,7 @@
 """Rewards by name: what the end of a game, of a power or of a year is worth to each power.
 
-`make_reward("sum_of_squares")` returns a function of a RewardInput, `make_reward_mix` a weighted
-sum of several. With c a power's centers at its end, V the victory count and P the powers:
+`make_reward("sum_of_squares")` returns a function of a RewardInput; mixes.py adds several up, and
+teams.py pays teams. With c a power's centers at its end, V the victory count and P the powers:
 
     name            solo winner  others then   at the year limit         eliminated
     deepdip         c + V        c - V         c                         -V
@@ -31,15 +31,14 @@ What the table leaves open:
 """
 
 import importlib
-import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from .._suggest import did_you_mean
-from ..constants import NONE, RUNNING, SOLO, YEAR_LIMIT
+from ..constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
 
 
@@ -47,7 +46,7 @@ class RewardInput(NamedTuple):
     """What one step did to each game, as far as a reward may depend on it."""
 
     ended: np.ndarray  # (E,) int8, End; RUNNING where no end of a game is to be paid
-    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE
+    winner: np.ndarray  # (E,) int8, power that won a solo, or NONE; of a TEAM's, one of its powers
     captured: np.ndarray  # (E,) bool, whether supply centers were counted (end of a fall)
     centers: np.ndarray  # (E, P) int16, centers after the step
     centers_before: np.ndarray  # (E, P) int16, centers before the step
@@ -86,11 +85,12 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
 def _pay(game: RewardInput, winner, others, limit, eliminated) -> np.ndarray:
     """Return (E, P) float32 with the given values where powers meet their end in this step.
 
-    Each value is a number or broadcasts to (E, P).
+    Each value is a number or broadcasts to (E, P). A team's victory, which no power has won by
+    itself, is `limit`, too.
     """
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
-    cut = (game.ended == YEAR_LIMIT)[:, None] & game.alive
+    cut = np.isin(game.ended, (YEAR_LIMIT, TEAM))[:, None] & game.alive
     paid = np.where(won, winner, np.where(solo, others, np.where(cut, limit, 0.0)))
     paid = np.where(game.eliminated, eliminated, paid)
     return paid.astype(np.float32)
@@ -239,75 +239,6 @@ def _own_reward(name: str) -> Reward:
         return paid
 
     return checked
-
-
-class _Part(NamedTuple):
-    """One reward of a mix; its weight goes from `first` to `last` by progress `until`."""
-
-    name: str
-    reward: Reward
-    first: float
-    last: float
-    until: float
-
-    def weight(self, progress: float) -> float:
-        way = min(max(progress / self.until, 0.0), 1.0)
-        return self.first + way * (self.last - self.first)
-
-
-class RewardMix:
-    """A weighted sum of rewards; see make_reward_mix."""
-
-    def __init__(self, parts: list[_Part]):
-        self._parts = parts
-
-    @property
-    def parts(self) -> dict[str, Reward]:
-        """Each reward of the mix, without its weight, by name."""
-        return {part.name: part.reward for part in self._parts}
-
-    def weights(self, progress: float) -> dict[str, float]:
-        """Return the weight of each reward at a training progress of 0..1."""
-        return {part.name: part.weight(progress) for part in self._parts}
-
-    def weigh(self, paid: Mapping[str, np.ndarray], progress: float = 0.0) -> np.ndarray:
-        """Return the weighted sum, float32, of what each part pays, at a progress of 0..1."""
-        return sum(np.float32(w) * paid[name] for name, w in self.weights(progress).items())
-
-    def __call__(self, game: RewardInput, progress: float = 0.0) -> np.ndarray:
-        """Return the rewards of a step, (E, P) float32, at a training progress of 0..1."""
-        return self.weigh({name: part(game) for name, part in self.parts.items()}, progress)
-
-
-def make_reward_mix(text: str) -> RewardMix:
-    """Return the mix that a text such as `sum_of_squares=1,center_delta=0.5..0@0.8` describes.
-
-    Parts stand between commas. `name` alone has weight 1, `name=w` weight w throughout,
-    `name=a..b` a weight that goes evenly from a at the start of training to b at its end, and
-    `name=a..b@f` reaches b after the fraction f of training and then stays.
-
-    Raises:
-        UserError: the text cannot be read, or names an unknown reward or one twice.
-    """
-    parts: list[_Part] = []
-    for piece in text.split(","):
-        name, equals, weight = (word.strip() for word in piece.partition("="))
-        if not name:
-            raise UserError(f"reward mix {text!r}: parts are name=weight, with commas between")
-        if name in (part.name for part in parts):
-            raise UserError(f"reward mix {text!r} names {name!r} twice")
-        ramp, at, until = weight.partition("@") if equals else ("1", "", "")
-        first, dots, last = ramp.partition("..")
-        try:
-            numbers = [float(first), float(last if dots else first), float(until if at else 1)]
-        except ValueError:
-            numbers = [math.nan]
-        if not all(map(math.isfinite, numbers)) or not 0 < numbers[2] <= 1 or (at and not dots):
-            raise UserError(
-                f"reward mix {text!r}: {weight!r} is no weight such as 1, 0.5..0 or 0.5..0@0.8"
-            )
-        parts.append(_Part(name, make_reward(name), *numbers))
-    return RewardMix(parts)
 
 
 def try_reward(reward: Reward, powers: int, victory_centers: int) -> None:

@@ -1,52 +1,107 @@
-"""Rewards of teams: a team is treated as one power, and pays each of its powers what it earns.
+"""Rewards of teams: at every level of the tree of teams its nodes are treated as powers.
 
-With one node above all powers of a team this is the social tree of Song et al. 2019 (Arena, section
-2.3.2) with two levels: members share everything, teams are rewarded against each other.
+A power's reward is the weighted sum over the levels, as in the social tree of Song et al. 2019
+(Arena, section 2.3.2). At each node of a level the members are compared with each other, and what a
+member earns is paid in full to every power in it:
+
+    team     the teams against each other
+    team2    within each team, the teams in it (where there are such; then team3, and so on)
+    power    within each innermost team, its powers
+
+At a level where a power has no team of several, it is alone with itself there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ..constants import NONE
+from ..constants import NONE, SOLO, TEAM
 from .rewards import RewardInput
 
 
-def team_input(powers: RewardInput, team: np.ndarray) -> RewardInput:
-    """Return what a step did to teams, in place of powers.
+class Level(NamedTuple):
+    """Who is compared with whom, (P,) integers from 0 on."""
 
-    A team has the centers of all its powers and lives while one of them does; the team of a solo's
-    winner has won.
+    node: np.ndarray  # powers of one number are compared,
+    member: np.ndarray  # those of one number here as one
+    victory_centers: int = 0  # that win; 0: the map's
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether every power is compared with every other, by itself."""
+        alone = np.array_equal(self.member, np.arange(len(self.member)))
+        return alone and not self.node.any()
+
+
+def levels_of(
+    names: Sequence[str], parts: Sequence[np.ndarray], victory_centers: int = 0
+) -> dict[str, Level]:
+    """Return the levels of a tree by name.
 
     Args:
-        team: (E, P) integers from 0 on, the team of each power.
+        names: of the levels.
+        parts: one more than names, partitions of the powers from the whole to each alone.
+        victory_centers: with which a team of the first level wins; 0: the map's.
+    """
+    levels = zip(names, parts, parts[1:])
+    found = {name: Level(whole, finer) for name, whole, finer in levels}
+    found[names[0]] = found[names[0]]._replace(victory_centers=victory_centers)
+    return found
+
+
+def node_input(powers: RewardInput, members: np.ndarray, of_member: np.ndarray) -> RewardInput:
+    """Return what a step did to the members of a node, in place of powers.
+
+    A team has the centers of all its powers, lives while one of them does, and has won when one of
+    them has a solo. Where a team has won without a solo, that is as a solo of the team, but a draw
+    among its members.
+
+    Args:
+        powers: of the step.
+        members: (m,) the powers below this node.
+        of_member: (m,) integers from 0 on, in which member of the node each of them is.
 
     Returns:
-        With a column for each team instead of each power.
+        With a column for each member of the node instead of each power.
     """
-    count = int(team.max(initial=0)) + 1
-    belongs = team[:, :, None] == np.arange(count)  # (E, P, teams)
-    alive = (powers.alive[:, :, None] & belongs).any(1)
-    lost_one = (powers.eliminated[:, :, None] & belongs).any(1)
-    game = np.arange(len(team))
+    count = int(of_member.max()) + 1
+    belongs = of_member[:, None] == np.arange(count)  # (m, members of the node)
+    alive = (powers.alive[:, members, None] & belongs).any(1)
+    lost_one = (powers.eliminated[:, members, None] & belongs).any(1)
+    column = np.full(powers.alive.shape[1] + 1, NONE)  # the last one stands for no winner
+    column[members] = of_member
+    winner, by_team = column[powers.winner], powers.ended == TEAM
+    if len(members) < powers.alive.shape[1]:
+        inside = by_team & (winner != NONE)
+        winner, by_team = np.where(inside, NONE, winner), by_team & ~inside
     return powers._replace(
-        winner=np.where(powers.winner == NONE, NONE, team[game, powers.winner]).astype(np.int8),
-        centers=(powers.centers[:, :, None] * belongs).sum(1, dtype=np.int16),
-        centers_before=(powers.centers_before[:, :, None] * belongs).sum(1, dtype=np.int16),
+        ended=np.where(by_team, SOLO, powers.ended).astype(np.int8),
+        winner=winner.astype(np.int8),
+        centers=(powers.centers[:, members, None] * belongs).sum(1, dtype=np.int16),
+        centers_before=(powers.centers_before[:, members, None] * belongs).sum(1, dtype=np.int16),
         alive=alive,
         eliminated=lost_one & ~alive,
     )
 
 
 def pay_teams(
-    reward: Callable[..., np.ndarray], powers: RewardInput, team: np.ndarray, *more: object
+    reward: Callable[..., np.ndarray], powers: RewardInput, level: Level, *more: object
 ) -> np.ndarray:
-    """Return what each power is paid, (E, P) float32, where teams are rewarded as if one power.
+    """Return what each power is paid at a level, (E, P) float32.
 
     Args:
         reward: of a RewardInput and of `more`.
-        team: (E, P) integers from 0 on. Where each power is a team of its own, this is `reward`.
+        powers: what a step did to the powers.
+        level: where every power plays alone, this is `reward`.
     """
-    if (team == np.arange(team.shape[1])).all():
+    if level.is_flat:
         return reward(powers, *more)
-    return np.take_along_axis(reward(team_input(powers, team), *more), team, 1)
+    if level.victory_centers:
+        powers = powers._replace(victory_centers=level.victory_centers)
+    paid = np.empty(powers.alive.shape, np.float32)
+    for node in range(int(level.node.max()) + 1):
+        members = np.flatnonzero(level.node == node)
+        _, of_member = np.unique(level.member[members], return_inverse=True)
+        paid[:, members] = reward(node_input(powers, members, of_member), *more)[:, of_member]
+    return paid

@@ -80,19 +80,21 @@ class League:
         drawn = rng.integers(2**62, size=len(policies)).tolist()
         players = [make_player(p, str(n), seed) for p, n, seed in zip(policies, names, drawn)]
         players += [load_player(bot, game_map=self.game_map) for bot in self.bots]
-        seats = balanced_seats(len(players), len(self.game_map.powers), self.num_games, rng)
+        teams = self.game_map.teams
+        seats = balanced_seats(len(players), len(teams.names), self.num_games, rng)
         outcomes, _ = play_tables(
             self.game_map,
             players,
-            seats,
+            seats[:, teams.of_power],
             int(seeds.generate_state(1)[0]),
             self.max_years,
             self.threads,
         )
+        standing = outcomes.of_teams(teams.of_power).centers
         start = self.ratings.get("learner", (MEAN, DEVIATION))[0], DEVIATION
         kept = {name: rating for name, rating in self.ratings.items() if name != "learner"}
         before = np.array([kept.get(name, start) for name in names])
-        rated = rate_games(*before.T, seats, ranks(outcomes.centers), rng)
+        rated = rate_games(*before.T, seats, ranks(standing), rng)
         kept |= {name: (float(m), float(d)) for name, m, d in zip(names, *rated)}
         present = {"learner", *self.bots, *(member.number for member in members)}
         self.ratings = {name: kept[name] for name in kept if name in present}

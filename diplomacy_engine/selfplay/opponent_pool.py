@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..players.loading import load_player
-from ..scoring.rewards import RewardMix
+from ..scoring.mixes import RewardMix
 from .rollout_buffer import RolloutBuffer
 
 LEARNER = 0  # number of the learner, of the first if there are several

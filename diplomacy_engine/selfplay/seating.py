@@ -19,6 +19,7 @@ class SeatSettings(Protocol):
     """The settings that seating reads, explained in the trainer's Args."""
 
     learner_seats: int
+    learner_powers: tuple[str, ...]
     weak_seats: float
     opponent_temperature: float
     warm_up_share: float
@@ -31,7 +32,7 @@ class Seats(NamedTuple):
 
     member: np.ndarray  # int64, number of the pool's member that gives the orders
     stream: np.ndarray  # int64, column of that member's buffer; NONE: nothing is learned here
-    team: np.ndarray  # int64, powers of one number are paid together; without teams the power's own
+    team: np.ndarray  # int64, powers of one number play together; without teams the power's own
     warm_up: np.ndarray  # int64, phases in which the power still gives random orders
     temperature: np.ndarray  # float32, of the draws of orders; 1 for a learner
 
@@ -51,10 +52,10 @@ class Finished(NamedTuple):
     """Finished games."""
 
     statistics: dict  # sums over them
-    member: np.ndarray  # (games, P), as in Seats
-    learns: np.ndarray  # (games, P) bool
+    member: np.ndarray  # (games, sides), as in Seats
+    learns: np.ndarray  # (games, sides) bool
     scores: np.ndarray  # (games,) of the learner: 1 win, 0.5 draw, 0 loss
-    victory: np.ndarray  # (games, P) bool, which power has won, if any
+    victory: np.ndarray  # (games, sides) bool, which side has won, if any
 
 
 class Seating:
@@ -66,10 +67,8 @@ class Seating:
     against opponents that lost time. Hot opponents err, which
     a learner whose power loses to strong ones can learn from, and cold ones stay strong while the
     learner explores.
-    `win_share` (P,) is the learners' running mean share of wins with each power.
-
-    Args:
-        teams: (P,) integers, powers of one number are a team; None: each is alone.
+    A side is a power, or where the games' map has teams one of these: all powers of a team have one
+    player. `win_share` (sides,) is the learners' running mean share of wins with each side.
     """
 
     def __init__(
@@ -78,44 +77,53 @@ class Seating:
         games: VectorGame,
         pool: OpponentPool,
         rng: np.random.Generator,
-        teams: np.ndarray | None = None,
     ):
         self.args, self.games, self.pool, self.rng = args, games, pool, rng
         shape = (games.num_games, games.num_powers)
-        teams = np.arange(games.num_powers) if teams is None else np.asarray(teams)
+        self.teams, self.side = games.map.teams, games.map.teams.of_power
+        sides = np.arange(len(self.teams.names))
+        self.first = (self.side == sides[:, None]).argmax(1)  # power of each side
+        self.place = np.array([(self.side[:p] == s).sum() for p, s in enumerate(self.side)])
+        # Sides that each learner has; with teams one, whose powers have the seats.
+        self.own_sides = 1 if self.teams.text else args.learner_seats
+        chosen = [games.map.power_number(name) for name in args.learner_powers]
+        self.playable = np.isin(sides, self.side[chosen] if chosen else sides)
         self.seats = Seats(
             member=np.zeros(shape, np.int64),
             stream=np.full(shape, NONE),
-            team=np.broadcast_to(teams, shape).astype(np.int64),
+            team=np.broadcast_to(self.side, shape).astype(np.int64),
             warm_up=np.zeros(shape, np.int64),
             temperature=np.ones(shape, np.float32),
         )
-        self.win_share = np.zeros(games.num_powers)
+        self.win_share = np.zeros(len(sides))
         self.statistics: list[dict] = []
         self.assign_seats(np.arange(games.num_games))
 
     def assign_seats(self, rows: np.ndarray) -> None:
         """Seat learners and opponents in new games.
 
-        Each learner gets `learner_seats` powers of a game. They are drawn without replacement, with
-        weights that fall with the share of games that are won with them, from 1 to
-        1 - `weak_seats`, but never below 0.05. Games begin one by one, and who is to sit there
-        changes as they are learned from, so that seats cannot be balanced beforehand.
+        Each learner gets `learner_seats` powers of a game, or one team. They are drawn without
+        replacement, with weights that fall with the share of games that are won with them, from 1
+        to 1 - `weak_seats`, but never below 0.05; where there are `learner_powers`, only they are.
+        Games begin one by one, and who is to sit there changes as they are learned from, so that
+        seats cannot be balanced beforehand.
         """
         args, seats = self.args, self.seats
-        shape = (len(rows), self.games.num_powers)
+        shape, by_side = (len(rows), self.games.num_powers), (len(rows), len(self.first))
         weights = np.maximum(1 - args.weak_seats * self.win_share, 0.05)
-        arrival = self.rng.exponential(size=shape) / weights
-        first_powers = arrival.argsort(1)
-        member, stream = self.pool.draw(self.rng, shape), np.full(shape, NONE)
-        game, own_seats = np.arange(len(rows))[:, None], np.arange(args.learner_seats)
+        arrival = self.rng.exponential(size=by_side) / weights
+        first_sides = np.where(self.playable, arrival, np.inf).argsort(1)
+        member = self.pool.draw(self.rng, by_side)[:, self.side]
+        stream = np.full(shape, NONE)
+        first_stream = rows[:, None] * args.learner_seats + self.place
         for number, learner in enumerate(self.pool.learners):
-            powers = first_powers[:, number * args.learner_seats + own_seats]
-            member[game, powers] = learner.number
-            stream[game, powers] = rows[:, None] * args.learner_seats + own_seats
+            for own in range(self.own_sides):
+                mine = self.side == first_sides[:, [number * self.own_sides + own]]
+                member[mine] = learner.number
+                stream[mine] = (first_stream + own)[mine]
         seats.member[rows], seats.stream[rows] = member, stream
         if args.opponent_temperature != 1:
-            drawn = args.opponent_temperature ** self.rng.random(shape)
+            drawn = args.opponent_temperature ** self.rng.random(by_side)[:, self.side]
             seats.temperature[rows] = np.where(stream != NONE, 1.0, drawn)
         if args.warm_up_share > 0:
             phases = self.rng.integers(1, args.warm_up_phases + 1, shape)
@@ -155,7 +163,10 @@ class Seating:
         years = result.year[rows] - self.games.board.first_year + 1
         found = (result.ended, result.winner, result.centers, result.alive)
         outcomes = Outcomes(*(array[rows] for array in found), years)
-        member, mine = self.seats.member[rows], self.seats.learns[rows]
+        if self.teams.text:
+            outcomes = outcomes.of_teams(self.side)
+        at = rows[:, None], self.first
+        member, mine = self.seats.member[at], self.seats.learns[at]
         victory = outcomes.win()
         won_solo, win = (mine & outcomes.solo()).any(1), (mine & victory).any(1)
         draw = outcomes.draw() & (mine & outcomes.alive).any(1)
@@ -193,7 +204,7 @@ class Seating:
         hottest = self.args.opponent_temperature
         ranges = {
             "stream": (NONE, None),
-            "team": (0, self.games.num_powers - 1),
+            "team": (0, len(self.first) - 1),
             "warm_up": (0, self.args.warm_up_phases),
             "temperature": (min(1.0, hottest) * 0.999, max(1.0, hottest) * 1.001),
         }
@@ -204,13 +215,21 @@ class Seating:
         seats = Seats(*arrays)
         if not set(np.unique(seats.member).tolist()) <= self.pool.all.keys():
             raise ValueError("'member' seats somebody who is not in the pool")
-        streams = np.arange(len(seats.member) * self.args.learner_seats)
+        if not np.array_equal(seats.team, self.seats.team):
+            raise ValueError("'team' has other teams")
+        most = self.args.learner_seats
         learning = np.zeros_like(seats.learns)
         for learner in self.pool.learners:
             row, power = seats.of_learner(learner.number)
             learning[row, power] = True
-            own_rows = np.array_equal(row, streams // self.args.learner_seats)
-            if not own_rows or not np.array_equal(seats.stream[row, power], streams):
+            mine = (seats.member == learner.number) & seats.learns
+            sides, own = mine[:, self.first], seats.stream[row, power]
+            whole = (
+                np.array_equal(sides[:, self.side], mine) and (sides.sum(1) == self.own_sides).all()
+            )
+            # Within a row the streams follow each other from its first one on.
+            follow = np.arange(len(own)) - np.searchsorted(row, row)
+            if not whole or not np.array_equal(own, row * most + follow):
                 raise ValueError("'stream' does not give every learner its seats")
         theirs = np.isin(seats.member, [learner.number for learner in self.pool.learners])
         if (learning != theirs).any() or (learning != seats.learns).any():
@@ -229,7 +248,7 @@ class Seating:
     def take_statistics(self, global_step: int) -> dict[str, float]:
         """Return `selfplay/*`, means over the games finished since the last call.
 
-        Only the share of wins with each power is a running mean.
+        Only the share of wins with each side is a running mean.
         """
         if not self.statistics:
             return {}
@@ -240,5 +259,5 @@ class Seating:
         means = {name: total / games for name, total in sums.items()}
         if opponents:  # that are copies
             means["opponent_age"] = global_step - frozen_at / opponents
-        means |= {f"win_{p}": share for p, share in zip(self.games.map.powers, self.win_share)}
+        means |= {f"win_{side}": share for side, share in zip(self.teams.names, self.win_share)}
         return {"games": games} | means

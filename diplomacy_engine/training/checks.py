@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._suggest import quoted
 from ..errors import UserError
 from ..pictures.png import renderer
@@ -14,7 +16,8 @@ from ..players.loading import load_player
 from ..players.policy import PolicyPlayer
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
-from ..scoring.rewards import make_reward_mix, try_reward
+from ..scoring.mixes import make_reward_mix, names_code
+from ..scoring.rewards import try_reward
 
 NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
 
@@ -59,7 +62,12 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         raise UserError(f"--num-envs {args.num_envs} is too few for {ranks} ranks")
     if args.year_limit == "truncate" and args.max_years == 0:
         raise UserError("--year-limit truncate needs a year limit, but --max-years is 0")
-    reward = make_reward_mix(args.reward_mix or args.reward)
+    if args.learner_seats != most_seats(args, game_map):
+        raise UserError(
+            f"the learner has {most_seats(args, game_map)} seats of a game by --teams and "
+            f"--learner-powers, not {args.learner_seats}"
+        )
+    reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
     try_reward(reward, powers, game_map.board.victory_centers)
     for name in args.pool_bots:
         if isinstance(load_player(name, game_map=game_map), PolicyPlayer):
@@ -82,6 +90,35 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
             f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions then, "
             f"less than two for each of the {args.num_minibatches} of --num-minibatches"
         )
+
+
+def most_seats(args: Any, game_map: Map) -> int:
+    """Return how many seats of a game the learner has at most.
+
+    Raises:
+        UserError: --learner-powers names no power, one twice, or other powers than those of a team.
+    """
+    team = game_map.teams.of_power
+    own = [game_map.power_number(name) for name in args.learner_powers]
+    if len(set(own)) < len(own):
+        raise UserError("--learner-powers names a power twice")
+    if not game_map.teams.text:
+        return len(own) or args.learner_seats
+    if own and set(own) != set(np.flatnonzero(team == team[own[0]])):
+        raise UserError(
+            f"--learner-powers {' '.join(args.learner_powers)} must be one team of "
+            f"{', '.join(game_map.teams.names)}"
+        )
+    return len(own) or int(np.bincount(team).max())
+
+
+def seat_learner(args: Any, given: frozenset[str], game_map: Map) -> Any:
+    """Return the settings with the `learner_seats` that --teams and --learner-powers leave."""
+    seats = most_seats(args, game_map)
+    if "learner_seats" in given and seats != args.learner_seats:
+        flag = "--learner-powers" if args.learner_powers else "--teams"
+        raise UserError(f"--learner-seats has no effect with {flag}: the learner has these seats")
+    return replace(args, learner_seats=seats, teams=game_map.teams.text)
 
 
 def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None:
@@ -140,7 +177,7 @@ def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) ->
             )
     name = "reward_mix" if kept.reward_mix else "reward"
     text = getattr(kept, name)
-    if ":" in text and name not in given:
+    if names_code(text) and name not in given:
         raise UserError(
             f"{folder} names code to be run, the reward {quoted(text)}; if you trust it, say so "
             f"with --{name.replace('_', '-')} {quoted(text)}"

@@ -27,6 +27,7 @@ from .checks import (
     check_run,
     check_start,
     exploit_args,
+    seat_learner,
 )
 from .parallel import Ranks, TrainingError
 from .policy_files import PolicyFiles
@@ -88,7 +89,7 @@ def new_run(settings: Settings, files: PolicyFiles, ranks: int) -> NewRun:
     args, exploited, weights = settings.args, None, None
     if "reward" in settings.given and "reward_mix" not in settings.given:
         args = replace(args, reward_mix="")  # the flag wins over the settings file's mix
-    game_map = load_map(args.map)
+    game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
     if args.exploit:
         exploited = _named(files, "exploit", args.exploit)
         args = exploit_args(args, settings.given, exploited, game_map)
@@ -96,6 +97,7 @@ def new_run(settings: Settings, files: PolicyFiles, ranks: int) -> NewRun:
         start = _named(files, "start-from", args.start_from)
         check_start(args, start, game_map)
         weights = start["model"]
+    args = seat_learner(args, settings.given, game_map)
     check_args(args, settings.given, game_map, ranks)
     files.check_memory(args, game_map, ranks)
     return NewRun(args, game_map, exploited, weights)
@@ -161,6 +163,7 @@ def resumed_run(
                     f"args.json beside it says {quoted(getattr(args, name), 60)}"
                 )
         game_map = Map(saved["map_facts"], saved["map_name"])
+        game_map = game_map.with_teams(args.teams, args.team_victory)
         check_ranks(folder.path, saved, ranks.count)
         try:
             # Pictures are worth no run that has begun.
@@ -220,7 +223,8 @@ def _check_progress(saved: dict, args: Any) -> None:
     for name, found in saved["evaluations"].items():
         if name not in (*args.eval_bots, "exploited"):
             raise ValueError("'evaluations' has another opponent")
-        tables = [found["overall"], *found["by_power"].values()]
+        sides = [*found["by_power"].values(), *found.get("by_team", {}).values()]
+        tables = [found["overall"], *sides]
         figures = [table[name] for table in tables for name in (*_ENDS, *table)]
         if (
             not isinstance(found["against"], str)

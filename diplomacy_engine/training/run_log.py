@@ -101,9 +101,9 @@ class RunLog:
             for name, figure in result["overall"].items()
         }
         figures |= {
-            f"eval/{bot}/win_{power}": figure["win"]["value"]
+            f"eval/{bot}/win_{side}": figure["win"]["value"]
             for bot, result in evaluations.items()
-            for power, figure in result["by_power"].items()
+            for side, figure in _by_side(result).items()
         }
         figures |= {
             f"eval/{bot}/orders/{name}": share
@@ -234,13 +234,13 @@ class RunLog:
             for name in ("win", "solo", "draw", "loss"):
                 summary[f"{name} against {bot}"] = _rate(result["overall"][name])
         exploited = evaluations.get("exploited")
-        for power, figures in exploited["by_power"].items() if exploited else ():
-            summary[f"win against exploited as {power}"] = _rate(figures["win"])
+        for side, figures in _by_side(exploited).items() if exploited else ():
+            summary[f"win against exploited as {side}"] = _rate(figures["win"])
         self.progress.close(summary, title=self.folder.path.name)
         if exploited:
             self.progress.message(
                 f"{exploited['against']}: a copy of it would win at most "
-                f"{1 / len(exploited['by_power']):.1%} against itself; what this learner wins "
+                f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
                 "beyond that is a lower bound of how far it can be exploited."
             )
         if self.wandb is not None:
@@ -341,6 +341,11 @@ def unreachable(server: str, seconds: float = 10.0) -> str:
     thread.start()
     thread.join(seconds)
     return reasons[0]
+
+
+def _by_side(result: dict) -> dict[str, dict]:
+    """Return an evaluation's figures of each power, or of each team if there are teams."""
+    return result.get("by_team") or result["by_power"]
 
 
 def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
+from diplomacy_engine.scoring.mixes import make_reward_mix
 from diplomacy_engine.scoring.rewards import (
     REWARDS,
     RewardInput,
     make_reward,
-    make_reward_mix,
     ranks,
     reward_input,
 )

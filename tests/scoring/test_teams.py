@@ -1,64 +1,197 @@
-"""Rewards of teams: hand-worked games, and that teams of one power change nothing."""
+"""Rewards of teams: hand-worked games, levels, and that teams of one power change nothing."""
 
 import numpy as np
 import pytest
 
-from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
-from diplomacy_engine.scoring.rewards import REWARDS, RewardInput, make_reward
-from diplomacy_engine.scoring.teams import pay_teams, team_input
+from diplomacy_engine.constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.rules.teams import no_teams, read_teams
+from diplomacy_engine.scoring.mixes import make_reward_mix, names_code
+from diplomacy_engine.scoring.outcomes import Outcomes, figure_values
+from diplomacy_engine.scoring.rewards import REWARDS, RewardInput, make_reward, try_reward
+from diplomacy_engine.scoring.teams import levels_of, node_input, pay_teams
 
-# Three powers; the first and the last are a team. Five games: it goes on; a solo of the team, of
-# the other; the year limit; one of the team is eliminated while the other lives on.
+POWERS = ["ENGLAND", "ITALY", "RUSSIA"]
+# The first and the last power are a team. Six games: it goes on; a solo of the team, of the other;
+# the year limit; one of the team is eliminated while the other lives on; the team wins as a team.
 STEP = RewardInput(
-    ended=np.array([RUNNING, SOLO, SOLO, YEAR_LIMIT, RUNNING], np.int8),
-    winner=np.array([NONE, 2, 1, NONE, NONE], np.int8),
-    captured=np.array([True, True, True, True, True]),
-    centers=np.array([[1, 4, 2], [1, 2, 8], [3, 8, 0], [3, 6, 3], [0, 5, 2]], np.int16),
-    centers_before=np.array([[2, 3, 2], [2, 3, 6], [3, 7, 1], [3, 6, 3], [1, 4, 2]], np.int16),
-    alive=np.array([[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 1, 1], [0, 1, 1]], bool),
-    eliminated=np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0]], bool),
+    ended=np.array([RUNNING, SOLO, SOLO, YEAR_LIMIT, RUNNING, TEAM], np.int8),
+    winner=np.array([NONE, 2, 1, NONE, NONE, 0], np.int8),
+    captured=np.ones(6, bool),
+    centers=np.array([[1, 4, 2], [1, 2, 8], [3, 8, 0], [3, 6, 3], [0, 5, 2], [5, 0, 4]], np.int16),
+    centers_before=np.array(
+        [[2, 3, 2], [2, 3, 6], [3, 7, 1], [3, 6, 3], [1, 4, 2], [5, 1, 3]], np.int16
+    ),
+    alive=np.array([[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 0, 1]], bool),
+    eliminated=np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 1, 0]], bool),
     victory_centers=8,
 )
-TEAM = np.tile([0, 1, 0], (5, 1))
+TEAMS = read_teams("ENGLAND+RUSSIA", POWERS)
+LEVELS = levels_of(TEAMS.levels, TEAMS.parts)
 
 
 def test_a_team_is_treated_as_one_power():
-    found = team_input(STEP, TEAM)
-    assert found.centers.tolist() == [[3, 4], [9, 2], [3, 8], [6, 6], [2, 5]]
-    assert found.centers_before.tolist() == [[4, 3], [8, 3], [4, 7], [6, 6], [3, 4]]
-    assert found.winner.tolist() == [NONE, 0, 1, NONE, NONE]
-    assert found.alive.all() and not found.eliminated.any()
+    found = node_input(STEP, np.arange(3), TEAMS.of_power)
+    assert found.centers.tolist() == [[3, 4], [9, 2], [3, 8], [6, 6], [2, 5], [9, 0]]
+    assert found.centers_before.tolist() == [[4, 3], [8, 3], [4, 7], [6, 6], [3, 4], [8, 1]]
+    assert found.winner.tolist() == [NONE, 0, 1, NONE, NONE, 0]
+    assert found.ended.tolist() == [RUNNING, SOLO, SOLO, YEAR_LIMIT, RUNNING, SOLO]
+    assert found.alive[:5].all() and not found.eliminated[:5].any()
+    assert found.alive[5].tolist() == [True, False]
+
+
+def test_a_teams_victory_is_a_draw_among_its_members():
+    found = node_input(STEP, np.array([0, 2]), np.array([0, 1]))
+    assert found.ended.tolist() == [RUNNING, SOLO, SOLO, YEAR_LIMIT, RUNNING, TEAM]
+    assert found.winner.tolist() == [NONE, 1, NONE, NONE, NONE, NONE]
+    lost = node_input(STEP, np.array([1]), np.array([0]))
+    assert lost.ended.tolist() == [RUNNING, SOLO, SOLO, YEAR_LIMIT, RUNNING, SOLO]
+    assert lost.winner.tolist() == [NONE, NONE, 0, NONE, NONE, NONE]
 
 
 @pytest.mark.parametrize(
-    ("reward", "expected"),
+    ("reward", "expected"),  # the team's, and the other's
     [
-        ("sum_of_squares", [[0, 0], [1, 0], [0, 1], [0.5, 0.5], [0, 0]]),
-        ("terminal", [[0, 0], [1, -1], [-1, 1], [0.5, 0.5], [0, 0]]),
-        ("center_delta", [[-1, 1], [1, -1], [-1, 1], [0, 0], [-1, 1]]),
+        ("sum_of_squares", [[0, 0], [1, 0], [0, 1], [0.5, 0.5], [0, 0], [1, 0]]),
+        ("draw_size", [[0, 0], [1, 0], [0, 1], [0.5, 0.5], [0, 0], [1, 0]]),
+        ("ordinal", [[0, 0], [1, 0], [0, 1], [0.5, 0.5], [0, 0], [1, 0]]),
+        ("terminal", [[0, 0], [1, -1], [-1, 1], [0.5, 0.5], [0, 0], [1, -1]]),
+        ("deepdip", [[0, 0], [17, -6], [-5, 16], [6, 6], [0, 0], [17, -8]]),
+        ("leader", [[0, 0], [0, -7 / 8], [-5 / 8, 0], [0, 0], [0, 0], [0, -9 / 8]]),
+        ("center_delta", np.array([[-1, 1], [1, -1], [-1, 1], [0, 0], [-1, 1], [1, -1]]) / 8),
+        ("lead_delta", np.array([[-2, 2], [2, -2], [-2, 2], [0, 0], [-2, 2], [2, -2]]) / 8),
     ],
 )
 def test_members_are_paid_what_their_team_earns(reward, expected):
-    paid = pay_teams(make_reward(reward), STEP, TEAM)
-    scale = 8 if reward == "center_delta" else 1
-    assert np.allclose(paid[:, [0, 1]] * scale, expected)
+    paid = pay_teams(make_reward(reward), STEP, LEVELS["team"])
+    np.testing.assert_allclose(paid[:, [0, 1]], expected, atol=1e-6)
     assert (paid[:, 0] == paid[:, 2]).all()
 
 
-def test_a_team_is_out_when_its_last_member_is():
-    gone = STEP._replace(
-        alive=np.array([[0, 1, 0]] * 5, bool), eliminated=np.array([[0, 0, 1]] * 5, bool)
+def test_within_a_team_its_powers_are_rivals():
+    paid = pay_teams(make_reward("sum_of_squares"), STEP, LEVELS["power"])
+    team = [[0, 0], [0, 1], [0, 0], [0.5, 0.5], [0, 0], [25 / 41, 16 / 41]]
+    np.testing.assert_allclose(paid[:, [0, 2]], team, atol=1e-6)
+    assert paid[:, 1].tolist() == [0, 0, 1, 1, 0, 0]  # alone with itself
+    deltas = pay_teams(make_reward("center_delta"), STEP, LEVELS["power"])
+    assert np.array_equal(deltas, make_reward("center_delta")(STEP))  # no comparison in it
+
+
+def test_a_mix_adds_up_the_levels():
+    mix = make_reward_mix("team:sum_of_squares=1,power:center_delta=0.2..0", TEAMS)
+    of_team = pay_teams(make_reward("sum_of_squares"), STEP, LEVELS["team"])
+    own = make_reward("center_delta")(STEP)
+    np.testing.assert_allclose(mix(STEP), of_team + 0.2 * own, atol=1e-6)
+    np.testing.assert_array_equal(mix(STEP, 1.0), of_team)
+    np.testing.assert_array_equal(make_reward_mix("sum_of_squares", TEAMS)(STEP), of_team)
+
+
+def test_a_team_may_have_a_victory_count_of_its_own():
+    level = levels_of(TEAMS.levels, TEAMS.parts, 6)["team"]
+    assert pay_teams(make_reward("deepdip"), STEP, level)[1].tolist() == [15, -4, 15]
+
+
+@pytest.mark.parametrize("text", ["sum_of_squares", "lead_delta"])
+def test_two_teams_share_a_constant(text):
+    rng = np.random.default_rng(1)
+    centers = rng.integers(1, 5, (2, 50, 3)).astype(np.int16)
+    step = RewardInput(
+        ended=np.full(50, YEAR_LIMIT, np.int8),
+        winner=np.full(50, NONE, np.int8),
+        captured=np.ones(50, bool),
+        centers=centers[0],
+        centers_before=centers[1],
+        alive=np.ones((50, 3), bool),
+        eliminated=np.zeros((50, 3), bool),
+        victory_centers=8,
     )
-    found = team_input(gone, TEAM)
-    assert found.eliminated.tolist() == [[True, False]] * 5
-    long_gone = gone._replace(eliminated=np.zeros((5, 3), bool))
-    assert not team_input(long_gone, TEAM).eliminated.any()
+    paid = make_reward_mix(text, TEAMS)(step)
+    total = 1.0 if text == "sum_of_squares" else 0.0
+    np.testing.assert_allclose(paid[:, 0] + paid[:, 1], total, atol=1e-6)
+
+
+def test_a_nested_team_is_one_member_of_its_own():
+    powers = ["A", "B", "C", "D"]
+    teams = read_teams("(A+B)+C", powers)
+    assert teams.levels == ("team", "team2", "power")
+    centers = np.array([[1, 2, 3, 6]], np.int16)
+    limit = RewardInput(
+        np.array([YEAR_LIMIT], np.int8),
+        np.array([NONE], np.int8),
+        np.array([True]),
+        centers,
+        centers,
+        np.ones((1, 4), bool),
+        np.zeros((1, 4), bool),
+        8,
+    )
+    paid = {
+        level: make_reward_mix(f"{level}:sum_of_squares", teams)(limit)[0].tolist()
+        for level in teams.levels
+    }
+    assert paid["team"] == [0.5, 0.5, 0.5, 0.5]
+    assert paid["team2"] == [0.5, 0.5, 0.5, 1.0]
+    np.testing.assert_allclose(paid["power"], [0.2, 0.8, 1, 1], atol=1e-6)
 
 
 @pytest.mark.parametrize("reward", REWARDS)
 def test_teams_of_one_power_change_nothing(reward):
-    alone = np.tile(np.arange(3), (5, 1))
-    expected = make_reward(reward)(STEP)
-    assert pay_teams(make_reward(reward), STEP, alone).tobytes() == expected.tobytes()
-    through = make_reward(reward)(team_input(STEP, alone))
+    step = RewardInput(*(part[:5] for part in STEP[:-1]), STEP.victory_centers)
+    expected = make_reward(reward)(step)
+    alone = read_teams("ENGLAND,ITALY,RUSSIA", POWERS)
+    assert not alone.text
+    assert make_reward_mix(reward, alone)(step).tobytes() == expected.tobytes()
+    through = make_reward(reward)(node_input(step, np.arange(3), np.arange(3)))
     assert through.tobytes() == expected.tobytes()
+
+
+def test_outcomes_of_teams():
+    over = np.flatnonzero(STEP.ended != RUNNING)
+    parts = (part[over] for part in (STEP.ended, STEP.winner, STEP.centers, STEP.alive))
+    outcomes = Outcomes(*parts, np.ones(len(over), np.int16))
+    figures = figure_values(outcomes.of_teams(TEAMS.of_power), 8)
+    assert figures["solo"].tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
+    assert figures["centers"].tolist() == [[9, 2], [3, 8], [6, 6], [9, 0]]
+    for found in (figures, figure_values(outcomes, 8)):
+        assert (found["solo"] + found["draw"] + found["loss"] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("team2:score", "no level 'team2' of teams; there are: team, power"),
+        ("team:nothing", "unknown reward 'nothing'"),
+        ("team:score=1,team:score=2", "names 'team:score' twice"),
+    ],
+)
+def test_levels_and_rewards_that_are_not_there(text, reason):
+    with pytest.raises(UserError, match=reason):
+        make_reward_mix(text, TEAMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("team:score=1,power:center_delta=0.2", False),
+        ("score, my:f=2", True),
+        ("team2:my:f", True),
+        ("my.team:score", True),
+        ("myteam:f", True),
+    ],
+)
+def test_a_level_is_no_code_of_somebodys_own(text, own):
+    assert names_code(text) == own
+
+
+def test_a_level_needs_teams():
+    with pytest.raises(UserError, match="no level 'team' of teams; it needs --teams"):
+        make_reward_mix("team:score", no_teams(POWERS))
+
+
+def test_a_reward_of_another_shape_per_team_is_one_sentence(tmp_path, monkeypatch):
+    code = "import numpy\ndef f(game):\n    return numpy.zeros((len(game.ended), 3))\n"
+    (tmp_path / "three_columns.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    mix = make_reward_mix("three_columns:f", TEAMS)
+    with pytest.raises(UserError, match=r"must return \(3, 2\) finite numbers, not \(3, 3\)"):
+        try_reward(mix, 3, 8)

@@ -37,7 +37,7 @@ from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import ask_players
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import ExplainingPlayer
-from diplomacy_engine.scoring.rewards import make_reward_mix, reward_input
+from diplomacy_engine.scoring import make_reward_mix, reward_input
 from diplomacy_engine.selfplay.opponent_pool import LEARNER
 from diplomacy_engine.selfplay.rollout_buffer import Batch, Experience
 from diplomacy_engine.training.clock import Clock

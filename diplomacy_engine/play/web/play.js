@@ -190,6 +190,7 @@ function drawParts(view) {
     ? ""
     : view.you
       ? `You play ${nice(view.you)} on map ${view.map}; ${view.victory} centers win` +
+        (view.teams ? `, teams ${view.teams}` : "") +
         (view.last_year ? `, at the latest in ${view.last_year} it is over.` : ".")
       : `You are watching a game on map ${view.map}.`;
   $("timeline").hidden = !view.started;
@@ -282,8 +283,9 @@ function drawResults(found) {
 }
 
 function drawEnd(view) {
-  const solo = view.winners.length === 1 && view.powers.find((p) => p.power === view.winners[0]).centers >= view.victory;
-  const text = solo ? `${nice(view.winners[0])} wins.` : `The years are over: a draw between ${view.winners.map(nice).join(", ")}.`;
+  const names = view.winners.map(nice);
+  const won = names.length === 1 ? `${names[0]} wins.` : `${names.join(" and ")} win together.`;
+  const text = view.draw ? `The years are over: a draw between ${names.join(", ")}.` : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
 }
 

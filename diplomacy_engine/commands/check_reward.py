@@ -1,0 +1,149 @@
+"""`check-reward`: whether a reward makes powers rivals, partners, or something between."""
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from .._files import check_target
+from .._jit import announce_compilation
+from ..matches.reward_schemes import SCHEMES, check_reward
+from ..players.loading import load_player
+from ..scoring.outcomes import YEAR_LIMITS
+from ..scoring.rewards import REWARDS
+from ._arguments import add_teams, map_of, showing_progress, whole_number, write_result
+from ._console import make_console, print_table
+
+
+def add_check_reward(commands) -> None:
+    """Describe `check-reward`."""
+    parser = commands.add_parser(
+        "check-reward",
+        help="tell whether a reward is competitive, collaborative or something else",
+        description="Play pairs of games that differ in the policy of one power, and tell by the "
+        "rewards whether these are non-learnable, isolated, competitive, collaborative or a social "
+        "dilemma. Games can contradict a scheme, and never prove it.",
+    )
+    add = parser.add_argument
+    add(
+        "--reward",
+        required=True,
+        metavar="REWARD",
+        help=f"{', '.join(REWARDS)}, module:function, or a mix such as sum_of_squares=1,score=0.5",
+    )
+    add("--map", default="small", help="small, three, standard, or a map file (default: small)")
+    add_teams(add)
+    add(
+        "--players",
+        nargs="+",
+        default=["random", "dumbbot", "hold"],
+        metavar="PLAYER",
+        help="who plays: bots, checkpoints or run folders; policies give their likeliest orders "
+        "(default: random dumbbot hold)",
+    )
+    add(
+        "--pairs",
+        type=whole_number(1, 10**6),
+        default=400,
+        metavar="N",
+        help="pairs of games (default: 400)",
+    )
+    add(
+        "--max-years",
+        type=whole_number(1, 1000),
+        metavar="N",
+        help="years after which a game ends (default: the map's; 20, on standard 35)",
+    )
+    add(
+        "--year-limit",
+        choices=YEAR_LIMITS,
+        default="draw",
+        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
+    )
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="the same seed gives the same result (default: 1)",
+    )
+    add(
+        "--threads",
+        type=whole_number(1, 1024),
+        metavar="N",
+        help="threads of the games (default: as many as there are processors)",
+    )
+    add(
+        "--script",
+        metavar="FILE",
+        help="trainer's script that plays checkpoints (default: the repository's own)",
+    )
+    add("--json", metavar="FILE", help="write the whole result")
+    parser.set_defaults(run=run_check_reward)
+
+
+def run_check_reward(arguments: argparse.Namespace) -> int:
+    """Check a reward, print the verdict and write the file asked for."""
+    if arguments.json:
+        check_target(Path(arguments.json))
+    game_map = map_of(arguments.map, arguments.players, arguments.script)
+    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
+    players = [
+        load_player(name, game_map=game_map, script=arguments.script, greedy=True)
+        for name in arguments.players
+    ]
+    announce_compilation()
+    with showing_progress(arguments.pairs) as report:
+        result = check_reward(
+            game_map,
+            arguments.reward,
+            players,
+            arguments.pairs,
+            arguments.seed,
+            arguments.max_years,
+            arguments.year_limit,
+            arguments.threads,
+            report,
+        )
+    print_schemes(make_console(), result)
+    write_result(arguments.json, result)
+    return 0
+
+
+def print_schemes(console: Console, result: dict) -> None:
+    """Print the verdicts on a reward, and the pairs of games that decide."""
+    teams = f", teams {result['teams']}" if "teams" in result else ""
+    console.print(
+        f"reward {result['reward']} on map {result['map']}{teams}: {result['pairs']:,} pairs of "
+        f"games of {', '.join(result['players'])}, seed {result['seed']}, at most "
+        f"{result['max_years']} years ({result['year_limit']})",
+        markup=False,
+    )
+    several = len({check["progress"] for check in result["checks"]}) > 1
+    rows = []
+    for check in result["checks"]:
+        among = check["among"] + f", at {check['progress']:.0%} of training" * several
+        sums = f"{check['low']:.4g} to {check['high']:.4g}", f"{check['sum_change']:.4g}"
+        shares = f"{check['conflict']:.1%}", f"{check['common']:.1%}"
+        rows.append((among, (check["scheme"], *sums, *shares)))
+    columns = "scheme", "sum of rewards", "largest change of it", "pairs in conflict", "in common"
+    print_table(console, "among", columns, rows)
+    for check, (among, _) in zip(result["checks"], rows):
+        left = SCHEMES.index(check["scheme"])
+        if left < len(SCHEMES) - 1:
+            line = f"nothing contradicts {check['scheme']} in {check['pairs']:,} pairs of games"
+            console.print(f"\n{among}: {line}", markup=False)
+        # A social dilemma is neither competitive nor collaborative, and so has two to show.
+        for scheme in SCHEMES[max(0, left - 1 - (left == len(SCHEMES) - 1)) : left]:
+            pair = check["against"][scheme]
+            who = ", ".join(f"{power} {name}" for power, name in pair["players"].items())
+            console.print(
+                f"\n{among}: not {scheme} by pair {pair['pair']}, game seed {pair['seed']}\n"
+                f"  {who}: {_rewards(pair['rewards'])}\n"
+                f"  with {pair['instead']} as {pair['power']}: {_rewards(pair['twin_rewards'])}",
+                markup=False,
+            )
+
+
+def _rewards(rewards: dict[str, float]) -> str:
+    return ", ".join(f"{power} {reward:.4g}" for power, reward in rewards.items())

@@ -1,0 +1,278 @@
+"""Which scheme a reward is, by twin games: the same game with the policy of one power exchanged.
+
+The schemes are those of Song et al. 2019 (Arena, section 2.3.1). With R the rewards of a whole game
+and dR what an exchange of power x's policy changes, a reward is the first of these that holds:
+
+    non-learnable    dR of x is 0: nobody can change its own reward
+    isolated         dR of every other power is 0
+    competitive      the sum of dR over all powers is 0
+    collaborative    no other power's dR has another sign than that of x
+    social dilemma   none of these: there are conflicts, and the sum can be raised
+
+Games can contradict a scheme, never prove it, so the result says how many were played.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..constants import RUNNING
+from ..errors import UserError
+from ..games.vector_game import VectorGame
+from ..players.asking import ask_players, begin_games
+from ..players.protocols import Player
+from ..rules.map import Map
+from ..scoring.mixes import make_reward_mix
+from ..scoring.outcomes import check_year_limit
+from ..scoring.rewards import Reward, reward_input
+from .arena import named_teams
+
+SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
+TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
+BATCH = 512  # pairs at once
+
+
+class Twins(NamedTuple):
+    """Pairs of games; the policy of `power` is `instead` in the second one."""
+
+    seed: np.ndarray  # (pairs,) uint64, of both games
+    seats: np.ndarray  # (pairs, P), number of the player at each power of the first game
+    power: np.ndarray  # (pairs,)
+    instead: np.ndarray  # (pairs,) number of a player
+    rewards: dict[str, np.ndarray]  # (2, pairs, P) float64, sums over the games, by name
+    differ: bool  # whether any two twins ended in different positions
+
+
+class Verdict(NamedTuple):
+    """What pairs of games say of a reward."""
+
+    scheme: str
+    low: float  # least sum of all rewards in a game
+    high: float  # greatest
+    sum_change: float  # greatest absolute change of the sum within a pair
+    conflict: float  # share of pairs in which another power's reward changes against that of x
+    common: float  # share in which one changes along with it
+    against: dict[str, int]  # pair that contradicts most, of each scheme before the verdict
+
+
+def play_twins(
+    game_map: Map,
+    players: Sequence[Player],
+    rewards: Mapping[str, Reward],
+    num_pairs: int,
+    seed: int = 1,
+    max_years: int | None = None,
+    year_limit: str = "draw",
+    threads: int | None = None,
+    report: Callable[[float], None] | None = None,
+) -> Twins:
+    """Play pairs of games and add up the rewards of each.
+
+    The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
+    many there are.
+
+    Args:
+        game_map: perhaps with teams.
+        players: two or more that draw from the games' own seeds, or not at all; so policies are
+            to be greedy.
+        rewards: by name, each of a RewardInput.
+        num_pairs: of games.
+        seed: of everything that is drawn.
+        max_years: years after which a game ends; None: the map's own.
+        year_limit: `draw` or `truncate`.
+        threads: of the games.
+        report: called after each step with how many pairs have been played.
+    """
+    powers, count = len(game_map.powers), len(players)
+    draws = [np.random.default_rng([seed, use]) for use in range(3)]
+    seats = draws[0].integers(count, size=(num_pairs, powers))
+    power = np.arange(num_pairs) % powers
+    pair = np.arange(num_pairs)
+    instead = (seats[pair, power] + 1 + draws[1].integers(count - 1, size=num_pairs)) % count
+    twin_seats = seats.copy()
+    twin_seats[pair, power] = instead
+    seeds = draws[2].integers(0, 2**64, num_pairs, np.uint64)
+    sums = {name: np.zeros((2, num_pairs, powers)) for name in rewards}
+    pays_limit, differ = year_limit != "truncate", False
+    for first in range(0, num_pairs, BATCH):
+        some = slice(first, first + BATCH)
+        half = len(seeds[some])
+        games = VectorGame(
+            game_map, 2 * half, max_years=max_years, threads=threads, auto_reset=False
+        )
+        rows = np.arange(2 * half)
+        games.seed_games(rows, np.tile(seeds[some], 2))
+        who_plays = np.concatenate([seats[some], twin_seats[some]])
+        begin_games(games, players, rows)
+        state, victory_centers = games.state, games.board.victory_centers
+        while (running := state.end == RUNNING).any():
+            decisions = games.decisions()
+            who = who_plays[decisions.game, decisions.power]
+            result = games.step(ask_players(games, decisions, players, who))
+            found = reward_input(result, victory_centers, pays_limit)
+            for name, reward in rewards.items():
+                paid = np.where(running[:, None], reward(found), 0.0)
+                sums[name][:, some] += paid.reshape(2, half, powers)
+            if report is not None:
+                report(first + half * np.count_nonzero(state.end != RUNNING) / len(rows))
+        for array in (state.center_owner, state.unit_power, state.unit_location, state.year):
+            one, other = array.reshape(2, half, -1)
+            differ = differ or not np.array_equal(one, other)
+    return Twins(seeds, seats, power, instead, sums, differ)
+
+
+def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
+    """Return which scheme pairs of games leave.
+
+    Args:
+        rewards: (2, pairs, n) of n powers, or other agents, in each game and in its twin.
+        exchanged: (pairs,) whose policy differs.
+    """
+    tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
+    change = rewards[1] - rewards[0]
+    change[np.abs(change) <= tolerance] = 0.0
+    own = change[np.arange(len(change)), exchanged]
+    others = change.copy()
+    others[np.arange(len(change)), exchanged] = 0.0
+    along = others * own[:, None]
+    total = np.abs((rewards[1] - rewards[0]).sum(1))
+    total[total <= tolerance] = 0.0
+    # By how much each pair contradicts each scheme.
+    contradictions = {
+        "non-learnable": np.abs(own),
+        "isolated": np.abs(others).max(1),
+        "competitive": total,
+        "collaborative": np.maximum(-along, 0.0).max(1),
+    }
+    against = {}
+    for scheme, size in contradictions.items():
+        if not size.any():
+            break
+        against[scheme] = int(size.argmax())
+    scheme = SCHEMES[len(against)]
+    sums = rewards.sum(2)
+    return Verdict(
+        scheme,
+        float(sums.min()),
+        float(sums.max()),
+        float(total.max()),
+        float((along < 0).any(1).mean()),
+        float((along > 0).any(1).mean()),
+        against,
+    )
+
+
+def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return who is compared with whom: (powers (m,), their numbers as members (m,)) by name.
+
+    Without teams that is `all powers`; else `between teams`, and `within` each team.
+    """
+    parts, found = game_map.teams.parts, {}
+    for whole, finer in itertools.pairwise(parts):
+        for node in range(int(whole.max()) + 1):
+            powers = np.flatnonzero(whole == node)
+            members, of_power = np.unique(finer[powers], return_inverse=True)
+            if len(members) > 1:
+                name = f"within {'+'.join(game_map.powers[p] for p in powers)}"
+                if len(powers) == len(game_map.powers):
+                    name = "between teams" if game_map.teams.text else "all powers"
+                found[name] = powers, of_power
+    return found
+
+
+def check_reward(
+    game_map: Map,
+    reward: str,
+    players: Sequence[Player],
+    num_pairs: int = 400,
+    seed: int = 1,
+    max_years: int | None = None,
+    year_limit: str = "draw",
+    threads: int | None = None,
+    report: Callable[[float], None] | None = None,
+) -> dict:
+    """Find out which scheme a reward is among the powers of a map, and among and within its teams.
+
+    A team's reward is the mean of what its powers are paid. Rewards are not discounted: that, and
+    what becomes of a game that is cut off, is the trainer's business.
+
+    Args:
+        reward: a name, `module:function`, or a mix; one with weights that change is looked at at
+            the beginning, in the middle and at the end of training.
+
+    The other arguments are those of `play_twins`.
+
+    Returns:
+        The result as `check-reward --json` writes it. Each of `checks` is one verdict, at one
+        `progress` of training and at one node of the tree of teams; `against` are the pairs of
+        games that contradict the schemes before it.
+
+    Raises:
+        UserError: no such reward, fewer than two players or powers, or all games alike.
+    """
+    check_year_limit(year_limit)
+    mix = make_reward_mix(reward, game_map.teams)
+    max_years = game_map.max_years if max_years is None else max_years
+    if len(game_map.powers) < 2:
+        raise UserError(f"map {game_map.name!r} has one power, and so no schemes of rewards")
+    if len({player.name for player in players}) < 2:
+        raise UserError("checking a reward needs two different players at least")
+    if num_pairs < len(game_map.powers) or max_years < 1:
+        raise UserError(
+            f"checking a reward on map {game_map.name} needs {len(game_map.powers)} pairs of games "
+            "and one year at least"
+        )
+    twins = play_twins(
+        game_map, players, mix.parts, num_pairs, seed, max_years, year_limit, threads, report
+    )
+    if not twins.differ:
+        raise UserError("all games ended as their twins did: these players are too alike to tell")
+    at = [0.0, 0.5, 1.0]
+    if mix.weights(0.0) == mix.weights(0.5) == mix.weights(1.0):
+        at = [0.0]
+    checks = []
+    for progress in at:
+        weights = mix.weights(progress)
+        paid = sum(weight * twins.rewards[name] for name, weight in weights.items())
+        for name, (powers, of_power) in nodes_of(game_map).items():
+            asked = np.flatnonzero(np.isin(twins.power, powers))
+            belongs = of_power[:, None] == np.arange(of_power.max() + 1)
+            means = paid[:, asked][:, :, powers] @ (belongs / belongs.sum(0))
+            place = np.searchsorted(powers, twins.power[asked])
+            verdict = judge(means, of_power[place])
+            against = {
+                scheme: _shown(game_map, players, twins, paid, int(asked[pair]))
+                for scheme, pair in verdict.against.items()
+            }
+            found = {"progress": progress, "among": name, "pairs": len(asked)}
+            checks.append(found | verdict._asdict() | {"against": against})
+    result = {
+        "map": game_map.name,
+        "reward": reward,
+        "players": [player.name for player in players],
+        "pairs": num_pairs,
+        "seed": seed,
+        "max_years": max_years,
+        "year_limit": year_limit,
+    }
+    if game_map.teams.text:
+        result |= named_teams(game_map)
+    return result | {"checks": checks}
+
+
+def _shown(
+    game_map: Map, players: Sequence[Player], twins: Twins, paid: np.ndarray, pair: int
+) -> dict:
+    """Return a pair of games as a result has it, so that it can be played again."""
+    one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
+    return {
+        "pair": pair + 1,
+        "seed": int(twins.seed[pair]),
+        "players": {p: players[n].name for p, n in zip(game_map.powers, twins.seats[pair])},
+        "power": game_map.powers[twins.power[pair]],
+        "instead": players[twins.instead[pair]].name,
+        "rewards": one,
+        "twin_rewards": other,
+    }

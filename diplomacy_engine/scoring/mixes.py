@@ -1,0 +1,118 @@
+"""Weighted sums of rewards, whose weights may change during training, paid to powers or teams."""
+
+import math
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..errors import UserError
+from .rewards import Reward, RewardInput, make_reward
+from .teams import Level, levels_of, pay_teams
+
+_LEVEL = re.compile(r"^(team\d*|power):")  # before the name of a reward
+
+
+class TeamLevels(Protocol):
+    """What a mix reads of the teams of a map; see rules/teams.py."""
+
+    levels: tuple[str, ...]
+    parts: tuple[np.ndarray, ...]
+    victory_centers: int
+
+
+class _Part(NamedTuple):
+    """One reward of a mix; its weight goes from `first` to `last` by progress `until`."""
+
+    name: str
+    reward: Reward
+    first: float
+    last: float
+    until: float
+
+    def weight(self, progress: float) -> float:
+        way = min(max(progress / self.until, 0.0), 1.0)
+        return self.first + way * (self.last - self.first)
+
+
+class RewardMix:
+    """A weighted sum of rewards; see make_reward_mix."""
+
+    def __init__(self, parts: list[_Part]):
+        self._parts = parts
+
+    @property
+    def parts(self) -> dict[str, Reward]:
+        """Each reward of the mix, without its weight, by name."""
+        return {part.name: part.reward for part in self._parts}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        """Return the weight of each reward at a training progress of 0..1."""
+        return {part.name: part.weight(progress) for part in self._parts}
+
+    def weigh(self, paid: Mapping[str, np.ndarray], progress: float = 0.0) -> np.ndarray:
+        """Return the weighted sum, float32, of what each part pays, at a progress of 0..1."""
+        return sum(np.float32(w) * paid[name] for name, w in self.weights(progress).items())
+
+    def __call__(self, game: RewardInput, progress: float = 0.0) -> np.ndarray:
+        """Return the rewards of a step, (E, P) float32, at a training progress of 0..1."""
+        return self.weigh({name: part(game) for name, part in self.parts.items()}, progress)
+
+
+def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
+    """Return the mix that a text such as `sum_of_squares=1,center_delta=0.5..0@0.8` describes.
+
+    Parts stand between commas. `name` alone has weight 1, `name=w` weight w throughout,
+    `name=a..b` a weight that goes evenly from a at the start of training to b at its end, and
+    `name=a..b@f` reaches b after the fraction f of training and then stays. With teams, a level
+    may stand before a name, as in `team:sum_of_squares=1,power:center_delta=0.2`; without one it is
+    the first level, that of the teams. See teams.py.
+
+    Args:
+        text: the mix.
+        teams: of the map (`Map.teams`); None: every power plays alone, and there are no levels.
+
+    Raises:
+        UserError: the text cannot be read, or names an unknown reward, level, or one twice.
+    """
+    levels = levels_of(teams.levels, teams.parts, teams.victory_centers) if teams else {}
+    parts: list[_Part] = []
+    for piece in text.split(","):
+        name, equals, weight = (word.strip() for word in piece.partition("="))
+        if not name:
+            raise UserError(f"reward mix {text!r}: parts are name=weight, with commas between")
+        if name in (part.name for part in parts):
+            raise UserError(f"reward mix {text!r} names {name!r} twice")
+        ramp, at, until = weight.partition("@") if equals else ("1", "", "")
+        first, dots, last = ramp.partition("..")
+        try:
+            numbers = [float(first), float(last if dots else first), float(until if at else 1)]
+        except ValueError:
+            numbers = [math.nan]
+        if not all(map(math.isfinite, numbers)) or not 0 < numbers[2] <= 1 or (at and not dots):
+            raise UserError(
+                f"reward mix {text!r}: {weight!r} is no weight such as 1, 0.5..0 or 0.5..0@0.8"
+            )
+        parts.append(_Part(name, _of_level(name, levels), *numbers))
+    return RewardMix(parts)
+
+
+def names_code(text: str) -> bool:
+    """Tell whether a mix names a function of somebody's own, whose module would be imported."""
+    names = (piece.partition("=")[0].strip() for piece in text.split(","))
+    return any(":" in _LEVEL.sub("", name) for name in names)
+
+
+def _of_level(name: str, levels: dict[str, Level]) -> Reward:
+    """Return the reward of a name that may have a level before it, paid at that level."""
+    level, rest = next(iter(levels), ""), name
+    if levels and _LEVEL.match(name):
+        level, _, rest = name.partition(":")
+    if levels and level not in levels:
+        known = f"there are: {', '.join(levels)}" if len(levels) > 1 else "it needs --teams"
+        raise UserError(f"reward {name!r}: there is no level {level!r} of teams; {known}")
+    reward = make_reward(rest)
+    flat = not levels or levels[level].is_flat
+    return reward if flat else partial(pay_teams, reward, level=levels[level])

@@ -1,0 +1,108 @@
+"""Matches of teams: whole teams take turns, figures per team, help and attacks among allies."""
+
+import numpy as np
+import pytest
+
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.matches.arena import OrderCounter, evaluate_player
+from diplomacy_engine.matches.tournament import play_tournament
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.rules.map import load_map
+
+THREE = load_map("three").with_teams("ENGLAND+ITALY", 8)
+
+
+def test_a_player_has_all_powers_of_a_team():
+    result, saved = evaluate_player(
+        THREE, make_bot("dumbbot"), make_bot("random"), 19, seed=3, samples=4, per_game=True
+    )
+    assert result["games"] == 20 and result["teams"] == "ENGLAND+ITALY"
+    assert result["team_victory"] == 8
+    players = [list(game["players"].values()) for game in saved]
+    assert players == [["dumbbot", "dumbbot", "random"], ["random", "random", "dumbbot"]] * 2
+    assert [game["teams"] for game in saved] == ["ENGLAND+ITALY"] * 4
+    assert set(result["by_team"]) == {"ENGLAND+ITALY", "RUSSIA"}
+    assert set(result["by_power"]) == {"ENGLAND", "ITALY", "RUSSIA"}
+    tables = [result["overall"], *result["by_team"].values(), *result["by_power"].values()]
+    for table in tables:
+        assert sum(table[name]["value"] for name in ("solo", "draw", "loss")) == pytest.approx(1)
+    alone, team = result["by_power"], result["by_team"]
+    assert team["RUSSIA"]["centers"] == alone["RUSSIA"]["centers"]
+    both = alone["ENGLAND"]["centers"]["value"] + alone["ITALY"]["centers"]["value"]
+    assert team["ENGLAND+ITALY"]["centers"]["value"] == pytest.approx(both)
+    assert {row["team"] for row in result["per_game"]} == {"ENGLAND+ITALY", "RUSSIA"}
+    assert 0 <= result["orders"]["ally_attack"] <= 1
+
+
+def test_help_and_attacks_among_allies():
+    position = (
+        "three F1901M; ENGLAND A LON, A BER = LON BER; ITALY A PRU, A MUN = ROM; RUSSIA A BOH = MOS"
+    )
+    game = Game.from_position(position, THREE)
+    game.submit("ENGLAND", ["A BER S A MUN", "A LON - WAL"])  # for an ally; against nobody
+    game.submit("ITALY", ["A PRU - BER", "A MUN S A PRU - BER"])
+    games = game.vector_game
+    orders = games.new_orders()
+    for v, number in game.order_numbers().items():
+        orders[0, v] = number
+    owner = games.state.center_owner.copy()
+    games.step(orders)
+    counters = [OrderCounter(number) for number in range(2)]
+    for counter in counters:
+        counter.note(games, np.array([[0, 0, 1]]), np.array([True]), owner)
+    # ITALY moves against ENGLAND's army, which stays; its support is for a unit of its own.
+    assert counters[0].among_allies.tolist() == [2, 1, 2, 1]
+    shares = counters[0].shares()
+    assert shares["ally_support"] == shares["ally_attack"] == 0.5
+    assert "ally_support" not in counters[1].shares()  # RUSSIA has no ally
+
+
+def test_tournaments_seat_whole_teams():
+    players = [make_bot(name) for name in ("dumbbot", "random", "hold")]
+    result, saved = play_tournament(THREE, players, 12, seed=1, samples=12, per_game=True)
+    for game in saved:
+        assert game["players"]["ENGLAND"] == game["players"]["ITALY"]
+    found = result["players"]["dumbbot"]
+    assert found["seats"] == 8 and set(found["by_team"]) == {"ENGLAND+ITALY", "RUSSIA"}
+    assert found["by_power"]["RUSSIA"]["centers"] == found["by_team"]["RUSSIA"]["centers"]
+    assert len(result["per_game"]) == 24
+
+
+def test_without_teams_nothing_is_added():
+    result, _ = evaluate_player("three", make_bot("hold"), make_bot("random"), 3, max_years=1)
+    assert not {"teams", "team_victory", "by_team"} & set(result)
+    assert not {"ally_support", "ally_attack"} & set(result["orders"])
+    assert VectorGame("three", 1).map is load_map("three")
+
+
+@pytest.mark.parametrize("command", ["evaluate --player hold", "tournament --players hold random"])
+def test_the_commands(command, capsys):
+    words = f"{command} --map three --teams ENGLAND+ITALY --games 6 --max-years 2".split()
+    assert main(words) == 0
+    assert "ENGLAND+ITALY" in capsys.readouterr().out
+    words[words.index("ENGLAND+ITALY")] = "ENGLAND+ENGLAND"
+    assert main(words) == 2
+    assert "ENGLAND is named twice" in capsys.readouterr().err
+
+
+def test_the_command_that_checks_rewards(capsys, tmp_path):
+    words = [
+        "check-reward",
+        "--map",
+        "three",
+        "--teams",
+        "ENGLAND+ITALY",
+        "--reward",
+        "score",
+        "--pairs",
+        "30",
+    ]
+    assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "at most 20 years (draw)" in out and "within ENGLAND+ITALY collaborative" in out
+    assert "not competitive by pair" in out
+    assert (tmp_path / "found.json").is_file()
+    assert main(["check-reward", "--reward", "nothing"]) == 2
+    assert "unknown reward 'nothing'" in capsys.readouterr().err

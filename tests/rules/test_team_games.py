@@ -1,0 +1,124 @@
+"""Teams as they are written, and how their games end."""
+
+import pytest
+
+from diplomacy_engine.constants import RUNNING, SOLO, TEAM, YEAR_LIMIT
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.rules.teams import read_teams
+
+THREE = ["ENGLAND", "ITALY", "RUSSIA"]
+STANDARD = ["AUSTRIA", "ENGLAND", "FRANCE", "GERMANY", "ITALY", "RUSSIA", "TURKEY"]
+
+
+def test_powers_that_are_not_named_are_alone():
+    teams = read_teams(" italy + england ", THREE)
+    assert teams.names == ("ITALY+ENGLAND", "RUSSIA") and teams.text == "ITALY+ENGLAND"
+    assert teams.of_power.tolist() == [0, 0, 1] and teams.levels == ("team", "power")
+    several = read_teams("FRANCE+ENGLAND,AUSTRIA+GERMANY+ITALY+RUSSIA+TURKEY", STANDARD)
+    assert several.of_power.tolist() == [0, 1, 1, 0, 0, 0, 0]
+    assert several.names == ("AUSTRIA+GERMANY+ITALY+RUSSIA+TURKEY", "FRANCE+ENGLAND")
+    assert read_teams(several.text, STANDARD).text == several.text
+
+
+def test_teams_within_teams():
+    teams = read_teams("(ENGLAND+FRANCE)+GERMANY,ITALY+RUSSIA", STANDARD)
+    assert teams.levels == ("team", "team2", "power")
+    assert [part.tolist() for part in teams.parts] == [
+        [0, 0, 0, 0, 0, 0, 0],
+        [0, 1, 1, 1, 2, 2, 3],
+        [0, 1, 1, 2, 3, 4, 5],
+        [0, 1, 2, 3, 4, 5, 6],
+    ]
+
+
+@pytest.mark.parametrize("text", ["ENGLAND,ITALY,RUSSIA", "ITALY", "ENGLAND,(RUSSIA)"])
+def test_teams_of_one_power_are_no_teams(text):
+    game_map = load_map("three")
+    assert game_map.with_teams(text) is game_map
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, and each power has one place"),
+        ("ENGLAND+(ITALY+ENGLAND)", "ENGLAND is named twice"),
+        ("ENGLAND+FRANCE", "'FRANCE' is no power of ENGLAND, ITALY, RUSSIA"),
+        ("ENGLAND+ITALY+RUSSIA", "all powers are in one team"),
+        ("(ENGLAND+ITALY)+RUSSIA", "all powers are in one team"),
+        ("ENGLAND+", "must be a power or a bracket, not nothing"),
+        ("ENGLAND++ITALY", "must be a power or a bracket, not '\\+'"),
+        ("(ENGLAND+ITALY", "a bracket is not closed"),
+        ("ENGLAND+ITALY)", "is out of place"),
+        ("ENGLAND ITALY", "is out of place"),
+        ("(" * 5000, "more than 6 teams within one another"),
+    ],
+)
+def test_what_is_no_partition_is_refused(text, reason):
+    with pytest.raises(UserError, match=reason):
+        read_teams(text, THREE)
+
+
+def play_fall(position: str, teams: str, victory: int = 0, max_years: int | None = None) -> Game:
+    """Return the game after the fall of a position on `three` in which every unit holds."""
+    game_map = load_map("three").with_teams(teams, victory)
+    game = Game.from_position(f"three F1901M; {position}", game_map, max_years)
+    game.adjudicate()
+    return game
+
+
+def end_of(game: Game) -> int:
+    return int(game.vector_game.state.end[0])
+
+
+HOMES = "ENGLAND A LON = LON NWY SWE; ITALY A ROM = ROM SPA POR; RUSSIA A MOS = MOS {}"
+
+
+@pytest.mark.parametrize(
+    ("victory", "russia", "winners"),
+    [
+        (7, "BER", []),  # six: one center below the count
+        (6, "BER", ["ENGLAND", "ITALY"]),
+        (6, "BER BUD CON GRE HOL", []),  # six each: a tie
+        (6, "BER BUD CON GRE HOL PAR", ["RUSSIA"]),  # and seven are more
+        (0, "BER", []),
+    ],
+)
+def test_a_team_wins_by_its_centers_after_a_fall(victory, russia, winners):
+    game = play_fall(HOMES.format(russia), "ENGLAND+ITALY", victory)
+    assert game.winners == winners and end_of(game) == (TEAM if winners else RUNNING)
+    again = Game.from_saved_game(game.to_saved_game())
+    assert again.winners == winners and not again.is_draw
+    assert again.map.teams.text == "ENGLAND+ITALY"
+    assert again.map.teams.victory_centers == victory
+
+
+def test_a_team_that_alone_is_alive_has_won_at_once():
+    game_map = load_map("three").with_teams("ENGLAND+ITALY")
+    # RUSSIA has a last army and no center: the army goes in winter.
+    position = "three W1905A; ENGLAND A LON = LON; ITALY A ROM = ROM; RUSSIA A MOS ="
+    game = Game.from_position(position, game_map)
+    game.adjudicate()
+    assert end_of(game) == TEAM and game.winners == ["ENGLAND", "ITALY"]
+    assert game.phase == "COMPLETED" and game.vector_game.outcomes().years[0] == 5
+    plain = Game.from_position(position)
+    plain.adjudicate()
+    assert not plain.is_over
+
+
+def test_a_solo_and_the_last_year_come_before_and_after():
+    solo = "ENGLAND A LON =; ITALY A ROM =; RUSSIA A MOS = MOS BER BUD CON GRE HOL PAR SER"
+    assert end_of(play_fall(solo, "ENGLAND+ITALY", 6)) == SOLO
+    few = "ENGLAND A LON = LON; ITALY A ROM = ROM; RUSSIA A MOS = MOS"
+    assert end_of(play_fall(few, "ENGLAND+ITALY", 6, max_years=1)) == YEAR_LIMIT
+    assert end_of(play_fall(few, "ENGLAND+ITALY", 2, max_years=1)) == TEAM
+
+
+@pytest.mark.parametrize(
+    ("teams", "victory", "reason"),
+    [("", 5, "needs teams of several powers"), ("ENGLAND+ITALY", 99, "takes 1 to 15 centers")],
+)
+def test_victories_that_cannot_be(teams, victory, reason):
+    with pytest.raises(UserError, match=reason):
+        load_map("three").with_teams(teams, victory)
