@@ -45,7 +45,13 @@ F MAO - SPA/NC       a coast (NC EC SC WC) that must be named
 A MUN R RUH          retreat           A MUN D              disband or remove
 A PAR B              build             WAIVE                build nothing
 """
-_SEASONS = ("Spring", "Spring, retreats", "Fall", "Fall, retreats", "Winter, builds and removals")
+_PHASES = (
+    "Spring {}, movement",
+    "Spring {}, retreats",
+    "Fall {}, movement",
+    "Fall {}, retreats",
+    "Winter {}, builds and removals",
+)
 OPENING = "Orders:"  # the line that begins a reply after free text
 
 
@@ -65,7 +71,9 @@ def prompt_text(question: Question, form: str, history: int = 1, thinking: int =
         parts = [f"Diplomacy, map {game.map.name}, {game.phase}, {question.power}\n"]
     else:
         parts = [_RULES, _map_facts(game)]
-        parts.append(f"Now: {game.phase} ({_SEASONS[phase]} {year}). {_years_left(game, year)}\n")
+        parts.append(
+            f"Now: {game.phase} ({_PHASES[phase].format(year)}). {_years_left(game, year)}\n"
+        )
         parts.append(f"You are {question.power}.{_owed(question)}\n")
         parts.append(_board(game))
         parts += [_played(name, lines) for name, lines in question.past[-history:] if history]

@@ -44,6 +44,8 @@ def read_reply(
     for line in reply_lines(text):
         if not _is_meant_as_order(question, line):
             continue
+        if not question.winter and _has_order(question, {**given, **numbers}, line):
+            continue
         try:
             game.submit(power, [*accepted, line])
             number, slot = _slot_of(question, game, asked, {**given, **numbers}, line)
@@ -105,6 +107,12 @@ def _is_meant_as_order(question: Question, line: str) -> bool:
     )
 
 
+def _has_order(question: Question, given: Mapping[int, int], line: str) -> bool:
+    """Tell whether the unit of a line has an order already; of several the first counts."""
+    unit = ordered_unit(question.game.map, line)
+    return unit is not None and unit.place.province in map(question.province, given.values())
+
+
 def _slot_of(
     question: Question, game, asked: Sequence[int], given: Mapping[int, int], line: str
 ) -> tuple[int, int | None]:
@@ -124,9 +132,7 @@ def _slot_of(
     return number, next((s for s in free if number in question.slots[s].numbers), None)
 
 
-def complaint(
-    question: Question, asked: Sequence[int], reading: Reading, slots: Sequence[Slot]
-) -> str:
+def complaint(reading: Reading, slots: Sequence[Slot]) -> str:
     """Return what a model is told when it is asked again: what was wrong, and what is legal."""
     lines = ["Not all of that can be carried out:"]
     lines += [f"- {sentence}" for sentence in reading.complaints[:20]]
