@@ -75,7 +75,7 @@ def test_without_the_line_end_orders_that_begin_with_others_are_lost():
     texts = vocabulary(load_map("standard")).texts
     tokens = tokenizer("words")(list(texts), add_special_tokens=False)["input_ids"]
     assert llm.has_prefixes(tokens)
-    with pytest.raises(TypeError):  # the longer order cannot go on where the shorter one ends
+    with pytest.raises(AttributeError):  # the longer order cannot go on where the shorter one ends
         llm.make_trie(tokens, range(len(tokens)))
     for kind in TOKENIZERS:
         paths = llm.OrderTokens(tokenizer(kind), vocabulary(load_map("standard"))).paths
@@ -143,7 +143,7 @@ def test_log_probabilities_are_those_of_the_draws(kind):
     before = torch.tensor([logprob for reply in replies for logprob in reply.logprobs])
     assert torch.allclose((found.logprob - before).exp(), torch.ones_like(before), atol=1e-4)
     assert found.reply.tolist() == [r for r, reply in enumerate(replies) for _ in reply.at]
-    assert (found.entropy >= 0).all() and len(before) > 20
+    assert (found.entropy >= 0).all() and len(before) >= 20
     found.logprob.sum().backward()
     assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in model.network.parameters())
 
@@ -213,7 +213,7 @@ def test_hints_are_probabilities_of_whole_orders():
     for number, text in zip(asked.slots[0].numbers, asked.slots[0].texts):
         path = player.model._tokens(asked).paths[number]
         ids = torch.tensor([prompt + path])
-        logprobs = player.model.network(ids).logits[0].log_softmax(1)
+        logprobs = player.model.network(ids).logits[0].detach().log_softmax(1)
         at = range(len(prompt), len(prompt) + len(path))
         scores[text] = sum(float(logprobs[i - 1, ids[0, i]]) for i in at)
     total = sum(np.exp(score) for score in scores.values())
@@ -275,7 +275,7 @@ def test_a_tokenizer_that_cannot_tell_orders_apart():
         def __call__(self, texts, add_special_tokens):
             return {"input_ids": [[1, 2]] * len(texts)}
 
-    with pytest.raises(UserError, match="cannot tell .* and .* apart"):
+    with pytest.raises(UserError, match=r"cannot tell .* and .* apart"):
         llm.OrderTokens(Blind(), vocabulary(load_map("small")))
 
 
