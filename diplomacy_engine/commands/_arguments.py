@@ -13,12 +13,15 @@ from .._files import atomic_write, check_target
 from .._suggest import quoted
 from ..errors import UserError
 from ..players.loading import load_player, policy_map
-from ..players.protocols import Player
+from ..players.protocols import CountingPlayer, Player
 from ..players.search.naming import ASSUMING, spelled
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import YEAR_LIMITS
 from ..training.progress import Progress
 
+GAMES = 1000  # of a match
+# Decisions of a power in a game among DumbBots, each a request to a language model.
+DECISIONS = {"small": 8.4, "three": 21, "standard": 51}
 SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 _PAGES = (".html", ".svg", ".png")
@@ -70,9 +73,8 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
     add(
         "--games",
         type=whole_number(1, 10**7),
-        default=1000,
         metavar="N",
-        help=f"games, {games} (default: 1000)",
+        help=f"games, {games} (default: {GAMES:,}; with a language model there is none)",
     )
     add(
         "--seed",
@@ -181,6 +183,53 @@ def check_files(arguments: argparse.Namespace) -> None:
         check_target(path)
     if arguments.save_count is not None and not arguments.save_games:
         raise UserError("--save-count has no effect: it needs --save-games")
+
+
+def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
+    """Return how many games are to be played.
+
+    Args:
+        arguments: of the command.
+        seats: of a game that language models have, on average.
+        game_map: the map.
+
+    Raises:
+        UserError: the number is not given, and a language model would be asked many times.
+    """
+    games = GAMES if arguments.games is None else arguments.games
+    if seats:
+        per_game = DECISIONS.get(game_map.name, DECISIONS["standard"]) * seats
+        if arguments.games is None:
+            raise UserError(
+                f"{GAMES:,} games would ask language models about {GAMES * per_game:,.0f} times; "
+                "say with --games how many shall be played"
+            )
+        about = f"about {games * per_game:,.0f} decisions of language models"
+        print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
+    return games
+
+
+def keep_thoughts(players: Iterable[Player], games: int) -> None:
+    """Let language models keep prompts and replies of so many games."""
+    for player in players:
+        if isinstance(player, CountingPlayer):
+            player.keep = games
+
+
+def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Player]) -> None:
+    """Add what language models have counted to a result, as `llm`, and their prompts and replies
+    to the saved games, as `thoughts`."""
+    counting = {p.name: p for p in players if isinstance(p, CountingPlayer)}
+    if not counting:
+        return
+    result["llm"] = {name: player.counts() for name, player in counting.items()}
+    for number, saved in enumerate(saved_games):
+        for phase in saved["phases"]:
+            for power, name in saved["players"].items():
+                if name in counting:
+                    thoughts = counting[name].thoughts(number, phase["name"], power)
+                    if thoughts:
+                        phase.setdefault("thoughts", {})[power] = thoughts
 
 
 def samples(arguments: argparse.Namespace) -> int:

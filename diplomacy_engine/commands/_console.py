@@ -66,6 +66,25 @@ def print_table(
         console.print(table)
 
 
+def print_counts(console: Console, counts: dict[str, dict]) -> None:
+    """Print what was asked of language models, and what came of it."""
+    for name, found in counts.items():
+        share = found["fell_back"] / max(1, found["orders"])
+        if share > 0.01:
+            console.print(
+                f"Attention: {100 * share:.1f} % of {name}'s orders are those of its fallback, "
+                f"{found['fallback']}",
+                markup=False,
+            )
+    names = list(dict.fromkeys(name for found in counts.values() for name in found))
+    names.remove("fallback")
+    rows = [
+        (name.replace("_", " "), [f"{found[name]:,}" for found in counts.values()])
+        for name in names
+    ]
+    print_table(console, "asked of language models", list(counts), rows)
+
+
 def _parts(widths: Sequence[int], room: int) -> list[range]:
     """Return the columns of each part, as equally many as fit into so many characters."""
     count = len(widths)

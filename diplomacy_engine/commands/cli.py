@@ -17,6 +17,7 @@ from .bench import add_bench, versions
 from .check_map import add_check_map
 from .check_reward import add_check_reward
 from .evaluate import add_evaluate
+from .llm_prompt import add_llm_prompt
 from .play import add_play
 from .replay import add_replay
 from .tournament import add_tournament
@@ -24,7 +25,7 @@ from .tournament import add_tournament
 _DESCRIPTION = f"""\
 Tools for no-press Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
 A player is a bot ({", ".join(BOTS)}),
-the path of a checkpoint, or a run folder.
+the path of a checkpoint, a run folder, or a language model (docs/language_models.md).
 """
 
 
@@ -80,4 +81,5 @@ def _parser() -> argparse.ArgumentParser:
     add_check_map(commands)
     add_check_reward(commands)
     add_replay(commands)
+    add_llm_prompt(commands)
     return parser

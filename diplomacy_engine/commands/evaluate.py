@@ -6,19 +6,23 @@ from rich.console import Console
 
 from .._jit import announce_compilation
 from ..matches.arena import evaluate_player
+from ..players.language.settings import is_language_name
 from ..scoring.outcomes import FIGURES, RATES
 from ..training.progress import label
 from ._arguments import (
+    add_counts,
     add_match_options,
     check_files,
     figure_rows,
+    games_of,
+    keep_thoughts,
     load_players,
     map_of,
     samples,
     showing_progress,
     write_files,
 )
-from ._console import make_console, print_table
+from ._console import make_console, print_counts, print_table
 
 
 def add_evaluate(commands) -> None:
@@ -52,15 +56,18 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     names = arguments.player, arguments.against
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
+    powers, sides = len(game_map.powers), len(game_map.teams.names)
+    seats = is_language_name(arguments.player) + (powers - 1) * is_language_name(arguments.against)
+    num_games = games_of(arguments, seats, game_map)
     player, against = load_players(names, game_map, arguments)
     announce_compilation()
-    sides = len(game_map.teams.names)
-    with showing_progress(-(-arguments.games // sides) * sides) as report:
+    keep_thoughts((player, against), samples(arguments))
+    with showing_progress(-(-num_games // sides) * sides) as report:
         result, saved_games = evaluate_player(
             game_map,
             player,
             against,
-            arguments.games,
+            num_games,
             arguments.seed,
             arguments.max_years,
             arguments.year_limit,
@@ -70,6 +77,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
             per_game=bool(arguments.per_game),
         )
     result["greedy"] = arguments.greedy
+    add_counts(result, saved_games, (player, against))
     print_evaluation(make_console(), result)
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     figures = figure_rows(result["player"], result["against"], parts)
@@ -106,6 +114,9 @@ def print_evaluation(console: Console, result: dict) -> None:
     else:
         _print_figures(console, overall, True)
         _print_figures(console, by_power, False)
+
+    if "llm" in result:
+        print_counts(console, result["llm"])
 
 
 def _print_figures(console: Console, columns: dict[str, dict], intervals: bool) -> None:

@@ -9,17 +9,21 @@ from rich.console import Console
 from .._jit import announce_compilation
 from ..errors import UserError
 from ..matches.tournament import check_tournament, play_tournament
+from ..players.language.settings import is_language_name
 from ._arguments import (
+    add_counts,
     add_match_options,
     check_files,
     figure_rows,
+    games_of,
+    keep_thoughts,
     load_players,
     map_of,
     samples,
     showing_progress,
     write_files,
 )
-from ._console import make_console, print_table
+from ._console import make_console, print_counts, print_table
 
 
 def add_tournament(commands) -> None:
@@ -48,14 +52,17 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     names = _player_names(arguments.players)
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    check_tournament(names, game_map, arguments.games)
+    asked = sum(map(is_language_name, names))
+    num_games = games_of(arguments, asked * len(game_map.powers) / len(names), game_map)
+    check_tournament(names, game_map, num_games)
     players = load_players(names, game_map, arguments)
     announce_compilation()
-    with showing_progress(arguments.games) as report:
+    keep_thoughts(players, samples(arguments))
+    with showing_progress(num_games) as report:
         result, saved_games = play_tournament(
             game_map,
             players,
-            arguments.games,
+            num_games,
             arguments.seed,
             arguments.max_years,
             arguments.year_limit,
@@ -65,6 +72,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
             per_game=bool(arguments.per_game),
         )
     result["greedy"] = arguments.greedy
+    add_counts(result, saved_games, players)
     print_tournament(make_console(), result)
     write_files(arguments, result, _figures(result), saved_games)
     return 0
@@ -139,6 +147,9 @@ def print_tournament(console: Console, result: dict) -> None:
             columns = list(next(iter(players.values()))[key])
             title = f"by {side}: solo % / win % / centers / rank"
             print_table(console, "player", columns, rows, title)
+
+    if "llm" in result:
+        print_counts(console, result["llm"])
 
 
 def _power_cell(figures: dict[str, dict]) -> str:

@@ -234,6 +234,7 @@ def _saved(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
     return session.saved_game()
 
 
+WAITING = "/api/waiting"
 READS: dict[str, Callable] = {
     "/api/game": _game,
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
@@ -342,6 +343,9 @@ class _Handler(BaseHTTPRequestHandler):
         if url.path in PAGES:
             name, kind = PAGES[url.path]
             return (files(__package__) / "web" / name).read_bytes(), f"{kind}; charset=utf-8"
+        if url.path == WAITING:  # answered while others hold the session, waiting for a player
+            self._check_token()
+            return _json({"asking": self.server.session.asking}), "application/json"
         action = READS.get(url.path)
         if action is None:
             raise self._unknown(url.path)
@@ -385,14 +389,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
         return body
 
-    def _viewer(self) -> Viewer:
-        viewer = self.server.session.viewer(self.headers.get(TOKEN_HEADER, ""))
-        if viewer is None:
+    def _check_token(self) -> None:
+        if not self.server.session.knows(self.headers.get(TOKEN_HEADER, "")):
             raise Refusal(401, "this link is not one of this game's")
-        return viewer
+
+    def _viewer(self) -> Viewer:
+        self._check_token()
+        return self.server.session.viewer(self.headers.get(TOKEN_HEADER, ""))
 
     def _unknown(self, path: str) -> Refusal:
-        if path in ACTIONS or path in READS or path in PAGES:
+        if path in ACTIONS or path in READS or path in PAGES or path == WAITING:
             return Refusal(405, f"{self.command} is not for {path}")
         return Refusal(404, "there is nothing at this address")
 

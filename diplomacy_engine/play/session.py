@@ -83,6 +83,7 @@ class PlaySession:
         now: the SessionState.
         revision: grows with every change.
         trouble: why the players could not go on, if they could not.
+        asking: who is ordering just now, player -> powers; read it without holding `lock`.
         tokens: HOST, WATCH and every power -> token.
     """
 
@@ -106,6 +107,7 @@ class PlaySession:
         self.maps, self._new_game = list(maps), new_game
         self.lock = threading.RLock()
         self.revision, self.trouble = 0, ""
+        self.asking: dict[str, list[str]] = {}
         self.tokens = {who: secrets.token_urlsafe(18) for who in (HOST, WATCH, *game.powers)}
         self._players = {name: load(name) for name in self.opponents}
         first = SessionState(game)
@@ -139,16 +141,24 @@ class PlaySession:
 
     def viewer(self, token: str) -> Viewer | None:
         """Return whose token it is; None if nobody's."""
+        found = self._owner(token)
+        if found is None:
+            return None
         with self.lock:
-            found = None
-            for who, known in self.tokens.items():
-                if hmac.compare_digest(known.encode(), token.encode()):
-                    found = who
-            if found is None:
-                return None
             if found == HOST:
                 return Viewer(self._host_power(), True)
             return Viewer(found if self._is_person(found, GUEST) else None)
+
+    def knows(self, token: str) -> bool:
+        """Tell whether a token is one of this game's; waits for nobody, as `viewer` may."""
+        return self._owner(token) is not None
+
+    def _owner(self, token: str) -> str | None:
+        found = None
+        for who, known in self.tokens.items():
+            if hmac.compare_digest(known.encode(), token.encode()):
+                found = who
+        return found
 
     def _host_power(self) -> str | None:
         seats = self.now.seats or {}
@@ -401,12 +411,15 @@ class PlaySession:
     def _ask(
         self, game: Game, name: str, player: Player, powers: list[str], seed: int
     ) -> dict[str, list[str]]:
+        self.asking = {name: powers}
         try:
             return orders_by_player(game, player, powers, seed)
         except Exception as error:  # a checkpoint's script is the user's own
             self.trouble = " ".join(f"{name} could not give orders: {error}".split())[:300]
             self.revision += 1
             raise PlayError(self.trouble) from error
+        finally:
+            self.asking = {}
 
     # --- Keeping --------------------------------------------------------------------------------
 

@@ -7,7 +7,9 @@ the trainer's script, which must offer
                                          map_facts, too, so that --map need not be given
     load_policy_player(path, greedy=False, seed=0, device="cpu") -> Player
 
-both raising UserError, in one sentence, for a file that is no sound checkpoint. Which script is
+both raising UserError, in one sentence, for a file that is no sound checkpoint. A language model
+(language/settings.py says how one is named) is asked on a server, or run by another script, which
+must offer load_language_model(settings, device, seed). Which script is
 loaded is the user's choice alone: a checkpoint names the script that trained it, and its run folder
 has a copy, but that copy is only ever pointed out, never run unasked.
 """
@@ -15,6 +17,7 @@ has a copy, but that copy is only ever pointed out, never run unasked.
 import importlib.util
 import re
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -26,10 +29,12 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .checkpoints import CHECKPOINT, POLICY, policy_file, script_name
+from .language.settings import LanguageSettings, is_language_name, read_settings
 from .protocols import Player
 from .search.naming import make_search, spelled
 
 SCRIPT = Path(__file__).parents[2] / "ppo_selfplay_diplomacy.py"
+LANGUAGE_SCRIPT = SCRIPT.parent / "grpo_llm_diplomacy.py"
 
 
 class PlayerError(UserError):
@@ -49,8 +54,8 @@ def load_player(
     """Return a player.
 
     Args:
-        name: of a bot, the path of a checkpoint or of a folder that has one (`policy_file`), or a
-            search on such a policy, as search/naming.py reads it.
+        name: of a bot, the path of a checkpoint or of a folder that has one (`policy_file`), a
+            search on such a policy, as search/naming.py reads it, or a language model.
         game_map: the map to be played; a checkpoint of another one is refused at once.
         script: the trainer's script that plays a checkpoint; None: see `find_script`.
         device: where the policy computes, as torch names it.
@@ -63,6 +68,8 @@ def load_player(
     """
     if str(name) in BOTS:
         return make_bot(str(name))
+    if is_language_name(str(name)):
+        return _language_player(str(name), device, greedy, seed)
     parts = spelled(str(name))
     if parts is not None:
         options = {"game_map": game_map, "script": script, "device": device, "seed": seed}
@@ -83,7 +90,7 @@ def load_player(
 
 
 def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None:
-    """Return the map that a player was trained on; None for a bot, which plays any.
+    """Return the map that a player was trained on; None for one that plays any.
 
     Args:
         name, script: as for `load_player`.
@@ -91,7 +98,7 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
     Raises:
         PlayerError: there is no such player, or its checkpoint does not hold its map.
     """
-    if str(name) in BOTS:
+    if str(name) in BOTS or is_language_name(str(name)):
         return None
     parts = spelled(str(name))
     if parts is not None:
@@ -106,6 +113,23 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
         return Map(dict(header["map_facts"]), header["map_name"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise PlayerError(f"checkpoint {path} does not hold its map: give it with --map") from None
+
+
+def _language_player(name: str, device: str, greedy: bool, seed: int) -> Player:
+    """Return a language model as a player; what only such players need is imported here."""
+    settings = read_settings(name)
+    from .language.making import make_language_player
+
+    return make_language_player(name, settings, _load_model, device, greedy, seed)
+
+
+def _load_model(settings: LanguageSettings, device: str, seed: int) -> object:
+    if importlib.util.find_spec("transformers") is None:
+        raise PlayerError(
+            "a language model that runs here needs more packages: pip install '.[llm]'"
+        )
+    script = load_script(LANGUAGE_SCRIPT, ("load_language_model",))
+    return script.load_language_model(settings, device, seed)
 
 
 def _checkpoint(name: str | Path) -> Path:
@@ -139,8 +163,10 @@ def find_script(checkpoint: Path) -> Path:
     return sibling if re.fullmatch(r"\w+\.py", name) and sibling.is_file() else SCRIPT
 
 
-def load_script(path: str | Path) -> ModuleType:
-    """Return a trainer's script as a module; PlayerError if it is none.
+def load_script(
+    path: str | Path, functions: Sequence[str] = ("checkpoint_header", "load_policy_player")
+) -> ModuleType:
+    """Return a script as a module; PlayerError if it has not the `functions` of one that plays.
 
     The module is kept: the same unchanged file is loaded once.
     """
@@ -163,7 +189,7 @@ def load_script(path: str | Path) -> ModuleType:
         except BaseException:
             del sys.modules[name]
             raise
-    for function in ("checkpoint_header", "load_policy_player"):
+    for function in functions:
         if not callable(getattr(module, function, None)):
             raise PlayerError(f"{path} is no trainer's script: it has no function {function}")
     return module

@@ -58,6 +58,19 @@ class SamplingPlayer(Player, Protocol):
     generator: Seedable
 
 
+@runtime_checkable
+class CountingPlayer(Player, Protocol):
+    """A player that counts what it asked of something else, such as a language model."""
+
+    keep: int  # of so many games, from the first one on, it keeps its thoughts
+
+    def counts(self) -> dict:
+        """Return what it has counted so far."""
+
+    def thoughts(self, game_number: int, phase: str, power: str) -> dict:
+        """Return what led to a decision of a game that it keeps; nothing if it was not asked."""
+
+
 class Explanation(NamedTuple):
     """Why a player would order what it does; N and D as in Decisions.
 

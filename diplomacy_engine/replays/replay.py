@@ -42,6 +42,7 @@ from ..rules.map import Map
 from ..rules.notation import GivenOrder, province_of
 
 PAGE = Path(__file__).parent / "replay.html"
+MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply
 
 
 class Frame(NamedTuple):
@@ -50,9 +51,9 @@ class Frame(NamedTuple):
     scene: Scene
     orders: dict[str, list[GivenOrder]]  # by power; units without an order but with a result last
     outcome: dict[str, list[str]]  # unit -> result words
-    thoughts: dict[
-        str, dict
-    ]  # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]
+    # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]; of language
+    # models also prompt and reply
+    thoughts: dict[str, dict]
 
 
 class Replay(NamedTuple):
@@ -215,6 +216,8 @@ def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
             if isinstance(choices, list | tuple)
         }
         thoughts[power] = {"value": _number(thought.get("value")), "orders": kept}
+        said = {name: thought[name] for name in ("prompt", "reply") if name in thought}
+        thoughts[power] |= {k: v[:MOST_SAID] for k, v in said.items() if isinstance(v, str)}
         tried = thought.get("tried")
         thoughts[power]["tried"] = [
             [", ".join(candidate[0]), _number(candidate[1]), float(candidate[2])]

@@ -530,3 +530,24 @@ def test_a_page_of_another_origin_gets_nothing(start, open_page):
         foreign.shutdown()
     assert set(found) <= {"blocked", ""}
     assert server.session.now.step == 0 and server.session.game.orders == {}
+
+
+def test_the_page_says_whom_it_waits_for(start, open_page):
+    go_on = threading.Event()
+
+    class Slow:
+        name = "slow"
+
+        def act(self, games, decisions):
+            assert go_on.wait(30)
+            return make_bot("hold").act(games, decisions)
+
+    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "slow")}
+    server = start(Game("small", max_years=2), ("slow",), seats, lambda name: Slow())
+    page = open_page(server.link(HOST))
+    try:
+        page.click("#submit")
+        until(lambda: "Waiting for slow (Russia)" in page.inner_text("#say"))
+    finally:
+        go_on.set()
+    until(lambda: "Waiting" not in page.inner_text("#say"))

@@ -501,6 +501,38 @@ def test_a_failure_inside_is_a_sentence_too(failure, server, monkeypatch, capsys
     assert request(server, "GET", "/api/game")[0] == 200
 
 
+def test_who_is_waited_for(tmp_path):
+    """A player that takes its time holds the game up; everybody can ask whom they wait for."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        name = "slow"
+
+        def act(self, games, decisions):
+            asked.set()
+            assert go_on.wait(20)
+            return make_bot("hold").act(games, decisions)
+
+    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "slow")}
+    session = PlaySession(
+        Game("small", max_years=2), tmp_path / "game.jsonl", ["slow"], lambda name: Slow(), seats
+    )
+    with serving(session) as server, ThreadPoolExecutor(1) as pool:
+        assert request(server, "GET", "/api/waiting") == (200, {"asking": {}})
+        assert request(server, "GET", "/api/waiting", who=None)[0] == 401
+        assert request(server, "POST", "/api/waiting", {})[0] == 405
+        body = {"step": 0, "orders": ["A LON H"]}
+        played = pool.submit(request, server, "POST", "/api/orders", body)
+        try:
+            assert asked.wait(20)
+            found = request(server, "GET", "/api/waiting", who="watch")
+            assert found == (200, {"asking": {"slow": ["RUSSIA"]}})
+        finally:
+            go_on.set()
+        assert played.result(20)[0] == 200
+        assert request(server, "GET", "/api/waiting") == (200, {"asking": {}})
+
+
 def test_players_alone(tmp_path):
     seats = {"ENGLAND": Seat(PLAYER, "hold"), "RUSSIA": Seat(PLAYER, "hold")}
     with serving(make_session(tmp_path / "game.jsonl", seats)) as server:

@@ -41,14 +41,28 @@ async function ask(path, body) {
     options.body = JSON.stringify(body);
   }
   let answer, found;
+  const slow = setInterval(tellWaiting, WAIT); // a player that takes its time holds the game up
   try {
     answer = await fetch(path, options);
     found = await answer.json();
   } catch {
     throw Object.assign(new Error("The connection to the game is lost. Trying again…"), { lost: true });
+  } finally {
+    clearInterval(slow);
   }
   if (!answer.ok) throw Object.assign(new Error(found.error), { status: answer.status });
   return found;
+}
+
+async function tellWaiting() {
+  const options = { headers: { "X-Play-Token": state.token }, cache: "no-store" };
+  try {
+    const { asking } = await (await fetch("/api/waiting", options)).json();
+    const names = Object.entries(asking).map(([name, powers]) => `${name} (${powers.map(nice).join(", ")})`);
+    if (names.length) say(`Waiting for ${names.join(", ")}…`);
+  } catch {
+    // whoever asked says that the connection is lost
+  }
 }
 
 // Send something; what was lost on the way is sent again, which the server counts once.

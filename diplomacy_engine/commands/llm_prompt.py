@@ -1,0 +1,78 @@
+"""`llm-prompt`: the text that a language model would be shown in a position."""
+
+import argparse
+import sys
+
+from ..errors import UserError
+from ..games.game import Game
+from ..players.language.prompt import prompt_text
+from ..players.language.questions import questions_of
+from ..players.language.settings import PREFIX, PROMPTS, read_settings
+from ..players.loading import load_player
+from ._arguments import whole_number
+
+LETTERS_PER_TOKEN = 3  # of such texts, about, with tokenizers of 50,000 tokens
+
+
+def add_llm_prompt(commands) -> None:
+    """Describe `llm-prompt`."""
+    parser = commands.add_parser(
+        "llm-prompt",
+        help="print what a language model is shown in a position, and its number of tokens",
+        description="Print the prompt of a power in a position on standard output, and on standard "
+        "error how long it is.",
+    )
+    add = parser.add_argument
+    add("--map", default="standard", help="small, three, standard, or the path of a map file")
+    add(
+        "--position", metavar="LINE", help="a line as Game.to_position writes it (default: opening)"
+    )
+    add("--power", required=True, metavar="POWER", help="who is asked")
+    add(
+        "--prompt",
+        choices=PROMPTS,
+        help="its form (default: the player's, or else windows)",
+    )
+    add(
+        "--player",
+        metavar="PLAYER",
+        help="llm:...: its settings hold; the tokens of a local model are counted exactly",
+    )
+    add(
+        "--max-years",
+        type=whole_number(1, 1000),
+        metavar="N",
+        help="years after which the game ends (default: the map's)",
+    )
+    parser.set_defaults(run=run_llm_prompt)
+
+
+def run_llm_prompt(arguments: argparse.Namespace) -> int:
+    """Print a prompt."""
+    name = arguments.player
+    if name is not None and not name.startswith(PREFIX):
+        raise UserError(f"{name!r:.60} is no language model: its name must begin with {PREFIX}")
+    settings = read_settings(name) if name else None
+    game = Game(arguments.map, arguments.max_years)
+    game.max_years = game.max_years or game.map.max_years
+    if arguments.position:
+        game = Game.from_position(arguments.position, game.map, game.max_years)
+    power = game.powers[game.map.power_number(arguments.power)]
+    games = game.vector_game
+    questions = questions_of(games, games.decisions(), {})
+    question = next((asked for asked in questions if asked.power == power), None)
+    if question is None:
+        raise UserError(f"{power} has nothing to order in {game.phase}")
+    form = arguments.prompt or (settings.prompt if settings else "windows")
+    thinking = settings.thinking if settings else 0
+    text = prompt_text(question, form, settings.history if settings else 1, thinking)
+    if settings and settings.is_local:
+        model = load_player(name).model
+        tokens = f"{len(model.prompt_tokens(text)):,} tokens of {settings.model}"
+    else:
+        tokens = f"about {len(text) // LETTERS_PER_TOKEN:,} tokens"
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    legal = sum(len(slot.texts) for slot in question.slots)
+    print(f"{len(text):,} characters, {tokens}, {legal} legal orders", file=sys.stderr)
+    return 0

@@ -1,0 +1,1 @@
+"""Language models as powers: settings, prompts, constraints, replies and servers; no PyTorch."""

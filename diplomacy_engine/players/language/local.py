@@ -1,0 +1,91 @@
+"""A language model in this process as a player; the model itself is the script's.
+
+Here are only texts and numbers, so that the engine needs no PyTorch.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...games.decisions import Decisions
+from ...games.vector_game import VectorGame
+from ..protocols import Explanation, Seedable
+from .player import Answer, Exchange, LanguagePlayer
+from .questions import Question
+from .settings import LanguageSettings
+
+
+class Reply(NamedTuple):
+    """What a local model has written, as it is needed to learn from it."""
+
+    prompt: list[int]  # tokens
+    tokens: list[int]  # of the reply, forced ones and line ends included
+    numbers: list[int]  # order number of each slot
+    at: list[int]  # positions in `tokens` where the model had a choice
+    allowed: list[list[int] | None]  # tokens it chose from at each; None: all
+    logprobs: list[float]  # of what it chose among these, at the temperature of the draw
+    text: str  # the reply
+
+
+class LanguageModel(Protocol):
+    """What the script's model offers."""
+
+    generator: Seedable  # of its draws
+
+    def replies(
+        self,
+        prompts: Sequence[str],
+        questions: Sequence[Question],
+        greedy: bool = False,
+    ) -> list[Reply]:
+        """Write an order for every slot, each from its slot's legal ones."""
+
+    def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
+        """Return, for each slot, the probability of each of its legal orders as a whole."""
+
+
+class LocalPlayer(LanguagePlayer):
+    """Asks a model of this process; each of its orders is legal, and none is missing.
+
+    Attributes:
+        recording: whether `trace` grows with every decision.
+        trace: (row, phase, power, Reply) of each decision while recording, for training.
+    """
+
+    def __init__(self, name: str, settings: LanguageSettings, model: Any, greedy: bool = False):
+        super().__init__(name, settings)
+        self.model: LanguageModel = model
+        self.greedy = greedy or settings.temperature == 0
+        self.recording = False
+        self.trace: list[tuple[int, str, str, Reply]] = []
+
+    @property
+    def generator(self) -> Seedable:
+        """The generator of its draws."""
+        return self.model.generator
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probability of every legal order as a whole; it knows no values (NaN)."""
+        shares = []
+        for question in self.questions(games, decisions):
+            shares += self.model.order_shares(self.prompt(question), question)
+        value = np.full(decisions.count, np.nan, np.float32)
+        return Explanation(np.concatenate(shares).astype(np.float32), value)
+
+    def _answers(self, questions: Sequence[Question]) -> list[Answer]:
+        """Let the model write, a batch of decisions at a time."""
+        answers, size = [], self.settings.batch
+        for first in range(0, len(questions), size):
+            asked = questions[first : first + size]
+            prompts = [self.prompt(question) for question in asked]
+            for prompt, question, reply in zip(
+                prompts, asked, self.model.replies(prompts, asked, self.greedy)
+            ):
+                messages = [{"role": "user", "content": prompt}]
+                tokens = len(reply.prompt), len(reply.tokens)
+                exchange = Exchange(question, messages, reply.text, "legal", *tokens, 0.0)
+                answers.append(Answer(reply.numbers, len(reply.numbers), [exchange]))
+                if self.recording:
+                    self.trace.append((question.row, question.game.phase, question.power, reply))
+        return answers

@@ -1,0 +1,194 @@
+"""The text that a language model is shown: one fixed text for each position and form.
+
+What never changes comes first, since servers and models keep the beginning of a text. It ends with
+one line for each order that is to be written, in the order in which they are to be written.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...constants import (
+    ARMY,
+    FALL_MOVEMENT,
+    FALL_RETREATS,
+    NONE,
+    SPRING_MOVEMENT,
+    SPRING_RETREATS,
+    WINTER_ADJUSTMENTS,
+    parse_phase,
+    phase_name,
+)
+from ...games.game import Game
+from .questions import Question, Slot
+
+_RULES = """\
+You give the orders of one power in Diplomacy. Nobody negotiates.
+
+Rules in short
+- All powers order at once, and all orders are carried out at once. One unit to a province.
+- Armies move over land and coasts, fleets over seas and along coasts.
+- A move has strength 1, and 1 more for each support. The stronger of two moves into a province
+  succeeds, also against a unit that holds there; of equally strong ones none does (bounce).
+- A unit can support only into provinces that it could move to itself. A support is cut by an attack
+  from any province but the one it is directed against.
+- Fleets at sea can convoy an army from coast to coast; both need orders.
+- A unit that is dislodged retreats to an empty province beside it, or disbands.
+- After each fall a supply center belongs to the power whose unit stands there. In winter a power
+  with fewer units than centers builds in its own empty home centers; one with more removes units.
+
+How orders are written (A army, F fleet)
+A PAR H              hold              A PAR - BUR          move
+A LON - BEL VIA      move by convoy    F NTH C A LON - BEL  convoy
+A PAR S A MAR        support to hold   A PAR S A MAR - BUR  support of a move
+F MAO - SPA/NC       a coast (NC EC SC WC) that must be named
+A MUN R RUH          retreat           A MUN D              disband or remove
+A PAR B              build             WAIVE                build nothing
+"""
+_PHASES = (
+    "Spring {}, movement",
+    "Spring {}, retreats",
+    "Fall {}, movement",
+    "Fall {}, retreats",
+    "Winter {}, builds and removals",
+)
+OPENING = "Orders:"  # the line that begins a reply after free text
+
+
+def prompt_text(question: Question, form: str, history: int = 1, thinking: int = 0) -> str:
+    """Return the prompt of a question; it ends with a newline.
+
+    Args:
+        question: what is asked.
+        form: `list`, with all legal orders; `windows`, with what is near each unit; or `minimal`,
+            the units alone, without rules and board.
+        history: past movement phases that are told.
+        thinking: tokens of free text allowed before the orders.
+    """
+    game = question.game
+    year, phase = parse_phase(game.phase)
+    if form == "minimal":
+        parts = [f"Diplomacy, map {game.map.name}, {game.phase}, {question.power}\n"]
+    else:
+        parts = [_RULES, _map_facts(game)]
+        parts.append(
+            f"Now: {game.phase} ({_PHASES[phase].format(year)}). {_years_left(game, year)}\n"
+        )
+        parts.append(f"You are {question.power}.{_owed(question)}\n")
+        parts.append(_board(game))
+        parts += [_played(name, lines) for name, lines in question.past[-history:] if history]
+    if form == "windows":
+        parts.append(_windows(question))
+    if form == "list":
+        parts.append(_legal_orders(question.slots))
+    return "\n".join(parts) + _form(question.slots, thinking)
+
+
+def _map_facts(game: Game) -> str:
+    board, centers = game.map.board, len(game.map.board.center_province)
+    return (
+        f"Map {game.map.name}: {len(game.powers)} powers, {centers} supply centers. Whoever has "
+        f"{board.victory_centers} of them after a fall wins.\n"
+    )
+
+
+def _years_left(game: Game, year: int) -> str:
+    if not game.max_years:
+        return "The game has no last year."
+    last = game.map.board.first_year + game.max_years - 1
+    return f"The game ends after {last}."
+
+
+def _owed(question: Question) -> str:
+    owed = question.game.adjustments.get(question.power, 0)
+    if not owed:
+        return ""
+    what = "build(s) to make or waive" if owed > 0 else "unit(s) to remove"
+    return f" You have {abs(owed)} {what}."
+
+
+def _board(game: Game) -> str:
+    """Return all units and centers by power."""
+    units, centers, dislodged = game.units, game.centers, game.dislodged
+    lines = ["Units and supply centers"]
+    for power in game.powers:
+        gone = [
+            f"{unit} (dislodged, can retreat to {' '.join(places) or 'nowhere'})"
+            for unit, places in dislodged.get(power, {}).items()
+        ]
+        mine = ", ".join([*units[power], *gone]) or "no units"
+        lines.append(f"{power}: {mine}; centers: {' '.join(centers[power]) or 'none'}")
+    owned = {code for codes in centers.values() for code in codes}
+    provinces = (game.map.provinces[v] for v in game.map.board.center_province)
+    free = [code for code in provinces if code not in owned]
+    if free:
+        lines.append(f"Centers of nobody: {' '.join(free)}")
+    return "\n".join(lines) + "\n"
+
+
+def _played(name: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"Orders of {name}", *lines]) + "\n"
+
+
+def _windows(question: Question) -> str:
+    """Return where each own unit could go, and what is there."""
+    game, lines = question.game, []
+    board, state = game.map.board, game.vector_game.state
+    mine = game.map.power_index[question.power]
+    power, kind, location = state.unit_power[0], state.unit_kind[0], state.unit_location[0]
+    for v in np.flatnonzero(power == mine):
+        near = board.neighbor[kind[v], location[v], : board.neighbor_count[kind[v], location[v]]]
+        shown = ", ".join(_place(game, int(place)) for place in near) or "nowhere"
+        lines.append(f"{game.map.unit_text(kind[v], location[v])}: {shown}")
+    if not lines:
+        return ""
+    return "\n".join(["What your units can move to", *lines]) + "\n"
+
+
+def _place(game: Game, location: int) -> str:
+    """Return a location with who stands there and whose center it is."""
+    board, state = game.map.board, game.vector_game.state
+    v = int(board.location_province[location])
+    facts = []
+    if state.unit_power[0, v] != NONE:
+        letter = "A" if state.unit_kind[0, v] == ARMY else "F"
+        facts.append(f"{letter} of {game.powers[state.unit_power[0, v]]}")
+    center = board.province_center[v]
+    if center != NONE:
+        owner = state.center_owner[0, center]
+        facts.append(f"center of {'nobody' if owner == NONE else game.powers[owner]}")
+    return game.map.locations[location] + (f" ({', '.join(facts)})" if facts else "")
+
+
+def _legal_orders(slots: Sequence[Slot]) -> str:
+    lines = ["Legal orders"]
+    if slots[0].unit.startswith(("build", "removal")):
+        lines.append(f"each: {'; '.join(slots[0].texts)}")  # all slots have the same
+    else:
+        lines += [f"{slot.unit}: {'; '.join(slot.texts)}" for slot in slots]
+    return "\n".join(lines) + "\n"
+
+
+def _form(slots: Sequence[Slot], thinking: int) -> str:
+    """Return what is to be written, which ends the prompt."""
+    count = len(slots)
+    lines = ["1 line, its order:" if count == 1 else f"{count} lines, an order each, for:"]
+    lines += [slot.unit for slot in slots]
+    if thinking:
+        first = f"Think first, in at most {max(1, thinking * 3 // 4)} words. Then write the line"
+        return "\n" + "\n".join([f'{first} "{OPENING}", and then {lines[0]}', *lines[1:]]) + "\n"
+    return "\n" + "\n".join([f"Write nothing but {lines[0]}", *lines[1:]]) + "\n"
+
+
+def last_movement(name: str) -> str:
+    """Return the name of the movement phase before a phase, such as S1901M for S1901R."""
+    year, phase = parse_phase(name)
+    if phase == SPRING_MOVEMENT:
+        return phase_name(year - 1, FALL_MOVEMENT)
+    before = {
+        SPRING_RETREATS: SPRING_MOVEMENT,
+        FALL_MOVEMENT: SPRING_MOVEMENT,
+        FALL_RETREATS: FALL_MOVEMENT,
+        WINTER_ADJUSTMENTS: FALL_MOVEMENT,
+    }
+    return phase_name(year, before[phase])

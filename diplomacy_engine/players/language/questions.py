@@ -1,0 +1,118 @@
+"""What a language model is asked: one power's orders in one phase, unit by unit."""
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...constants import NONE, RESULT_WORDS
+from ...games.decisions import Decisions
+from ...games.game import Game
+from ...games.vector_game import VectorGame
+
+
+class Slot(NamedTuple):
+    """One order that is to be given."""
+
+    unit: str  # such as A PAR; in winter `build 1` or `removal 1`, and so on
+    numbers: list[int]  # of its legal orders
+    texts: list[str]  # of the same
+
+    def harmless(self) -> list[int]:
+        """Return the orders that change least: hold, disband, remove, waive."""
+        return [
+            number
+            for number, text in zip(self.numbers, self.texts)
+            if text.endswith((" H", " D")) or text == "WAIVE"
+        ]
+
+
+class Question(NamedTuple):
+    """One power's orders in one phase."""
+
+    game: Game  # the position, to be read
+    row: int  # of it among the games
+    power: str
+    slots: list[Slot]
+    waive: int  # the number of WAIVE
+    winter: bool  # a province may be chosen in one slot only
+    past: list[tuple[str, list[str]]]  # earlier movement phases: name, orders with their results
+
+    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
+        """Return a slot with the legal orders left after those `given` in other slots.
+
+        Only in winter do orders take each other's place: all but WAIVE do.
+        """
+        if not self.winter:
+            return slot
+        taken = {self.province(number) for number in given if number != self.waive}
+        kept = [
+            (number, text)
+            for number, text in zip(slot.numbers, slot.texts)
+            if number == self.waive or self.province(number) not in taken
+        ]
+        return Slot(slot.unit, [number for number, _ in kept], [text for _, text in kept])
+
+    def written(self, numbers: Collection[int]) -> list[str]:
+        """Return orders as texts."""
+        texts = self.game.vector_game.vocabulary.texts
+        return [texts[number] for number in numbers]
+
+    def province(self, number: int) -> int:
+        """Return the province of the unit that an order is for, or of a build."""
+        games = self.game.vector_game
+        return int(games.board.location_province[games.table.location[number]])
+
+
+def questions_of(
+    games: VectorGame, decisions: Decisions, past: dict[int, list[tuple[str, list[str]]]]
+) -> Iterator[Question]:
+    """Yield the questions that decisions are.
+
+    Args:
+        past: row -> earlier movement phases, as in Question.
+    """
+    copies: dict[int, Game] = {}
+    for d in range(decisions.count):
+        row = int(decisions.game[d])
+        game = copies.get(row)
+        if game is None:
+            game = copies[row] = Game.from_row(games, row)
+        first = decisions.slot_start[d]
+        yield Question(
+            game,
+            row,
+            games.map.powers[decisions.power[d]],
+            slots_of(games, decisions, d),
+            int(games.table.waive),
+            bool(decisions.slot_province[first] == NONE),
+            past.get(row, []),
+        )
+
+
+def slots_of(games: VectorGame, decisions: Decisions, d: int) -> list[Slot]:
+    """Return the slots of decision d."""
+    slots, first = [], int(decisions.slot_start[d])
+    for s in range(first, int(decisions.slot_start[d + 1])):
+        numbers = decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]].tolist()
+        texts = [games.vocabulary.texts[number] for number in numbers]
+        unit = " ".join(texts[0].split()[:2])
+        if decisions.slot_province[s] == NONE:
+            unit = f"{'removal' if texts[0].endswith(' D') else 'build'} {s - first + 1}"
+        slots.append(Slot(unit, numbers, texts))
+    return slots
+
+
+def orders_with_results(game: Game) -> list[str]:
+    """Return a line for each power: its orders of the last movement phase with their results."""
+    games = game.vector_game
+    state, texts, lines = games.state, games.vocabulary.texts, []
+    for power, name in enumerate(games.map.powers):
+        shown = []
+        for v in np.flatnonzero(state.last_power[0] == power):
+            bits, number = int(state.last_result[0, v]), state.last_order[0, v]
+            words = [word for bit, word in enumerate(RESULT_WORDS) if bits >> bit & 1]
+            shown.append(texts[number] + (f" ({', '.join(words)})" if words else ""))
+        if shown:
+            lines.append(f"{name}: {', '.join(shown)}")
+    return lines

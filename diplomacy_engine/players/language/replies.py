@@ -1,0 +1,143 @@
+"""What a model has written, read as orders: which are legal, and what is wrong with the others."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..._suggest import quoted
+from ...constants import WAIVE
+from ...errors import UserError
+from ...rules.notation import ordered_unit, read_order
+from .prompt import OPENING
+from .questions import Question, Slot
+
+MOST_LINES = 1000  # of a reply that are looked at
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")
+
+
+class Reading(NamedTuple):
+    """What came of a reply."""
+
+    numbers: dict[int, int]  # slot -> order number, for those with a legal order
+    complaints: list[str]  # what is wrong with lines and units, a sentence each
+
+
+def read_reply(
+    question: Question, asked: Sequence[int], given: Mapping[int, int], text: str
+) -> Reading:
+    """Return the legal orders of a reply.
+
+    Args:
+        question: what was asked.
+        asked: the slots that the reply shall order.
+        given: slot -> order number of the slots that have an order already; they stay.
+        text: the reply. Anything but orders is skipped, and of two legal orders for one unit the
+            first counts.
+    """
+    game, power = question.game.copy(), question.power
+    texts = game.vector_game.vocabulary.texts
+    accepted = [texts[number] for number in given.values()]
+    numbers: dict[int, int] = {}
+    complaints = []
+    for line in reply_lines(text):
+        if not _is_meant_as_order(question, line):
+            continue
+        if not question.winter and _has_order(question, {**given, **numbers}, line):
+            continue
+        try:
+            game.submit(power, [*accepted, line])
+            number, slot = _slot_of(question, game, asked, {**given, **numbers}, line)
+        except UserError as error:
+            reason = str(error).removeprefix(f"{line!r:.200}: ")
+            complaints.append(f"{quoted(line)} is not legal: {reason}")
+            continue
+        if slot is None:
+            continue
+        accepted.append(texts[number])
+        numbers[slot] = number
+    missing = [question.slots[s].unit for s in asked if s not in numbers]
+    if missing:
+        complaints.append(f"no legal order for {', '.join(missing)}")
+    return Reading(numbers, complaints)
+
+
+def reply_lines(text: str) -> list[str]:
+    """Return the lines of a reply that may be orders, without bullets and quotation marks."""
+    text = _THOUGHTS.sub("", text)
+    if OPENING in text:
+        text = text.rpartition(OPENING)[2]
+    found = _json_texts(text)
+    lines = text.splitlines() if found is None else found
+    cleaned = (_BULLET.sub("", line.strip()).strip("`'\"*,; ") for line in lines[:MOST_LINES])
+    return [line for line in cleaned if 0 < len(line) <= 200]
+
+
+def _json_texts(text: str) -> list[str] | None:
+    """Return the texts of a reply that is a JSON object or list, None if it is neither."""
+    first, last = text.find("{"), text.rfind("}")
+    if first < 0 or last < first:
+        first, last = text.find("["), text.rfind("]")
+    try:
+        found = json.loads(text[first : last + 1]) if 0 <= first < last else None
+    except (ValueError, RecursionError):
+        return None
+    values = list(found.values()) if isinstance(found, dict) else found
+    if values and len(values) == 1 and isinstance(values[0], dict | list):  # {"orders": [...]}
+        values = list(values[0].values()) if isinstance(values[0], dict) else values[0]
+    if not isinstance(values, list):
+        return None
+    return [value for value in values if isinstance(value, str)]
+
+
+def _is_meant_as_order(question: Question, line: str) -> bool:
+    """Tell whether a line is an order, or begins as one for an own unit."""
+    game_map = question.game.map
+    try:
+        read_order(game_map, line)
+        return True
+    except UserError:
+        unit = ordered_unit(game_map, line)
+    if unit is None or len(line.split()) > 12:
+        return False
+    return (
+        any(ordered_unit(game_map, slot.texts[0]) == unit for slot in question.slots)
+        or line.isupper()
+    )
+
+
+def _has_order(question: Question, given: Mapping[int, int], line: str) -> bool:
+    """Tell whether the unit of a line has an order already; of several the first counts."""
+    unit = ordered_unit(question.game.map, line)
+    return unit is not None and unit.place.province in map(question.province, given.values())
+
+
+def _slot_of(
+    question: Question, game, asked: Sequence[int], given: Mapping[int, int], line: str
+) -> tuple[int, int | None]:
+    """Return the number of an order that a game has taken, and the slot it is for.
+
+    No slot if that is not among those asked, or has an order.
+    """
+    if read_order(game.map, line).kind == WAIVE:
+        number = question.waive
+    else:
+        before = set(given.values())
+        new = [number for number in game.order_numbers().values() if number not in before]
+        if not new:
+            return question.waive, None
+        number = new[0]
+    free = [s for s in asked if s not in given]
+    return number, next((s for s in free if number in question.slots[s].numbers), None)
+
+
+def complaint(reading: Reading, slots: Sequence[Slot]) -> str:
+    """Return what a model is told when it is asked again: what was wrong, and what is legal."""
+    lines = ["Not all of that can be carried out:"]
+    lines += [f"- {sentence}" for sentence in reading.complaints[:20]]
+    lines.append("Legal orders")
+    lines += [f"{slot.unit}: {'; '.join(slot.texts)}" for slot in slots]
+    lines.append(f"Write nothing but {len(slots)} line(s), an order each, for:")
+    lines += [slot.unit for slot in slots]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,241 @@
+"""How a language model is named as a player, and the settings file that says how it is asked.
+
+llm:FILE.toml                    all settings, see `LanguageSettings`
+llm:local:FOLDER                 a model in a folder, or in a .gguf file
+llm:MODEL@http://HOST:8000/v1    a model of an OpenAI-compatible server
+
+Where a server wants a key, it is read from the environment alone.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ..._files import read_file
+from ..._suggest import did_you_mean, quoted
+from ...errors import UserError
+from ..bots import BOTS
+
+PREFIX = "llm:"
+PROMPTS = ("list", "windows", "minimal")
+# Server -> how it can be made to write legal orders only; the first is used unless another is set.
+CONSTRAINTS = {
+    "": ("none", "json"),
+    "openai": ("json", "none"),
+    "vllm": ("regex", "choice", "json", "grammar", "none"),
+    "sglang": ("regex", "grammar", "json", "none"),
+    "llama.cpp": ("grammar", "json", "none"),
+}
+MOST_BYTES = 100_000  # of a settings file
+_NUMBERS = {  # least and most of each number
+    "history": (0, 20),
+    "temperature": (0, 10),
+    "thinking": (0, 100_000),
+    "timeout": (0.1, 3600),
+    "deadline": (0.1, 86_400),
+    "retries": (0, 20),
+    "reasks": (0, 20),
+    "concurrency": (1, 256),
+    "batch": (1, 4096),
+}
+_CHOICES = {
+    "server": tuple(CONSTRAINTS),
+    "prompt": PROMPTS,
+    "dtype": ("", "auto", "float32", "bfloat16", "float16"),
+}
+_KEY_NAMES = re.compile(r"(api_?)?(key|token|secret|password|authorization)|bearer", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LanguageSettings:
+    """Settings of a language model as a player; the names are those of the settings file."""
+
+    model: str
+    """folder or .gguf file of a local model; with `base_url` the name that the server knows"""
+    base_url: str = ""
+    """address of a server, such as http://127.0.0.1:8000/v1; empty: the model is local"""
+    server: str = ""
+    """openai, vllm, sglang or llama.cpp: which of their constraints can be asked for"""
+    constraint: str = ""
+    """trie for local models; regex, choice, json, grammar or none for servers; empty: the best"""
+    api_key_env: str = ""
+    """environment variable that holds the server's key"""
+    prompt: str = "windows"
+    """list: with all legal orders; windows: with what is near each unit; minimal: own units only"""
+    history: int = 1
+    """past movement phases whose orders the prompt tells"""
+    temperature: float = 1.0
+    """of the draws; 0 gives the likeliest"""
+    thinking: int = 0
+    """tokens of free text before the orders; a server is told to keep to it"""
+    timeout: float = 60.0
+    """seconds that one request may take"""
+    deadline: float = 300.0
+    """seconds that all requests of a phase may take; what comes later falls back"""
+    retries: int = 2
+    """times that a request is sent again after a lost connection or a busy server"""
+    reasks: int = 2
+    """times that a model is asked again for orders that were illegal or missing"""
+    fallback: str = "hold"
+    """bot that orders the units for which no legal order came"""
+    concurrency: int = 8
+    """requests at the same time"""
+    batch: int = 16
+    """decisions that a local model takes at once"""
+    dtype: str = ""
+    """numbers of a local model: auto, float32, bfloat16, float16; empty: float32 on processors"""
+    log: str = ""
+    """file to which every exchange is added, one JSON line each"""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs in this process."""
+        return not self.base_url
+
+    def api_key(self) -> str:
+        """Return the server's key from the environment; UserError if it is not there."""
+        if not self.api_key_env:
+            return ""
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key:
+            raise UserError(f"the environment has no {self.api_key_env} with the server's key")
+        if not (key.isascii() and key.isprintable()):
+            raise UserError(f"{self.api_key_env} holds signs that no key has")
+        return key
+
+
+def is_language_name(name: str) -> bool:
+    """Tell whether a player's name is that of a language model."""
+    return name.startswith(PREFIX)
+
+
+def read_settings(name: str) -> LanguageSettings:
+    """Return the settings of a player's name.
+
+    Raises:
+        UserError: the name or the file is not as it must be; keys are never repeated.
+    """
+    text = name.removeprefix(PREFIX)
+    if text.endswith(".toml"):
+        return settings_of(_read_toml(Path(text)), text)
+    if text.startswith("local:"):
+        return settings_of({"model": text.removeprefix("local:")}, "llm:local:")
+    model, at, url = text.rpartition("@")
+    if not at or not re.match(r"https?://", url):
+        raise UserError(
+            f"{quoted(name.partition('@')[0], 60)} is no language model: write llm:FILE.toml, "
+            "llm:local:FOLDER or llm:MODEL@http://127.0.0.1:8000/v1"
+        )
+    return settings_of({"model": model, "base_url": url}, "llm:")
+
+
+def _read_toml(path: Path) -> dict:
+    try:
+        return tomllib.loads(read_file(path, MOST_BYTES).decode())
+    except FileNotFoundError:
+        raise UserError(f"there is no settings file {path}") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not UTF-8 text") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        at = re.search(r"\(at [^()]*\)$", str(error))  # not what stands there, it may be a key
+        raise UserError(f"{path} is not TOML {at[0] if at else ''}".strip()) from None
+
+
+def settings_of(found: Mapping, where: str) -> LanguageSettings:
+    """Return settings that are checked.
+
+    Args:
+        found: names and values as in a settings file.
+        where: what error messages call it.
+
+    Raises:
+        UserError: a name is unknown, a value is wrong, or there is a key.
+    """
+    known = {field.name: field for field in fields(LanguageSettings)}
+    for name, value in found.items():
+        if _KEY_NAMES.fullmatch(name):
+            raise UserError(
+                f"{where}: a key does not belong in a settings file; put it into an environment "
+                'variable and name that one, such as api_key_env = "OPENAI_API_KEY"'
+            )
+        if name not in known:
+            raise UserError(
+                f"{where}: unknown setting {quoted(name, 40)}{did_you_mean(name, known)}"
+            )
+        _check_type(name, known[name].type, value, where)
+    if not found.get("model"):
+        raise UserError(f"{where}: 'model' is missing")
+    settings = LanguageSettings(**found)
+    _check_numbers_and_choices(settings, where)
+    _check_server(settings, where)
+    return _with_constraint(settings, where)
+
+
+def _check_type(name: str, kind: type, value: object, where: str) -> None:
+    allowed = (int, float) if kind is float else kind
+    if isinstance(value, bool) or not isinstance(value, allowed):
+        words = {str: "a text", int: "a whole number", float: "a number"}[kind]
+        shown = f"not {quoted(value, 40)}" if name != "api_key_env" else "the name of a variable"
+        raise UserError(f"{where}: {name!r} must be {words}, {shown}")
+
+
+def _check_numbers_and_choices(settings: LanguageSettings, where: str) -> None:
+    for name, (least, most) in _NUMBERS.items():
+        value = getattr(settings, name)
+        if not least <= value <= most:  # NaN is not, either
+            raise UserError(f"{where}: {name!r} must be from {least} to {most:,}, not {value}")
+    for name, choices in {**_CHOICES, "fallback": tuple(BOTS)}.items():
+        value = getattr(settings, name)
+        if value not in choices:
+            names = ", ".join(filter(None, choices))
+            raise UserError(
+                f"{where}: {name!r} must be one of {names}, not {quoted(value, 40)}"
+                f"{did_you_mean(value, choices)}"
+            )
+    if settings.api_key_env and not re.fullmatch(
+        r"[A-Za-z_][A-Za-z0-9_]{0,80}", settings.api_key_env
+    ):
+        raise UserError(
+            f"{where}: 'api_key_env' is the name of an environment variable, such as "
+            "OPENAI_API_KEY, and not the key itself"
+        )
+
+
+def _check_server(settings: LanguageSettings, where: str) -> None:
+    if settings.is_local:
+        if settings.server or settings.api_key_env:
+            raise UserError(f"{where}: 'server' and 'api_key_env' need 'base_url'")
+        return
+    try:
+        url = urlsplit(settings.base_url)
+        sound = url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port)
+    except ValueError:
+        sound = False
+    if not sound:
+        raise UserError(f"{where}: 'base_url' must be an address such as http://127.0.0.1:8000/v1")
+    if url.username or url.password or url.query or url.fragment:
+        raise UserError(
+            f"{where}: 'base_url' must end with the path: a key does not belong into it, name the "
+            "environment variable that holds it with api_key_env"
+        )
+
+
+def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings:
+    """Return settings whose constraint is one that the backend has."""
+    known = ("trie",) if settings.is_local else CONSTRAINTS[settings.server]
+    chosen = settings.constraint or known[0]
+    if chosen not in known:
+        who = "a local model" if settings.is_local else f"server {settings.server or 'unnamed'!r}"
+        fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
+        hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
+        raise UserError(
+            f"{where}: {who} has no constraint {quoted(chosen, 40)} ({', '.join(known)}){hint}"
+        )
+    changed = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return LanguageSettings(**changed | {"constraint": chosen})

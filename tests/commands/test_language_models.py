@@ -1,0 +1,115 @@
+"""Language models in the commands: estimates, counters, prompts and replies in files."""
+
+import json
+
+import pytest
+from support.commands import refusal
+from support.language import FakeServer, holds
+
+from diplomacy_engine import load_map
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.replays.replay import make_replay, page
+
+
+def reply(body, number):
+    """Forget one unit of ten, and order the others to hold."""
+    return "A MOS - LON" if number % 10 == 9 else holds(body)
+
+
+def write_settings(folder, url, **settings):
+    lines = {"model": "m", "base_url": url, "reasks": 0, "prompt": "minimal"} | settings
+    file = folder / "llm.toml"
+    file.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items()))
+    return f"llm:{file}"
+
+
+def test_a_match_has_counters_prompts_and_replies(tmp_path, capsys):
+    files = {name: tmp_path / f"result.{name}" for name in ("json", "jsonl")}
+    with FakeServer(reply) as server:
+        name = write_settings(tmp_path, server.url)
+        options = ["--json", files["json"], "--save-games", files["jsonl"], "--save-count", 2]
+        words = ["evaluate", "--map", "small", "--player", name, "--against", "random", "--games"]
+        assert main([str(word) for word in (*words, 4, "--max-years", 3, *options)]) == 0
+    out, err = capsys.readouterr()
+    assert "4 games have about 34 decisions of language models" in err
+    assert "legal at once" in out and "orders are those of its fallback, hold" in out
+    counts = json.loads(files["json"].read_text())["llm"][name]
+    assert counts["requests"] == len(server.requests) == counts["decisions"] > 10
+    assert counts["fell_back"] == counts["orders"] - counts["legal_at_once"] > 0
+    games = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
+    assert len(games) == 2
+    for game in games:
+        (mine,) = [power for power, player in game["players"].items() if player == name]
+        first = game["phases"][0]["thoughts"]
+        assert list(first) == [mine] and first[mine]["prompt"].startswith("Diplomacy, map small")
+        shown = make_replay(game).frames[0].thoughts[mine]
+        assert shown["reply"] == first[mine]["reply"]
+    assert "details" in page([make_replay(games[0])], "test")
+
+
+def test_hostile_replies_are_escaped_in_the_replay(tmp_path, capsys):
+    bad = "</script><script>alert(1)</script>"
+    file = tmp_path / "games.jsonl"
+    with FakeServer(lambda body, number: f"{bad}\n{holds(body)}") as server:
+        name = write_settings(tmp_path, server.url)
+        words = ["evaluate", "--map", "small", "--player", name, "--games", "2", "--max-years", "1"]
+        assert main([*words, "--against", "hold", "--save-games", str(file)]) == 0
+    (saved, *_) = [json.loads(line) for line in file.read_text().splitlines()]
+    assert bad in json.dumps(saved)
+    assert bad not in page([make_replay(saved)], "test")
+
+
+def test_a_tournament_has_counters_too(tmp_path):
+    file = tmp_path / "result.json"
+    with FakeServer(reply) as server:
+        name = write_settings(tmp_path, server.url)
+        words = ["tournament", "--map", "small", "--players", name, "random", "hold"]
+        assert main([*words, "--games", "6", "--max-years", "2", "--json", str(file)]) == 0
+    assert json.loads(file.read_text())["llm"][name]["requests"] == len(server.requests)
+
+
+@pytest.mark.parametrize("command", [("evaluate", "--player"), ("tournament", "--players")])
+def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
+    name = write_settings(tmp_path, "http://127.0.0.1:9/v1")
+    names = [name, "random"] if command[0] == "tournament" else [name]
+    found = refusal(*command, *names, "--map", "standard", capsys=capsys)
+    assert found.startswith("1,000 games would ask language models about ")
+    assert "say with --games how many shall be played" in found
+
+
+def test_other_players_need_no_number(capsys, monkeypatch):
+    words = ["evaluate", "--map", "small", "--player", "hold", "--against", "hold"]
+    assert main([*words, "--max-years", "1"]) == 0
+    assert "1,000 games" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["list", "windows", "minimal"])
+def test_llm_prompt(capsys, form):
+    position = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL"
+    words = ["llm-prompt", "--power", "france", "--position", position, "--prompt", form]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("for:\nbuild 1\nbuild 2\n") and err.startswith(f"{len(out):,} characters")
+    assert "12 legal orders" in err
+    assert ("F BRE B" in out) == (form == "list")
+
+
+def test_llm_prompt_of_nobody(capsys):
+    position = "standard W1901A; FRANCE A BUR = BUR"
+    words = ("llm-prompt", "--power", "FRANCE", "--position")
+    assert "BUR" in refusal(*words, position, capsys=capsys)
+    position = "standard W1901A; FRANCE A PAR = PAR"
+    assert refusal(*words, position, capsys=capsys) == "FRANCE has nothing to order in W1901A"
+    found = refusal("llm-prompt", "--power", "X", capsys=capsys)
+    assert found.startswith(
+        f"'X' is no power of map standard ({', '.join(load_map('standard').powers)}"
+    )
+    found = refusal("llm-prompt", "--power", "FRANCE", "--player", "dumbbot", capsys=capsys)
+    assert "is no language model" in found
+
+
+def test_a_server_that_is_not_there_is_one_sentence(tmp_path, capsys):
+    name = write_settings(tmp_path, "http://127.0.0.1:9/v1", retries=0)
+    code = main(["evaluate", "--map", "small", "--player", name, "--games", "4"])
+    err = capsys.readouterr().err.splitlines()
+    assert code == 2 and err[-1].startswith("error: the server at http://127.0.0.1:9/v1 gives no")

@@ -1,0 +1,132 @@
+"""What is made of replies; constraints as servers are given them."""
+
+import json
+import re
+
+import pytest
+from support.language import question, question_of_game
+
+from diplomacy_engine import Game
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.players.language.constraints import (
+    grammar,
+    json_schema,
+    parts,
+    regex,
+    request_fields,
+)
+from diplomacy_engine.players.language.questions import Slot
+from diplomacy_engine.players.language.replies import complaint, read_reply
+
+WINTER = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN"
+
+
+def read(asked, text, slots=None, given=None):
+    slots = range(len(asked.slots)) if slots is None else slots
+    found = read_reply(asked, list(slots), given or {}, text)
+    return {s: asked.written([number])[0] for s, number in found.numbers.items()}, found.complaints
+
+
+@pytest.fixture
+def france():
+    return question_of_game(Game("standard"), "FRANCE")
+
+
+ORDERS = {0: "F BRE - MAO", 1: "A MAR - SPA", 2: "A PAR - BUR"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F BRE - MAO\nA MAR - SPA\nA PAR - BUR\n",
+        "Here is my plan: attack!\n\n1. F BRE - MAO\n2) `A MAR - SPA`\n- a par-bur.\n",
+        "```\nA PAR - BUR\nF BRE - MAO\nA MAR - SPA\n```\nA MAR H\n",
+        "<think>A PAR H or A MAR H?</think>A PAR - BUR\nF BRE - MAO\nA MAR - SPA",
+        "Maybe A PAR H\nOrders:\nA PAR - BUR\nF BRE - MAO\nA MAR - SPA",
+        json.dumps({"F BRE": "F BRE - MAO", "A MAR": "A MAR - SPA", "A PAR": "A PAR - BUR"}),
+        json.dumps({"orders": ["A PAR - BUR", "F BRE - MAO", "A MAR - SPA"]}),
+        'PARSABLE OUTPUT: ["A PAR - BUR", "F BRE - MAO", "A MAR - SPA"]',
+    ],
+)
+def test_replies_that_are_understood(france, text):
+    found, complaints = read(france, text)
+    slots = {france.slots[s].unit: order for s, order in found.items()}
+    assert slots == {"F BRE": "F BRE - MAO", "A MAR": "A MAR - SPA", "A PAR": "A PAR - BUR"}
+    assert complaints == []
+
+
+def test_complaints_name_the_line_and_the_reason(france):
+    found, complaints = read(france, "A PAR - MOS\nF BRE - MAO\nA BER - MUN\nI hold the rest.")
+    assert list(found.values()) == ["F BRE - MAO"]
+    assert complaints[0].startswith("'A PAR - MOS' is not legal: ")
+    assert "belongs to GERMANY" in complaints[1]
+    assert complaints[2] == "no legal order for A MAR, A PAR"
+
+
+def test_only_missing_slots_are_asked_again(france):
+    numbers = {0: france.slots[0].numbers[0]}
+    again = [1, 2]
+    found, _ = read(france, "F BRE - MAO\nA MAR H\nA PAR H", again, numbers)
+    assert 0 not in found and len(found) == 2
+    slots = [france.slots[s] for s in again]
+    text = complaint(read_reply(france, again, numbers, ""), slots)
+    assert "\nA MAR: " in text and "A MAR - SPA; " in text and "\nF BRE" not in text
+    assert text.endswith("for:\nA MAR\nA PAR\n")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 5000, "\0" * 100, "no", '{"a": 1}', "A" * 10**5])
+def test_nonsense_is_no_order(france, text):
+    found, complaints = read(france, text)
+    assert found == {} and len(complaints) >= 1
+
+
+def test_winter_gives_each_province_once():
+    asked = question(WINTER, "FRANCE")
+    assert [slot.unit for slot in asked.slots] == ["build 1", "build 2"]
+    found, complaints = read(asked, "A PAR B\nF PAR B\nA PAR B\n")
+    assert list(found.values()) == ["A PAR B"] and len(complaints) == 3
+    found, complaints = read(asked, "WAIVE\nwaive\nA PAR B")
+    assert list(found.values()) == ["WAIVE", "WAIVE"]
+    left = asked.open_slot(asked.slots[1], [asked.slots[0].numbers[0]])
+    assert "WAIVE" in left.texts and len(left.texts) < len(asked.slots[1].texts)
+
+
+def test_regex_and_grammar_allow_the_legal_orders_alone(france):
+    pattern = regex(france.slots)
+    legal = "".join(f"{slot.texts[-1]}\n" for slot in france.slots)
+    assert re.fullmatch(pattern, legal)
+    assert not re.fullmatch(pattern, legal.rstrip("\n"))
+    assert not re.fullmatch(pattern, legal.replace("A PAR", "A MUN"))
+    rules = grammar(france.slots).splitlines()
+    assert rules[0] == 'root ::= unit1 "\\n" unit2 "\\n" unit3 "\\n"'
+    for slot, rule in zip(france.slots, rules[1:]):
+        assert [json.loads(text) for text in rule.split(" ::= ")[1].split(" | ")] == slot.texts
+
+
+def test_json_schema_has_one_enum_for_each_unit(france):
+    schema = json_schema(france.slots)
+    assert schema["required"] == ["F BRE", "A MAR", "A PAR"] == list(schema["properties"])
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["A PAR"]["enum"] == france.slots[2].texts
+
+
+def test_request_fields_by_server(france):
+    expected = regex(france.slots)
+    fields = request_fields("vllm", "regex", france.slots)
+    assert fields == {"structured_outputs": {"regex": expected}}
+    assert request_fields("sglang", "regex", france.slots) == {"regex": expected}
+    assert request_fields("sglang", "grammar", france.slots) == {"ebnf": grammar(france.slots)}
+    assert request_fields("llama.cpp", "grammar", france.slots) == {
+        "grammar": grammar(france.slots)
+    }
+    form = request_fields("openai", "json", france.slots)["response_format"]
+    assert form["type"] == "json_schema" and form["json_schema"]["strict"] is True
+    assert request_fields("", "none", france.slots) == {}
+
+
+def test_long_decisions_are_split():
+    slots = [Slot(f"A {n}", list(range(400)), [f"A {n} - {m}" for m in range(400)]) for n in "ABC"]
+    assert [len(part) for part in parts("json", slots)] == [2, 1]
+    assert [len(part) for part in parts("choice", slots)] == [1, 1, 1]
+    assert [len(part) for part in parts("regex", slots)] == [3]
+    assert NONE not in slots[0].numbers

@@ -1,0 +1,98 @@
+"""Names and settings files of language models; no key is ever taken from them or repeated."""
+
+import pytest
+
+from diplomacy_engine import UserError
+from diplomacy_engine.players.language.settings import CONSTRAINTS, read_settings, settings_of
+
+SECRET = "sk-abc123-SECRET"
+
+
+def test_short_names():
+    local = read_settings("llm:local:some/folder")
+    assert (local.model, local.is_local, local.constraint) == ("some/folder", True, "trie")
+    found = read_settings("llm:org/model@2@http://127.0.0.1:8000/v1")
+    assert (found.model, found.base_url) == ("org/model@2", "http://127.0.0.1:8000/v1")
+    assert not found.is_local and found.constraint == "none"
+
+
+def test_file(tmp_path):
+    file = tmp_path / "llm.toml"
+    file.write_text('model = "m"\nbase_url = "http://[::1]:1/v1"\nserver = "vllm"\ntimeout = 5\n')
+    found = read_settings(f"llm:{file}")
+    assert found.constraint == "regex" and found.timeout == 5 and found.prompt == "windows"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "'model' is missing"),
+        ('model = "m"\ntemprature = 1', "did you mean 'temperature'?"),
+        ('model = "m"\ntemperature = 11', "'temperature' must be from 0 to 10, not 11"),
+        ('model = "m"\ntemperature = nan', "'temperature' must be from 0 to 10, not nan"),
+        ('model = "m"\nreasks = true', "'reasks' must be a whole number"),
+        ('model = 3', "'model' must be a text, not 3"),
+        ('model = "m"\nprompt = "lists"', "did you mean 'list'?"),
+        ('model = "m"\nfallback = "holt"', "did you mean 'hold'?"),
+        ('model = "m"\nserver = "vllm"', "need 'base_url'"),
+        ('model = "m"\nconstraint = "regex"', "a local model has no constraint 'regex' (trie)"),
+        ('model = "m"\nbase_url = "ftp://x"', "'base_url' must be an address"),
+        ('model = "m"\nbase_url = "http://h:99999"', "'base_url' must be an address"),
+        ('model = "m"\nbase_url = "http://h/v1"\nconstraint = "regex"',
+         "set 'server' to vllm or sglang"),
+        ('model = "m', "is not TOML (at"),
+    ],
+)  # fmt: skip
+def test_bad_files(tmp_path, text, words):
+    file = tmp_path / "llm.toml"
+    file.write_text(text)
+    with pytest.raises(UserError) as refused:
+        read_settings(f"llm:{file}")
+    assert words in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'model = "m"\napi_key = "{SECRET}"',
+        f'model = "m"\nkey = "{SECRET}"',
+        f'model = "m"\nToken = "{SECRET}"',
+        f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = "{SECRET}"',
+        f'model = "m"\nbase_url = "http://h/v1"\napi_key_env = ["{SECRET}"]',
+        f'model = "m"\nbase_url = "http://u:{SECRET}@h/v1"',
+        f'model = "m"\nbase_url = "http://h/v1?key={SECRET}"',
+        f'model = "m"\nbase_url = "http://h/v1#{SECRET}"',
+        f'model = "m"\napi_key = {SECRET}',
+    ],
+)
+def test_keys_are_refused_and_not_repeated(tmp_path, text):
+    file = tmp_path / "llm.toml"
+    file.write_text(text)
+    with pytest.raises(UserError) as refused:
+        read_settings(f"llm:{file}")
+    assert "SECRET" not in str(refused.value)
+
+
+def test_no_key_in_a_short_name():
+    with pytest.raises(UserError, match="a key does not belong into it") as refused:
+        read_settings(f"llm:m@http://h/v1#{SECRET}")
+    assert "SECRET" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["llm:", "llm:model", "llm:x.toml", "llm:local:", "llm:@http://h"])
+def test_bad_names(name):
+    with pytest.raises(UserError):
+        read_settings(name)
+
+
+def test_key_from_the_environment(monkeypatch):
+    settings = settings_of({"model": "m", "base_url": "http://h", "api_key_env": "MY_KEY"}, "t")
+    monkeypatch.delenv("MY_KEY", raising=False)
+    with pytest.raises(UserError, match="the environment has no MY_KEY"):
+        settings.api_key()
+    monkeypatch.setenv("MY_KEY", SECRET)
+    assert settings.api_key() == SECRET and SECRET not in repr(settings)
+
+
+def test_every_server_has_no_constraint_too():
+    assert all("none" in kinds and "json" in kinds for kinds in CONSTRAINTS.values())

@@ -1,0 +1,77 @@
+"""Small random language models with tokenizers of all kinds; needs transformers."""
+
+from functools import cache
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import PreTrainedTokenizerFast as Fast
+
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.rules.vocabulary import vocabulary
+
+TOKENIZERS = ("words", "across spaces", "metaspace", "no line end")
+
+
+@cache
+def tokenizer(kind: str = "words") -> Fast:
+    """Return a tokenizer trained on orders.
+
+    Kinds: `words` splits at spaces as GPT-2's does; `across spaces` has tokens over spaces and line
+    ends; `metaspace` is SentencePiece's way; `no line end` drops line ends.
+    """
+    texts = [text for name in ("small", "three") for text in vocabulary(load_map(name)).texts]
+    lines = ["\n".join(texts[i : i + 3]) + "\n" for i in range(0, len(texts), 3)]
+    special = ["<end>", "<unk>"]
+    if kind == "metaspace":
+        made = Tokenizer(models.Unigram())
+        made.pre_tokenizer = pre_tokenizers.Metaspace()
+        made.decoder = decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(
+            vocab_size=200, special_tokens=special, unk_token="<unk>", show_progress=False
+        )
+    else:
+        made = Tokenizer(models.BPE(unk_token="<unk>"))
+        if kind == "no line end":
+            made.normalizer = normalizers.Replace("\n", "")
+        made.pre_tokenizer = pre_tokenizers.ByteLevel(
+            add_prefix_space=False, use_regex=kind == "words"
+        )
+        made.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=400,
+            special_tokens=special,
+            show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        )
+    made.train_from_iterator(lines, trainer)
+    return Fast(tokenizer_object=made, eos_token="<end>", pad_token="<end>", unk_token="<unk>")
+
+
+def network(kind: str = "gpt2", size: int = 400, seed: int = 1):
+    """Return a random network."""
+    torch.set_num_threads(1)  # more only wait for each other
+    torch.manual_seed(seed)
+    ends = {"bos_token_id": 0, "eos_token_id": 0}
+    if kind == "gpt2":
+        shape = {"n_positions": 4096, "n_embd": 32, "n_layer": 2, "n_head": 2}
+        return GPT2LMHeadModel(GPT2Config(vocab_size=size, resid_pdrop=0.1, **shape, **ends))
+    config = LlamaConfig(
+        **ends,
+        vocab_size=size,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=4096,
+    )
+    return LlamaForCausalLM(config)
+
+
+def save_model(folder: Path, kind: str = "gpt2", tokens: str = "words") -> Path:
+    """Write a random model into a folder, as transformers reads it."""
+    found = tokenizer(tokens)
+    network(kind, len(found)).save_pretrained(folder)
+    found.save_pretrained(folder)
+    return folder
