@@ -14,11 +14,12 @@ from ._arguments import (
     figure_rows,
     load_players,
     map_of,
+    press_rules,
     samples,
     showing_progress,
     write_files,
 )
-from ._console import make_console, print_table
+from ._console import make_console, print_table, print_talk
 
 
 def add_evaluate(commands) -> None:
@@ -50,6 +51,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     """Evaluate a player, print the table and write the files asked for."""
     check_files(arguments)
     names = arguments.player, arguments.against
+    press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
     player, against = load_players(names, game_map, arguments)
     announce_compilation()
@@ -67,6 +69,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
             samples=samples(arguments),
             report=report,
             per_game=bool(arguments.per_game),
+            press=press,
         )
     result["greedy"] = arguments.greedy
     print_evaluation(make_console(), result)
@@ -91,6 +94,7 @@ def print_evaluation(console: Console, result: dict) -> None:
     else:
         _print_figures(console, overall, True)
         _print_figures(console, by_power, False)
+    print_talk(console, result)
 
 
 def _print_figures(console: Console, columns: dict[str, dict], intervals: bool) -> None:

@@ -15,11 +15,12 @@ from ._arguments import (
     figure_rows,
     load_players,
     map_of,
+    press_rules,
     samples,
     showing_progress,
     write_files,
 )
-from ._console import make_console, print_table
+from ._console import make_console, print_table, print_talk
 
 
 def add_tournament(commands) -> None:
@@ -46,6 +47,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     """Play a tournament, print its tables and write the files asked for."""
     check_files(arguments)
     names = _player_names(arguments.players)
+    press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
     check_tournament(names, game_map, arguments.games)
     players = load_players(names, game_map, arguments)
@@ -62,6 +64,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
             report,
             samples=samples(arguments),
             per_game=bool(arguments.per_game),
+            press=press,
         )
     result["greedy"] = arguments.greedy
     print_tournament(make_console(), result)
@@ -132,6 +135,7 @@ def print_tournament(console: Console, result: dict) -> None:
     ]
     powers = list(next(iter(players.values()))["by_power"])
     print_table(console, "player", powers, rows, "by power: solo % / win % / centers / rank")
+    print_talk(console, result)
 
 
 def _power_cell(figures: dict[str, dict]) -> str:

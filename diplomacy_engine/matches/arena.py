@@ -30,7 +30,9 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
+from ..players.negotiation import negotiate
 from ..players.protocols import Player
+from ..press.table import Press, PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import (
     FIGURES,
@@ -139,6 +141,7 @@ def play_games(
     recorder: GameRecorder | None = None,
     report: Callable[[float], None] | None = None,
     counter: OrderCounter | None = None,
+    press: Press | None = None,
 ) -> Outcomes:
     """Play all games to their end.
 
@@ -151,6 +154,7 @@ def play_games(
         report: called after each step with how many games have been played; what is played of a
             running one counts, too, by its years.
         counter: counts a player's orders.
+        press: of the games, if powers may talk before they order.
 
     Raises:
         ValueError: the arguments do not fit each other.
@@ -170,7 +174,14 @@ def play_games(
     while (state.end == RUNNING).any():
         decisions = games.decisions()
         who = seat_player[decisions.game, decisions.power]
-        orders = ask_players(games, decisions, players, who)
+        if press is None:
+            orders = ask_players(games, decisions, players, who)
+        else:
+            negotiate(press, decisions, players, seat_player)
+            bound = press.bound(decisions)
+            orders = ask_players(games, bound, players, who)
+            press.correct(orders, bound)
+            press.judge(orders, decisions)
         if recorder is not None:
             recorder.note(games, orders)
         moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
@@ -205,6 +216,7 @@ def play_tables(
     batch: int = BATCH,
     think: Callable[[int, Game], dict] | None = None,
     counter: OrderCounter | None = None,
+    talk: TalkCounter | None = None,
 ) -> tuple[Outcomes, list[Game]]:
     """Play games with given players at given powers, up to `batch` of them at once.
 
@@ -214,6 +226,7 @@ def play_tables(
         think: of the number of such a game and the Game before each phase, returns the `thoughts`
             to keep with it.
         counter: counts a player's orders.
+        talk: lets powers talk by its rules, and counts what they say.
 
     The other arguments are those of `evaluate_player`.
     """
@@ -232,7 +245,10 @@ def play_tables(
         recorder = GameRecorder(max(0, min(samples - first, len(mine))))
         watch = None if report is None else lambda done, first=first: report(first + done)
         noted = recorder if recorder.rows else None
-        parts.append(play_games(games, mine, players, noted, watch, counter))
+        press = None if talk is None else Press(games, *talk.rules)
+        parts.append(play_games(games, mine, players, noted, watch, counter, press))
+        if press is not None:
+            talk.add(press)
         ask = think and (lambda row, game, first=first: think(first + row, game))
         kept += recorder.replay(games, ask)
     return Outcomes(*map(np.concatenate, zip(*parts))), kept
@@ -252,6 +268,7 @@ def evaluate_player(
     report: Callable[[float], None] | None = None,
     think: Callable[[Game, str], dict] | None = None,
     per_game: bool = False,
+    press: PressRules | None = None,
 ) -> tuple[dict, list[dict]]:
     """Play a player as every power equally often against copies of another.
 
@@ -270,6 +287,8 @@ def evaluate_player(
         think: of a Game and the player's power, returns the `thoughts` that the samples keep.
         per_game: whether the result has `per_game`, too: a dictionary for each game with `game`
             (from 1 on), the player's `power`, and the figures.
+        press: how powers may talk before they order; the result then has `press`, which is
+            TalkCounter.figures.
 
     Returns:
         The result as `evaluate --json` writes it, and the saved games; their `players` are the
@@ -288,7 +307,7 @@ def evaluate_player(
     num_games = -(-num_games // powers) * powers
     seat = np.arange(num_games) % powers  # of the player; with one opponent nothing is to be drawn
     names = [game_map.powers[power] for power in seat]
-    counter = OrderCounter(0)
+    counter, talk = OrderCounter(0), None if press is None else TalkCounter(press)
     outcomes, sampled = play_tables(
         game_map,
         (player, against),
@@ -301,6 +320,7 @@ def evaluate_player(
         max(powers, batch // powers * powers),
         think and (lambda row, game: think(game, names[row])),
         counter,
+        talk,
     )
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     values = {name: every[name][np.arange(num_games), seat] for name in FIGURES}
@@ -330,6 +350,8 @@ def evaluate_player(
         },
         "orders": counter.shares(),
     }
+    if talk is not None:
+        result["press"] = talk.figures()
     if per_game:
         rows = zip(names, *(values[figure].tolist() for figure in FIGURES))
         result["per_game"] = [

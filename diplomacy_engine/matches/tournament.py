@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..players.protocols import Player
+from ..press.table import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
 from .arena import map_ranges, play_tables
@@ -82,6 +83,7 @@ def play_tournament(
     report: Callable[[float], None] | None = None,
     samples: int = 0,
     per_game: bool = False,
+    press: PressRules | None = None,
 ) -> tuple[dict, list[dict]]:
     """Play mixed tables of several players with different names, and compare the players.
 
@@ -97,6 +99,8 @@ def play_tournament(
         samples: so many games are returned as saved games.
         per_game: whether the result has `per_game`, too: a dictionary for each seat of each game
             with `game` (from 1 on), `power`, `player` and the figures.
+        press: how powers may talk before they order; the result then has `press`, as in
+            `evaluate_player`.
 
     Returns:
         The result as `tournament --json` writes it, and the saved games, whose `players` are the
@@ -120,8 +124,9 @@ def play_tournament(
     check_year_limit(year_limit)
     count, rng = len(players), np.random.default_rng(seed)
     seats = balanced_seats(count, len(powers), num_games, rng)
+    talk = None if press is None else TalkCounter(press)
     outcomes, sampled = play_tables(
-        game_map, players, seats, seed, max_years, threads, report, samples
+        game_map, players, seats, seed, max_years, threads, report, samples, talk=talk
     )
     saved_games = []
     for row, game in enumerate(sampled):
@@ -175,6 +180,8 @@ def play_tournament(
             names[i]: {names[j]: compare(i, j) for j in best_first if j != i} for i in best_first
         },
     }
+    if talk is not None:
+        result["press"] = talk.figures()
     if per_game:
         columns = ("game", "power", "player", *FIGURES)
         result["per_game"] = [

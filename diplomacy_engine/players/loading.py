@@ -26,6 +26,7 @@ from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .checkpoints import CHECKPOINT, POLICY, policy_file, script_name
+from .negotiators.naming import make_voice, voice
 from .protocols import Player
 from .search.naming import make_search, spelled
 
@@ -49,8 +50,9 @@ def load_player(
     """Return a player.
 
     Args:
-        name: of a bot, the path of a checkpoint or of a folder that has one (`policy_file`), or a
-            search on such a policy, as search/naming.py reads it.
+        name: of a bot, the path of a checkpoint or of a folder that has one (`policy_file`), a
+            search on such a policy, as search/naming.py reads it, or any of these with a negotiator
+            before it, as negotiators/naming.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
         script: the trainer's script that plays a checkpoint; None: see `find_script`.
         device: where the policy computes, as torch names it.
@@ -63,10 +65,13 @@ def load_player(
     """
     if str(name) in BOTS:
         return make_bot(str(name))
+    options = {"game_map": game_map, "script": script, "device": device, "seed": seed}
+    load = partial(load_player, greedy=greedy, **options)
+    talking = voice(str(name))
+    if talking is not None:
+        return make_voice(str(name), talking, load(talking.player, assume=assume))
     parts = spelled(str(name))
     if parts is not None:
-        options = {"game_map": game_map, "script": script, "device": device, "seed": seed}
-        load = partial(load_player, greedy=greedy, **options)
         return make_search(str(name), parts, load, assume)
     path = _checkpoint(name)
     source, module, header = _opened(path, script)
@@ -93,6 +98,9 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
     """
     if str(name) in BOTS:
         return None
+    talking = voice(str(name))
+    if talking is not None:
+        return policy_map(talking.player, script)
     parts = spelled(str(name))
     if parts is not None:
         return policy_map(parts.policy, script)
