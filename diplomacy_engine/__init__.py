@@ -3,13 +3,13 @@
 from .environments.registration import register_environments
 from .errors import UserError
 from .games.decisions import Decisions
-from .games.game import Game
 from .games.observation import Observation
 from .games.vector_game import StepResult, VectorGame
 from .matches.arena import evaluate_player, play_games
 from .players.bots import BOTS, make_bot
 from .players.loading import PlayerError, load_player
 from .players.protocols import ExplainingPlayer, Explanation, Player
+from .press.game import Game
 from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary
 from .scoring.rewards import REWARDS, RewardInput, make_reward, make_reward_mix, reward_input
