@@ -161,10 +161,10 @@ def test_refusals_say_why_and_change_nothing():
     assert settle(press, clause(games, Clause.PEACE)) == Fate.CONTRADICTS  # A PAR goes to its unit
     assert all(map(np.array_equal, kept, press.deals))
     games.step(games.new_orders())
-    while games.state.phase[0] != 4:
-        games.step(games.new_orders())
-    assert settle(press, first) == Fate.LATE
-    assert not press.talking().any() and not press.deals.dealt.any()
+    assert press.talking().all() and not press.deals.dealt.any()
+    winter = Game.from_position(POSITION.replace("S1901M", "W1901A")).vector_game
+    press = Press(winter, "offers")
+    assert settle(press, first) == Fate.LATE and not press.talking().any()
 
 
 def test_dead_powers_make_no_deals():
