@@ -1,4 +1,4 @@
-"""A fast engine for no-press Diplomacy: rules, maps, bots, matches. The names below are public."""
+"""A fast engine for Diplomacy: rules, maps, bots, deals, matches. The names below are public."""
 
 from .environments.registration import register_environments
 from .errors import UserError

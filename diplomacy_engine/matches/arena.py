@@ -32,6 +32,8 @@ from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
 from ..players.negotiation import negotiate
 from ..players.protocols import Player
+from ..press.daide import messages_of
+from ..press.deals import Offers
 from ..press.table import Press, PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import (
@@ -52,9 +54,16 @@ class GameRecorder:
     def __init__(self, rows: int):
         self.rows = rows
         self._steps: list[tuple[np.ndarray, ...]] = []
+        self._talk: dict[int, list[tuple[Offers, np.ndarray]]] = {}  # step -> what was said before
 
-    def note(self, games: VectorGame, orders: np.ndarray) -> None:
-        """Keep the orders (E, V) about to be given."""
+    def listen(self, press: Press) -> None:
+        """Keep what powers say in the recorded games, to write it into their saved games."""
+        press.log, press.logged = [], self.rows
+
+    def note(self, games: VectorGame, orders: np.ndarray, press: Press | None = None) -> None:
+        """Keep the orders (E, V) about to be given, and what was said in `press` before."""
+        if press is not None and press.log:
+            self._talk[len(self._steps)], press.log = press.log, []
         state, rows = games.state, slice(self.rows)
         retreating = np.isin(state.phase[rows, None], (SPRING_RETREATS, FALL_RETREATS))
         owner = np.where(retreating, state.dislodged_power[rows], state.unit_power[rows])
@@ -76,12 +85,13 @@ class GameRecorder:
         """
         replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
         texts = games.vocabulary.texts
-        for running, year, phase, owner, orders in self._steps:
+        for step, (running, year, phase, owner, orders) in enumerate(self._steps):
             for row in np.flatnonzero(running):
                 game = replayed[row]
                 recorded = phase_name(year[row], phase[row])
                 if game.phase != recorded:
                     raise RuntimeError(f"the replay of a game is in {game.phase}, not {recorded}")
+                self._say(game, row, self._talk.get(step, []))
                 for power, name in enumerate(game.powers):
                     mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
                     given = [texts[number] for number in orders[row, mine]]
@@ -91,6 +101,15 @@ class GameRecorder:
                 if thoughts:
                     game.history[-1]["thoughts"] = thoughts
         return replayed
+
+    @staticmethod
+    def _say(game: Game, row: int, talk: list[tuple[Offers, np.ndarray]]) -> None:
+        """Say in a game what was said in a row."""
+        for offers, fates in talk:
+            mine = np.flatnonzero(offers.game == row)
+            said = list(messages_of(game.vector_game, offers.take(mine), fates[mine]))
+            for sender, recipient, text in said:
+                game.send(game.powers[sender], game.powers[recipient], text)
 
 
 class OrderCounter:
@@ -169,6 +188,8 @@ def play_games(
         )
     if not 0 <= seat_player.min() <= seat_player.max() < len(players):
         raise ValueError(f"seat_player must be 0..{len(players) - 1}")
+    if press is not None and recorder is not None:
+        recorder.listen(press)
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == RUNNING).any():
@@ -183,7 +204,7 @@ def play_games(
             press.correct(orders, bound)
             press.judge(orders, decisions)
         if recorder is not None:
-            recorder.note(games, orders)
+            recorder.note(games, orders, press)
         moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
         moving &= state.end == RUNNING
         games.step(orders)

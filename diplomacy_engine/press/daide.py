@@ -14,7 +14,9 @@ board allow, and any is read. A support of a fleet's move names the coast, which
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from .._suggest import quoted
 from ..constants import (
@@ -31,7 +33,7 @@ from ..constants import (
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
-from .deals import Clause, Side
+from .deals import CONFIRMED, Clause, Offers, Side
 
 ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
@@ -289,3 +291,26 @@ def _read_order(games: VectorGame, kind: int, location: int, rest: list) -> int:
             if fits:
                 return int(number)
     raise UserError(f"{quoted(rest)} is no order that this unit can be given")
+
+
+def messages_of(
+    games: VectorGame, offers: Offers, fates: np.ndarray
+) -> Iterator[tuple[int, int, str]]:
+    """Yield (sender, recipient, text) of what was said in a one-game VectorGame.
+
+    Args:
+        offers: of a round, wishes of peace among them.
+        fates: (O,) what became of each; NONE if nobody answers. What was agreed to in vain stands
+            as declined.
+    """
+    said = []
+    for o, fate in enumerate(fates):
+        p, q = int(offers.sender[o]), int(offers.receiver[o])
+        rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
+        text = offer_text(games, p, q, [tuple(map(int, row)) for row in rows])
+        said.append((p, q, text, "YES" if fate == CONFIRMED else "REJ"))
+    for p, q, text, _ in said:
+        yield p, q, text
+    for (p, q, text, answer), fate in zip(said, fates):
+        if fate != NONE:
+            yield q, p, f"{answer} ( {text} )"

@@ -28,13 +28,16 @@ from .binding import (
     make_peace,
 )
 from .deals import (
+    BOTH,
     CONFIRMED,
     DECLINED,
+    PEACE,
     REFUSALS,
     Deals,
     Fate,
     Offers,
     empty_deals,
+    make_offers,
     order_aims,
     province_bits,
     province_words,
@@ -42,6 +45,7 @@ from .deals import (
 
 PROTOCOLS = ("mutual", "offers")
 MOST_ROUNDS = 4
+PEACE_ALONE = ((PEACE, BOTH, NONE, NONE),)  # the clauses of an offer of peace
 
 
 class PressRules(NamedTuple):
@@ -87,6 +91,9 @@ class Press:
     Attributes:
         deals: of this phase; only for the games that `talking` names.
         tally: of every game.
+        log: None, or a list to which the offers of each round are added with their Fate (O,); a
+            wish of peace is an offer with NONE, since nobody answers it.
+        logged: only those of so many first games.
     """
 
     def __init__(
@@ -106,6 +113,8 @@ class Press:
             raise UserError("mutual press has one round: wishes are not answered")
         self.games, self.protocol, self.rounds = games, protocol, rounds
         self.binding, self.open_press = binding, open_press
+        self.log: list[tuple[Offers, np.ndarray]] | None = None
+        self.logged = 0
         count, powers = games.num_games, games.num_powers
         self._aims = order_aims(games.map)
         self._sets = np.zeros((2, province_words(games.board)), np.uint64)
@@ -182,6 +191,11 @@ class Press:
             )  # fmt: skip
 
         games.run(slice_of, games.num_games)
+        if self.log is not None:
+            heard = wish[: self.logged] & talking[: self.logged, None, None]
+            rows = [(*seats, PEACE_ALONE) for seats in np.argwhere(heard) if seats[1] != seats[2]]
+            offers = make_offers(rows)
+            self.log.append((offers, np.full(offers.count, NONE, np.int8)))
         own = wish[:, np.arange(shape[1]), np.arange(shape[1])].sum(1)
         self.tally.offered[talking] += (wish.sum((1, 2)) - own)[talking]
         self._note_deals(agreed)
@@ -224,6 +238,9 @@ class Press:
         rows = np.lexsort((turns, offers.game))
         fates = np.empty(offers.count, np.int8)
         fates[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
+        if self.log is not None:
+            heard = rows[offers.game[rows] < self.logged]
+            self.log.append((offers.take(heard), fates[heard]))
         self.tally.offered[:] += np.bincount(offers.game, minlength=count)
         np.add.at(self.tally.refused, (offers.game, fates), fates != CONFIRMED)
         self._note_deals(np.bincount(offers.game[fates == CONFIRMED], minlength=count))

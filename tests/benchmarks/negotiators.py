@@ -1,6 +1,6 @@
 """Does talk help? k negotiators among silent copies of the same order player.
 
-    python tests/benchmarks/negotiators.py --kind nash --press mutual --games 504
+    python tests/benchmarks/negotiators.py --kinds nash coin --press mutual --games 504
 
 Seats are drawn anew for each game. The advantage is the sum of squares (scoring/outcomes.py) that a
 negotiator gets, over what a silent power of the same games gets, with a 95 % interval from 1,000
@@ -34,7 +34,7 @@ def ratio(values: np.ndarray, talks: np.ndarray, rng: np.random.Generator) -> li
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kind", default="nash", help="the negotiator (default: nash)")
+    parser.add_argument("--kinds", nargs="+", default=["nash", "coin"], help="the negotiators")
     parser.add_argument("--player", default="dumbbot", help="gives the orders (default: dumbbot)")
     parser.add_argument("--press", default="mutual", choices=PROTOCOLS)
     parser.add_argument("--rounds", type=int, default=1)
@@ -45,44 +45,32 @@ def main() -> None:
     parser.add_argument("--max-years", type=int)
     arguments = parser.parse_args()
     game_map = load_map(arguments.map)
-    powers = len(game_map.powers)
-    silent = load_player(f"silent+{arguments.player}", game_map=game_map)
-    talker = load_player(f"{arguments.kind}+{arguments.player}", game_map=game_map)
-    for k in arguments.talkers:
+    powers, games, rules = len(game_map.powers), arguments.games, PressRules(arguments.press)
+
+    def play(kind: str, table: np.ndarray, talk: TalkCounter | None) -> dict[str, np.ndarray]:
+        names = (f"{name}+{arguments.player}" for name in (kind, "silent"))
+        players = [load_player(name, game_map=game_map) for name in names]
+        seats, years = table.astype(np.int8), arguments.max_years
+        outcomes, _ = play_tables(game_map, players, seats, arguments.seed, years, talk=talk)
+        return figure_values(outcomes, game_map.board.victory_centers)
+
+    silence = play("silent", np.ones((games, powers)), None)
+    for k, kind in ((k, kind) for k in arguments.talkers for kind in arguments.kinds):
         rng = np.random.default_rng([arguments.seed, k])
-        seats = np.array([rng.permutation(powers) for _ in range(arguments.games)])
-        talks = seats < k
-        talk = TalkCounter(PressRules(arguments.press, arguments.rounds))
-        found = {"kind": arguments.kind, "press": arguments.press, "talkers": k}
-        for name, table, counter in (
-            ("talk", (~talks).astype(np.int8), talk),
-            ("silence", np.ones_like(talks, np.int8), None),
-        ):
-            outcomes, _ = play_tables(
-                game_map,
-                (talker, silent),
-                table,
-                arguments.seed,
-                arguments.max_years,
-                talk=counter,
-            )
-            values = figure_values(outcomes, game_map.board.victory_centers)
+        talks = np.array([rng.permutation(powers) for _ in range(games)]) < k
+        talk = TalkCounter(rules._replace(rounds=arguments.rounds))
+        found = {"kind": kind, "press": arguments.press, "talkers": k, "games": games}
+        for name, values in (("talk", play(kind, ~talks, talk)), ("silence", silence)):
             found[name] = ratio(values["sum_of_squares"], talks, rng)
-            found |= {
-                f"{name}_{figure}": [
-                    float(values[figure][talks].mean()),
-                    float(values[figure][~talks].mean()),
-                ]
-                for figure in FIGURES
-            }
-        found["per_game"] = {
-            key: value for key, value in talk.figures().items() if isinstance(value, float)
-        }
-        low, high = found["talk"][1:]
+            for figure in FIGURES:
+                means = [float(values[figure][who].mean()) for who in (talks, ~talks)]
+                found[f"{name}_{figure}"] = means
+        said = talk.figures()
+        found["per_game"] = {name: mean for name, mean in said.items() if isinstance(mean, float)}
+        value, low, high = found["talk"]
         print(
-            f"{arguments.kind} {arguments.press} {k} of {powers}: advantage "
-            f"{found['talk'][0]:.2f} ({low:.2f} - {high:.2f}), in silence "
-            f"{found['silence'][0]:.2f}; agreed {found['per_game']['agreed']:.1f} a game",
+            f"{kind} {arguments.press} {k} of {powers}: advantage {value:.2f} ({low:.2f} - "
+            f"{high:.2f}), in silence {found['silence'][0]:.2f}; {said['agreed']:.1f} deals a game",
             file=sys.stderr,
         )
         print(json.dumps(found), flush=True)

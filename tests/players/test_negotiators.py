@@ -229,6 +229,27 @@ def test_matches_do_not_depend_on_threads_and_batches(name):
     assert found[0]["press"]["broken"] == 0 and found[0]["press"]["offered"] > 0
 
 
+@pytest.mark.parametrize("protocol", ["mutual", "offers"])
+def test_saved_matches_keep_the_talk(protocol):
+    """Each phase of a saved game has the deals that bound its orders."""
+    player = load_player("coin+chaos")
+    result, saved_games = evaluate_player(
+        "three", player, player, 6, max_years=5, samples=6, press=PressRules(protocol)
+    )
+    assert result["press"]["agreed"] > 0
+    deals = 0
+    for saved in saved_games:
+        said = sum(len(phase["messages"]) for phase in saved["phases"])
+        assert ("NO_PRESS" in saved["rules"]) == (said == 0)
+        for phase in saved["phases"][:-1]:
+            alone = saved | {"phases": [phase | {"orders": {}}]}
+            game = Game.from_saved_game(alone, press=protocol)
+            for power, orders in phase["orders"].items():
+                deals += len(game.deals(power))
+                game.submit(power, orders)
+    assert deals > 0
+
+
 def test_tournaments_talk():
     """Tournaments report the talk, too."""
     players = [load_player("peaceful+random"), load_player("coin+random")]

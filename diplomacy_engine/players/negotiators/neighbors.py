@@ -4,10 +4,10 @@ import numpy as np
 
 from ...constants import NONE
 from ...games.vector_game import VectorGame
-from ...press.deals import Clause, Offers, Side, make_offers
+from ...press.deals import Clause, Offers, make_offers
+from ...press.table import PEACE_ALONE
 from ..negotiation import Silent, Talk
 
-PEACE = ((Clause.PEACE, Side.BOTH, NONE, NONE),)
 COIN_SEED = 0x636F696E
 
 
@@ -81,7 +81,7 @@ class Peaceful(Silent):
         wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power] & around.near()[n, talk.power]
         chosen = first_choice(danger, wanted)
         return make_offers(
-            [(e, p, q, PEACE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
+            [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
         )
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:

@@ -7,9 +7,10 @@ import numpy as np
 from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ...games.decisions import Decisions
 from ...press.deals import Clause, Offers, Side, make_offers
+from ...press.table import PEACE_ALONE
 from ..negotiation import Silent, Talk
 from ..protocols import Player
-from .neighbors import PEACE, Surroundings
+from .neighbors import Surroundings
 from .trials import Trials
 
 EPSILON = 1e-6  # smaller gains are rounding
@@ -179,7 +180,7 @@ class Planner(Silent):
         seat, other = np.nonzero(Surroundings(talk.games, talk.game).near()[self._seats(talk)])
         wish = np.zeros((len(talk.game), talk.games.num_powers), bool)
         if len(seat):
-            rows = [(talk.game[s], talk.power[s], q, PEACE) for s, q in zip(seat, other)]
+            rows = [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in zip(seat, other)]
             gains, possible = self.trials.gains(talk, seat, make_offers(rows))
             asking = _of(talk, seat)
             gain = gains[np.arange(len(seat)), asking.power]
@@ -233,7 +234,7 @@ class Nash(Planner):
 
     def templates(self, position: Position, me: int, other: int) -> Iterator[tuple]:
         """Yield peace, a center closed to both, supports of likely moves, and swaps of these."""
-        yield PEACE
+        yield PEACE_ALONE
         yield from closed_centers(position, me, other)
         yield from support_deals(position, me, other, mine=True)
         yield from support_deals(position, me, other, mine=False)
@@ -256,7 +257,7 @@ class Dealer(Planner):
     def templates(self, position: Position, me: int, other: int) -> Iterator[tuple]:
         """Yield the thesis' four: help each other's units, peace, help my attack, help yours."""
         yield from defence_deals(position, me, other)
-        yield PEACE
+        yield PEACE_ALONE
         yield from support_deals(position, me, other, mine=True)
         yield from support_deals(position, me, other, mine=False)
 
