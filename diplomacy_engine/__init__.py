@@ -1,9 +1,8 @@
-"""A fast engine for no-press Diplomacy: rules, maps, bots, matches. The names below are public."""
+"""A fast engine for Diplomacy: rules, maps, bots, deals, matches. The names below are public."""
 
 from .environments.registration import register_environments
 from .errors import UserError
 from .games.decisions import Decisions
-from .games.game import Game
 from .games.observation import Observation
 from .games.vector_game import StepResult, VectorGame
 from .matches.arena import evaluate_player, play_games
@@ -11,6 +10,7 @@ from .players.bots import BOTS, make_bot
 from .players.loading import PlayerError, load_player
 from .players.protocols import ExplainingPlayer, Explanation, Player
 from .players.text import orders_for
+from .press.game import Game
 from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary
 from .scoring.mixes import make_reward_mix

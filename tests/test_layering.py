@@ -15,6 +15,7 @@ FLOORS = (
     ("rules", "scoring"),
     ("pictures",),
     ("games",),
+    ("press",),
     ("players", "policy", "replays"),
     ("matches",),
     ("training",),

@@ -13,8 +13,10 @@ from .._files import atomic_write, check_target
 from .._suggest import quoted
 from ..errors import UserError
 from ..players.loading import load_player, policy_map
+from ..players.negotiators.naming import voice
 from ..players.protocols import CountingPlayer, Player
 from ..players.search.naming import ASSUMING, spelled
+from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import YEAR_LIMITS
 from ..training.progress import Progress
@@ -101,6 +103,7 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         metavar="N",
         help="threads of the games (default: as many as there are processors)",
     )
+    add_press_options(parser)
     add = parser.add_argument_group("files to write").add_argument
     add("--json", metavar="FILE", help="the whole result")
     add("--csv", metavar="FILE", help="the same figures as a table, a line for each")
@@ -143,6 +146,47 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
+def add_press_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how powers talk."""
+    add = parser.add_argument_group("talk before the orders").add_argument
+    add(
+        "--press",
+        choices=PROTOCOLS,
+        help="mutual: peace between two powers that both wish it; offers: deals of any kind, one "
+        "offer a power and round (default: nobody talks)",
+    )
+    add(
+        "--press-rounds",
+        type=whole_number(1, MOST_ROUNDS),
+        metavar="N",
+        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} (default: 1)",
+    )
+    add(
+        "--open-press",
+        action="store_true",
+        help="everybody sees who has peace with whom, instead of the own deals alone",
+    )
+
+
+def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRules | None:
+    """Return how the powers of a match talk; None if they do not.
+
+    Raises:
+        UserError: an option has no effect.
+    """
+    if arguments.press is None:
+        for flag in ("press_rounds", "open_press"):
+            if getattr(arguments, flag):
+                raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
+        for name in names:
+            if voice(name) is not None:
+                raise UserError(f"{quoted(name, 100)} talks: that needs --press mutual or offers")
+        return None
+    if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
+        raise UserError("--press mutual has one round: wishes are not answered")
+    return PressRules(arguments.press, arguments.press_rounds or 1, open_press=arguments.open_press)
+
+
 def add_assume(who) -> None:
     """Add --assume to a command's group of options that say who plays."""
     who.add_argument(
@@ -155,7 +199,8 @@ def add_assume(who) -> None:
 
 def check_assume(arguments: argparse.Namespace, names: Sequence[str]) -> None:
     """Raise UserError if --assume is given and none of the players searches by it."""
-    kinds = [parts.kind for name in names if (parts := spelled(name))]
+    orders = [talking.player if (talking := voice(name)) else name for name in names]
+    kinds = [parts.kind for name in orders if (parts := spelled(name))]
     if arguments.assume and not any(kind in ASSUMING for kind in kinds):
         raise UserError(
             f"--assume {quoted(arguments.assume, 60)} has no effect: no player is written "

@@ -94,3 +94,19 @@ def _parts(widths: Sequence[int], room: int) -> list[range]:
         if all(sum(widths[i] + _GAP for i in part) <= room for part in parts):
             return parts
     return [range(i, i + 1) for i in range(count)]
+
+
+def print_talk(console: Console, result: dict) -> None:
+    """Print what was said in the games of a match, if powers could talk."""
+    talk = result.get("press")
+    if talk is None:
+        return
+    because = ", ".join(f"{name} {mean:.2f}" for name, mean in talk["refused_because"].items())
+    rounds = f", {talk['rounds']} rounds" if talk["rounds"] > 1 else ""
+    console.print(
+        f"\npress {talk['protocol']}{rounds}, per game: {talk['offered']:.2f} offered, "
+        f"{talk['agreed']:.2f} agreed, {talk['declined']:.2f} declined, {talk['refused']:.2f} "
+        f"refused{f' ({because})' if because else ''}; a deal in "
+        f"{100 * talk['deal_phases']:.1f} % of the movement phases",
+        markup=False,
+    )

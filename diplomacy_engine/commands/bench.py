@@ -48,6 +48,8 @@ from ..players.asking import orders_of
 from ..players.bots import BOTS, RandomBot
 from ..players.protocols import Player
 from ..players.search.player import SearchPlayer
+from ..press.deals import empty_deals
+from ..press.table import Press
 from ..rules.adjudicator.movement import movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
@@ -69,6 +71,11 @@ STAGES = {
     "retreats": "retreat phase",  # lists and step
     "adjustments": "winter phase",  # lists and step
     "observation": "power and movement phase",
+}
+# Those of --press: what talk costs besides, where each power tosses a coin about each other one.
+PRESS_STAGES = {
+    "press_wishes": "movement phase",  # who makes peace with whom
+    "press_lists": "movement phase",  # the lists without what the peace rules out
 }
 BOT_UNIT = "power and movement phase"
 SEARCHED = 16  # decisions that a bot is timed with if it searches, which takes its time
@@ -159,6 +166,7 @@ def measure(
     seconds: float = 5.0,
     until_year: int | None = None,
     seed: int = 1,
+    press: bool = False,
 ) -> dict:
     """Measure the engine on a map; return the figures as written by `bench --json`.
 
@@ -169,6 +177,7 @@ def measure(
         seconds: of play that are measured; stages, bots and the `diplomacy` package come on top.
         until_year: the last year of a game; None for the tenth.
         seed: of the games.
+        press: whether talk is timed, too.
 
     Raises:
         UserError: the year is before the map's first or more than 1,000 years after it.
@@ -197,7 +206,8 @@ def measure(
         "games_per_second": played.games / played.seconds,
         "memory_bytes_per_game": memory,
     }
-    found |= time_stages(found_map, positions, num_games, max_years, STAGE_SHARE * seconds, seed)
+    share = STAGE_SHARE * seconds
+    found |= time_stages(found_map, positions, num_games, max_years, share, seed, press)
     peer = peer_figures(until_year, seconds) if found_map is load_map("standard") else None
     if peer is not None and "phases_per_second" in peer:
         peer["ratio"] = found["phases_per_second"] / peer["phases_per_second"]
@@ -249,7 +259,13 @@ def median_microseconds(
 
 
 def time_stages(
-    game_map: Map, positions: VectorGame, num_games: int, max_years: int, seconds: float, seed: int
+    game_map: Map,
+    positions: VectorGame,
+    num_games: int,
+    max_years: int,
+    seconds: float,
+    seed: int,
+    press: bool = False,
 ) -> dict:
     """Return `{"stage_microseconds": {...}, "bot_microseconds": {...}}`, the latter by bot.
 
@@ -257,10 +273,12 @@ def time_stages(
     counted; `seconds` go to each.
     """
     games = VectorGame(game_map, num_games, seed, max_years, threads=1)
-    stages = dict.fromkeys(STAGES)
+    stages = dict.fromkeys((STAGES | PRESS_STAGES) if press else STAGES)
     bots = dict.fromkeys(BOTS)
     if place_positions(games, positions, (SPRING_MOVEMENT, FALL_MOVEMENT), seed):
         stages |= _time_movement(games, seconds)
+        if press:
+            stages |= _time_press(games, seconds, seed)
         decisions = games.decisions()
 
         def observe():
@@ -307,6 +325,17 @@ def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
         "adjudication": adjudication,
         "step": _time_step(games, seconds),
     }
+
+
+def _time_press(games: VectorGame, seconds: float, seed: int) -> dict[str, float]:
+    press, powers = Press(games, "mutual"), games.num_powers
+    wish = np.random.default_rng(seed).random((games.num_games, powers, powers)) < 0.5
+    nothing, decisions = empty_deals(games.board, games.num_games), games.decisions()
+    wishes = median_microseconds(
+        lambda: press.propose(wish), games.num_games, seconds, lambda: press.take_up(nothing)
+    )
+    lists = median_microseconds(lambda: press.bound(decisions), games.num_games, seconds)
+    return {"press_wishes": wishes, "press_lists": lists}
 
 
 def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> float:
@@ -417,6 +446,11 @@ def add_bench(commands) -> None:
         metavar="N",
         help="seed of the games (default: 1)",
     )
+    add(
+        "--press",
+        choices=["mutual"],
+        help="time talk before the orders, too: wishes of peace, and lists bound by it",
+    )
     add("--json", metavar="FILE", help="write the figures to a file")
     parser.set_defaults(run=run_bench)
 
@@ -445,6 +479,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
         arguments.seconds,
         until_year,
         arguments.seed,
+        arguments.press is not None,
     )
     print_bench(make_console(), found)
     write_result(arguments.json, found)
@@ -479,7 +514,7 @@ def print_bench(console: Console, found: dict) -> None:
     stages = [
         (
             name.replace("_", " "),
-            ("-" if taken is None else f"{taken:.2f}", STAGES.get(name, BOT_UNIT)),
+            ("-" if taken is None else f"{taken:.2f}", (STAGES | PRESS_STAGES).get(name, BOT_UNIT)),
         )
         for name, taken in figures.items()
     ]

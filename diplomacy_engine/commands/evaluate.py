@@ -18,11 +18,12 @@ from ._arguments import (
     keep_thoughts,
     load_players,
     map_of,
+    press_rules,
     samples,
     showing_progress,
     write_files,
 )
-from ._console import make_console, print_counts, print_table
+from ._console import make_console, print_counts, print_table, print_talk
 
 
 def add_evaluate(commands) -> None:
@@ -54,6 +55,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     """Evaluate a player, print the table and write the files asked for."""
     check_files(arguments)
     names = arguments.player, arguments.against
+    press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     powers, sides = len(game_map.powers), len(game_map.teams.names)
@@ -75,6 +77,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
             samples=samples(arguments),
             report=report,
             per_game=bool(arguments.per_game),
+            press=press,
         )
     result["greedy"] = arguments.greedy
     add_counts(result, saved_games, (player, against))
@@ -114,6 +117,7 @@ def print_evaluation(console: Console, result: dict) -> None:
     else:
         _print_figures(console, overall, True)
         _print_figures(console, by_power, False)
+    print_talk(console, result)
 
     if "llm" in result:
         print_counts(console, result["llm"])

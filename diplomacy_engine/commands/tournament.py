@@ -19,11 +19,12 @@ from ._arguments import (
     keep_thoughts,
     load_players,
     map_of,
+    press_rules,
     samples,
     showing_progress,
     write_files,
 )
-from ._console import make_console, print_counts, print_table
+from ._console import make_console, print_counts, print_table, print_talk
 
 
 def add_tournament(commands) -> None:
@@ -50,6 +51,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     """Play a tournament, print its tables and write the files asked for."""
     check_files(arguments)
     names = _player_names(arguments.players)
+    press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     asked = sum(map(is_language_name, names))
@@ -70,6 +72,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
             report,
             samples=samples(arguments),
             per_game=bool(arguments.per_game),
+            press=press,
         )
     result["greedy"] = arguments.greedy
     add_counts(result, saved_games, players)
@@ -148,6 +151,7 @@ def print_tournament(console: Console, result: dict) -> None:
             title = f"by {side}: solo % / win % / centers / rank"
             print_table(console, "player", columns, rows, title)
 
+    print_talk(console, result)
     if "llm" in result:
         print_counts(console, result["llm"])
 

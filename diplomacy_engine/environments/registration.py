@@ -4,8 +4,10 @@
     Diplomacy-{small,three,standard}-sequential-v0  one unit's order at a time
     Diplomacy-{small,three,standard}-deepdip-v0     the DeepDip thesis' formulation
     Diplomacy-v0                                    any of them, by `map` and `form`
+    Diplomacy-{small,three,standard}-negotiation-v0 offers alone, as in the thesis: docs/press.md
 
-Every id takes the arguments of `gymnasium_env.DiplomacyEnv`, `map=FILE` among them.
+Every id but the last takes the arguments of `gymnasium_env.DiplomacyEnv`, `map=FILE` among them,
+and the last those of `negotiation_env.NegotiationEnv`.
 """
 
 from gymnasium.envs.registration import register, registry
@@ -22,6 +24,7 @@ IDS = {
     for form, settings in _FORMS.items()
     for name in MAP_NAMES
 } | {"Diplomacy-v0": {}}
+NEGOTIATION_IDS = {f"Diplomacy-{name}-negotiation-v0": {"map": name} for name in MAP_NAMES}
 
 
 def register_environments() -> None:
@@ -34,4 +37,12 @@ def register_environments() -> None:
                 vector_entry_point="diplomacy_engine.environments.gymnasium_env:DiplomacyVectorEnv",
                 kwargs=settings,
                 order_enforce=False,  # the environments say so themselves
+            )
+    for name, settings in NEGOTIATION_IDS.items():
+        if name not in registry:
+            register(
+                name,
+                entry_point="diplomacy_engine.environments.negotiation_env:NegotiationEnv",
+                kwargs=settings,
+                order_enforce=False,
             )

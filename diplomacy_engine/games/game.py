@@ -606,7 +606,7 @@ class Game:
 
     def copy(self) -> "Game":
         """Return a game that goes on from here on its own."""
-        game = Game.from_row(self._games, 0)
+        game = type(self).from_row(self._games, 0)
         game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
         game._submitted = {power: list(given) for power, given in self._submitted.items()}
         return game

@@ -30,7 +30,11 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
+from ..players.negotiation import negotiate
 from ..players.protocols import Player
+from ..press.daide import messages_of
+from ..press.deals import Offers
+from ..press.table import Press, PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import (
     FIGURES,
@@ -50,9 +54,16 @@ class GameRecorder:
     def __init__(self, rows: int):
         self.rows = rows
         self._steps: list[tuple[np.ndarray, ...]] = []
+        self._talk: dict[int, list[tuple[Offers, np.ndarray]]] = {}  # step -> what was said before
 
-    def note(self, games: VectorGame, orders: np.ndarray) -> None:
-        """Keep the orders (E, V) about to be given."""
+    def listen(self, press: Press) -> None:
+        """Keep what powers say in the recorded games, to write it into their saved games."""
+        press.log, press.logged = [], self.rows
+
+    def note(self, games: VectorGame, orders: np.ndarray, press: Press | None = None) -> None:
+        """Keep the orders (E, V) about to be given, and what was said in `press` before."""
+        if press is not None and press.log:
+            self._talk[len(self._steps)], press.log = press.log, []
         state, rows = games.state, slice(self.rows)
         retreating = np.isin(state.phase[rows, None], (SPRING_RETREATS, FALL_RETREATS))
         owner = np.where(retreating, state.dislodged_power[rows], state.unit_power[rows])
@@ -74,12 +85,13 @@ class GameRecorder:
         """
         replayed = [Game(games.map, games.max_years or None) for _ in range(self.rows)]
         texts = games.vocabulary.texts
-        for running, year, phase, owner, orders in self._steps:
+        for step, (running, year, phase, owner, orders) in enumerate(self._steps):
             for row in np.flatnonzero(running):
                 game = replayed[row]
                 recorded = phase_name(year[row], phase[row])
                 if game.phase != recorded:
                     raise RuntimeError(f"the replay of a game is in {game.phase}, not {recorded}")
+                self._say(game, row, self._talk.get(step, []))
                 for power, name in enumerate(game.powers):
                     mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
                     given = [texts[number] for number in orders[row, mine]]
@@ -89,6 +101,15 @@ class GameRecorder:
                 if thoughts:
                     game.history[-1]["thoughts"] = thoughts
         return replayed
+
+    @staticmethod
+    def _say(game: Game, row: int, talk: list[tuple[Offers, np.ndarray]]) -> None:
+        """Say in a game what was said in a row."""
+        for offers, fates in talk:
+            mine = np.flatnonzero(offers.game == row)
+            said = list(messages_of(game.vector_game, offers.take(mine), fates[mine]))
+            for sender, recipient, text in said:
+                game.send(game.powers[sender], game.powers[recipient], text)
 
 
 class OrderCounter:
@@ -193,6 +214,7 @@ def play_games(
     recorder: GameRecorder | None = None,
     report: Callable[[float], None] | None = None,
     counter: OrderCounter | None = None,
+    press: Press | None = None,
 ) -> Outcomes:
     """Play all games to their end.
 
@@ -205,6 +227,7 @@ def play_games(
         report: called after each step with how many games have been played; what is played of a
             running one counts, too, by its years.
         counter: counts a player's orders.
+        press: of the games, if powers may talk before they order.
 
     Raises:
         ValueError: the arguments do not fit each other.
@@ -219,14 +242,23 @@ def play_games(
         )
     if not 0 <= seat_player.min() <= seat_player.max() < len(players):
         raise ValueError(f"seat_player must be 0..{len(players) - 1}")
+    if press is not None and recorder is not None:
+        recorder.listen(press)
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == RUNNING).any():
         decisions = games.decisions()
         who = seat_player[decisions.game, decisions.power]
-        orders = ask_players(games, decisions, players, who)
+        if press is None:
+            orders = ask_players(games, decisions, players, who)
+        else:
+            negotiate(press, decisions, players, seat_player)
+            bound = press.bound(decisions)
+            orders = ask_players(games, bound, players, who)
+            press.correct(orders, bound)
+            press.judge(orders, decisions)
         if recorder is not None:
-            recorder.note(games, orders)
+            recorder.note(games, orders, press)
         moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
         moving &= state.end == RUNNING
         owner = state.center_owner.copy() if counter and games.map.teams.text else None
@@ -260,6 +292,7 @@ def play_tables(
     batch: int = BATCH,
     think: Callable[[int, Game], dict] | None = None,
     counter: OrderCounter | None = None,
+    talk: TalkCounter | None = None,
 ) -> tuple[Outcomes, list[Game]]:
     """Play games with given players at given powers, up to `batch` of them at once.
 
@@ -269,6 +302,7 @@ def play_tables(
         think: of the number of such a game and the Game before each phase, returns the `thoughts`
             to keep with it.
         counter: counts a player's orders.
+        talk: lets powers talk by its rules, and counts what they say.
 
     The other arguments are those of `evaluate_player`.
     """
@@ -287,7 +321,10 @@ def play_tables(
         recorder = GameRecorder(max(0, min(samples - first, len(mine))))
         watch = None if report is None else lambda done, first=first: report(first + done)
         noted = recorder if recorder.rows else None
-        parts.append(play_games(games, mine, players, noted, watch, counter))
+        press = None if talk is None else Press(games, *talk.rules)
+        parts.append(play_games(games, mine, players, noted, watch, counter, press))
+        if press is not None:
+            talk.add(press)
         ask = think and (lambda row, game, first=first: think(first + row, game))
         kept += recorder.replay(games, ask)
     return Outcomes(*map(np.concatenate, zip(*parts))), kept
@@ -307,6 +344,7 @@ def evaluate_player(
     report: Callable[[float], None] | None = None,
     think: Callable[[Game, str], dict] | None = None,
     per_game: bool = False,
+    press: PressRules | None = None,
 ) -> tuple[dict, list[dict]]:
     """Play a player as every power equally often against copies of another.
 
@@ -327,6 +365,8 @@ def evaluate_player(
         think: of a Game and the player's power, returns the `thoughts` that the samples keep.
         per_game: whether the result has `per_game`, too: a dictionary for each game with `game`
             (from 1 on), the player's `power` (or `team`), and the figures.
+        press: how powers may talk before they order; the result then has `press`, which is
+            TalkCounter.figures.
 
     Returns:
         The result as `evaluate --json` writes it, and the saved games; their `players` are the
@@ -349,7 +389,7 @@ def evaluate_player(
     names = [teams.names[side] for side in seat]
     seats = (teams.of_power != seat[:, None]).astype(np.int8)  # 0: the player's
     own = [[p for p, who in zip(game_map.powers, row) if not who] for row in seats]
-    counter = OrderCounter(0)
+    counter, talk = OrderCounter(0), None if press is None else TalkCounter(press)
     outcomes, sampled = play_tables(
         game_map,
         (player, against),
@@ -362,6 +402,7 @@ def evaluate_player(
         max(sides, batch // sides * sides),
         think and (lambda row, game: {k: v for p in own[row] for k, v in think(game, p).items()}),
         counter,
+        talk,
     )
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     of_sides = figure_values_of_teams(outcomes, game_map, year_limit) if teams.text else every
@@ -402,6 +443,8 @@ def evaluate_player(
     if teams.text:
         mine = np.arange(sides) == seat[:, None]
         result |= named_teams(game_map) | {"by_team": by_side(teams.names, of_sides, mine, ranges)}
+    if talk is not None:
+        result["press"] = talk.figures()
     if per_game:
         rows = zip(names, *(values[figure].tolist() for figure in FIGURES))
         columns = ("game", "team" if teams.text else "power", *FIGURES)

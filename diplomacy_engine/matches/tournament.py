@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..players.protocols import Player
+from ..press.table import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
 from .arena import figure_values_of_teams, map_ranges, named_teams, play_tables, team_ranges
@@ -82,6 +83,7 @@ def play_tournament(
     report: Callable[[float], None] | None = None,
     samples: int = 0,
     per_game: bool = False,
+    press: PressRules | None = None,
 ) -> tuple[dict, list[dict]]:
     """Play mixed tables of several players with different names, and compare the players.
 
@@ -100,6 +102,8 @@ def play_tournament(
         samples: so many games are returned as saved games.
         per_game: whether the result has `per_game`, too: a dictionary for each seat of each game
             with `game` (from 1 on), `power`, `player` and the figures.
+        press: how powers may talk before they order; the result then has `press`, as in
+            `evaluate_player`.
 
     Returns:
         The result as `tournament --json` writes it, and the saved games, whose `players` are the
@@ -125,8 +129,9 @@ def play_tournament(
     count, rng, teams = len(players), np.random.default_rng(seed), game_map.teams
     seats = balanced_seats(count, len(teams.names), num_games, rng)
     of_power = seats[:, teams.of_power]
+    talk = None if press is None else TalkCounter(press)
     outcomes, sampled = play_tables(
-        game_map, players, of_power, seed, max_years, threads, report, samples
+        game_map, players, of_power, seed, max_years, threads, report, samples, talk=talk
     )
     saved_games = []
     for row, game in enumerate(sampled):
@@ -196,6 +201,8 @@ def play_tournament(
     }
     if teams.text:
         result |= named_teams(game_map)
+    if talk is not None:
+        result["press"] = talk.figures()
     if per_game:
         columns = ("game", "team" if teams.text else "power", "player", *FIGURES)
         result["per_game"] = [

@@ -30,6 +30,7 @@ from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
 from .checkpoints import CHECKPOINT, POLICY, policy_file, script_name
 from .language.settings import LanguageSettings, is_language_name, read_settings
+from .negotiators.naming import make_voice, voice
 from .protocols import Player
 from .search.naming import make_search, spelled
 
@@ -55,7 +56,8 @@ def load_player(
 
     Args:
         name: of a bot, the path of a checkpoint or of a folder that has one (`policy_file`), a
-            search on such a policy, as search/naming.py reads it, or a language model.
+            search on such a policy, as search/naming.py reads it, a language model, or any of
+            these with a negotiator before it, as negotiators/naming.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
         script: the trainer's script that plays a checkpoint; None: see `find_script`.
         device: where the policy computes, as torch names it.
@@ -70,10 +72,13 @@ def load_player(
         return make_bot(str(name))
     if is_language_name(str(name)):
         return _language_player(str(name), device, greedy, seed)
+    options = {"game_map": game_map, "script": script, "device": device, "seed": seed}
+    load = partial(load_player, greedy=greedy, **options)
+    talking = voice(str(name))
+    if talking is not None:
+        return make_voice(str(name), talking, load(talking.player, assume=assume))
     parts = spelled(str(name))
     if parts is not None:
-        options = {"game_map": game_map, "script": script, "device": device, "seed": seed}
-        load = partial(load_player, greedy=greedy, **options)
         return make_search(str(name), parts, load, assume)
     path = _checkpoint(name)
     source, module, header = _opened(path, script)
@@ -100,6 +105,9 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
     """
     if str(name) in BOTS or is_language_name(str(name)):
         return None
+    talking = voice(str(name))
+    if talking is not None:
+        return policy_map(talking.player, script)
     parts = spelled(str(name))
     if parts is not None:
         return policy_map(parts.policy, script)

@@ -1,0 +1,191 @@
+"""`Diplomacy-MAP-negotiation-v0`: the DeepDip thesis' negotiation environment, on every map.
+
+The agent makes one offer before each movement phase: a move of a unit of its own for a move of
+another power's. Somebody else gives all orders. docs/press.md explains it.
+"""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import MultiDiscrete
+
+from .._suggest import did_you_mean, quoted
+from ..constants import HOLD, MOVE, MOVE_VIA, NONE, RUNNING, SOLO
+from ..errors import UserError
+from ..games.decisions import Decisions
+from ..games.game import Game
+from ..games.vector_game import StepResult, VectorGame
+from ..players.asking import orders_of
+from ..players.loading import load_player
+from ..players.negotiation import Negotiator, Talk
+from ..press.deals import CONFIRMED, Clause, Side, make_offers
+from ..press.table import Press
+from ..scoring.rewards import REWARDS, make_reward, reward_input
+from .agent_games import seeds_of
+from .forms import whole_numbers
+
+VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
+
+
+class NegotiationEnv(gymnasium.Env):
+    """One power of one game that talks; `step` makes an offer and plays to the next movement phase.
+
+    Spaces, after the thesis:
+        observation: of each of V provinces three numbers: who owns the center there (0 nobody, else
+            1 + power), whether there is one, whose unit stands there.
+        action: own unit's province, where it shall go, the other power, the province of its unit,
+            where that shall go. A unit that goes where it is holds.
+
+    An offer is valid if it is to another living power, and if both units and orders are on the
+    board. A valid one is put to the other power; agreed to and confirmed it binds both.
+
+    Args:
+        map: a map's name or file.
+        power: the agent's; None draws one in each game.
+        reward: `valid` (5 for a valid offer, -5 for another), or a name of scoring/rewards.py, paid
+            for the phases up to the next offer.
+        answers: the negotiator (docs/press.md) whose rule the others answer by.
+        orders_by: a bot, checkpoint or run folder that gives all orders.
+        max_years: game years after which the game is truncated; None: the map's own.
+
+    `info` has `valid`, `agreed` and `power` (its index).
+    """
+
+    metadata: ClassVar = {"render_modes": []}
+
+    def __init__(
+        self,
+        map: str | Path = "standard",
+        power: str | None = None,
+        reward: str = "valid",
+        answers: str = "dealer",
+        orders_by: str = "dumbbot",
+        max_years: int | None = None,
+    ):
+        if not isinstance(reward, str):
+            raise UserError(f"reward must be a name, not {quoted(reward)}")
+        if reward != "valid" and reward not in REWARDS and ":" not in reward:
+            hint = did_you_mean(reward, ("valid", *REWARDS))
+            raise UserError(f"there is no reward {quoted(reward)}{hint}")
+        self._reward = None if reward == "valid" else make_reward(reward)
+        self._games = VectorGame(map, 1, max_years=max_years, threads=1, auto_reset=False)
+        game_map = self._games.map
+        self._seat = None if power is None else game_map.power_number(power)
+        if len(game_map.powers) < 2:
+            raise UserError(f"map {game_map.name!r} has one power, and nobody to talk to")
+        self._partner = load_player(f"{answers}+{orders_by}", game_map=game_map)
+        if not isinstance(self._partner, Negotiator):
+            raise UserError(f"answers must be a negotiator, not {quoted(answers)}")
+        provinces, powers = len(game_map.provinces), len(game_map.powers)
+        self.observation_space = MultiDiscrete([powers + 1, 2, powers + 1] * provinces)
+        self.action_space = MultiDiscrete([provinces, provinces, powers, provinces, provinces])
+        self._press: Press | None = None
+        self._power = 0
+        self._seeded = self._running = False
+
+    @property
+    def game(self) -> Game:
+        """The current position as a Game, to look at."""
+        return Game.from_row(self._games, 0)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict | None = None
+    ) -> tuple[np.ndarray, dict]:
+        """Start a new game; see gymnasium.Env.reset. There are no options."""
+        super().reset(seed=seed)
+        row = np.zeros(1, np.int64)
+        if seed is not None or not self._seeded:
+            seeds = self.np_random.integers(0, 2**64, 1, np.uint64)
+            self._games.row_seed[:] = seeds if seed is None else seeds_of([seed])
+        self._games.reset(row)
+        self._seeded = self._running = True
+        self._press = Press(self._games, "offers")
+        powers = self._games.num_powers
+        self._power = int(self.np_random.integers(powers)) if self._seat is None else self._seat
+        return self._observation(), {"valid": False, "agreed": False, "power": self._power}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
+        """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
+
+        Raises:
+            UserError: the game is over or none has begun, or the action is of the wrong form.
+        """
+        if not self._running:
+            raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
+        numbers = whole_numbers(action, self.action_space.shape)
+        outside = (numbers < 0) | (numbers >= self.action_space.nvec)
+        if outside.any():
+            raise UserError(f"the action {numbers.tolist()} is not in the action space")
+        games, press = self._games, self._press
+        decisions = games.decisions()
+        valid, agreed = self._offer(decisions, *numbers.tolist())
+        bound = press.bound(decisions)
+        orders = orders_of(games, self._partner, bound)
+        press.correct(orders, bound)
+        paid = self._paid(games.step(orders))
+        while games.state.end[0] == RUNNING and not press.talking()[0] and self._alive():
+            paid += self._paid(games.step(orders_of(games, self._partner)))
+        end = int(games.state.end[0])
+        terminated = end == SOLO or not self._alive()
+        truncated = not terminated and end != RUNNING
+        self._running = not (terminated or truncated)
+        reward = paid if self._reward is not None else VALID if valid else -VALID
+        info = {"valid": valid, "agreed": agreed, "power": self._power}
+        return self._observation(), reward, terminated, truncated, info
+
+    def _alive(self) -> bool:
+        return bool(self._games.outcomes().alive[0, self._power])
+
+    def _paid(self, result: StepResult) -> float:
+        if self._reward is None:
+            return 0.0
+        found = reward_input(result, self._games.board.victory_centers)
+        return float(self._reward(found)[0, self._power])
+
+    def _offer(
+        self, decisions: Decisions, mine: int, goal: int, other: int, theirs: int, its_goal: int
+    ) -> tuple[bool, bool]:
+        """Put an offer to a power; return whether it is valid, and whether it became a deal."""
+        alive = self._games.outcomes().alive[0]
+        ours = self._move(decisions, self._power, mine, goal)
+        its = self._move(decisions, other, theirs, its_goal)
+        if other == self._power or not alive[other] or NONE in (ours, its):
+            return False, False
+        clauses = [
+            (Clause.ORDER, Side.SENDER, mine, ours),
+            (Clause.ORDER, Side.RECEIVER, theirs, its),
+        ]
+        offers = make_offers([(0, self._power, other, clauses)])
+        game, power = np.zeros(1, np.int64), np.array([other])
+        talk = Talk(self._games, decisions, game, power, self._press.known(game, power))
+        agreed = self._partner.answers(talk, offers)
+        return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
+
+    def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
+        """Return a power's legal order that moves its unit so, or lets it hold; NONE without one.
+
+        By land or sea rather than by convoy, and to the first coast where there are several.
+        """
+        games = self._games
+        if games.state.unit_power[0, origin] != power:
+            return NONE
+        slot = int(np.flatnonzero(decisions.slot_province == origin)[0])
+        orders = decisions.order[decisions.order_start[slot] : decisions.order_start[slot + 1]]
+        kinds = games.table.kind[orders]
+        if origin == goal:
+            return int(orders[kinds == HOLD][0])
+        goes = games.board.location_province[games.table.target[orders]] == goal
+        for kind in (MOVE, MOVE_VIA):
+            if (found := orders[goes & (kinds == kind)]).size:
+                return int(found[0])
+        return NONE
+
+    def _observation(self) -> np.ndarray:
+        board, state = self._games.board, self._games.state
+        seen = np.zeros((len(board.terrain), 3), np.int64)
+        seen[board.center_province, 0] = 1 + state.center_owner[0]
+        seen[:, 1] = board.province_center != NONE
+        seen[:, 2] = 1 + state.unit_power[0]
+        return seen.ravel()

@@ -1,0 +1,1 @@
+"""Scripted negotiators, each with any player that gives the orders: `nash+dumbbot`."""

@@ -1,0 +1,107 @@
+"""Who is near whom, and the two negotiators that need to know no more: `peaceful` and `coin`."""
+
+import numpy as np
+
+from ...constants import NONE
+from ...games.vector_game import VectorGame
+from ...press.deals import Clause, Offers, make_offers
+from ...press.table import PEACE_ALONE
+from ..negotiation import Silent, Talk
+
+COIN_SEED = 0x636F696E
+
+
+class Surroundings:
+    """What the powers of n games hold and can reach with one move by land or sea.
+
+    Attributes:
+        reach: (n, P, V), how many units of a power can move to a province.
+        held: (n, P, V) bool, whether it has a unit there or owns the center.
+        centers: (n, P), how many it owns.
+        threat: (n, P, P), how many units of the first power can move to where the second holds.
+    """
+
+    def __init__(self, games: VectorGame, rows: np.ndarray):
+        board, state, powers = games.board, games.state, games.num_powers
+        provinces = len(board.terrain)
+        self.reach = np.zeros((len(rows), powers, provinces), np.int64)
+        self.held = np.zeros((len(rows), powers, provinces), bool)
+        owner = state.center_owner[rows]
+        n, c = np.nonzero(owner != NONE)
+        self.held[n, owner[n, c], board.center_province[c]] = True
+        self.centers = (owner[:, None, :] == np.arange(powers)[:, None]).sum(2)
+        n, v = np.nonzero(state.unit_power[rows] != NONE)
+        power = state.unit_power[rows[n], v]
+        can = board.reach[state.unit_kind[rows[n], v], state.unit_location[rows[n], v]]
+        np.add.at(self.reach, (n, power), can)
+        self.held[n, power, v] = True
+        self.threat = np.zeros((len(rows), powers, powers), np.int64)
+        hits = (self.held[n] & can[:, None, :]).any(2)
+        np.add.at(self.threat, (n, power), hits)
+
+    def near(self) -> np.ndarray:
+        """Return which powers can meet in one move, (n, P, P) bool; nobody is near itself."""
+        meets = np.einsum("npv,nqv->npq", self.reach > 0, self.reach > 0, dtype=np.int64) > 0
+        found = meets | (self.threat > 0) | (self.threat > 0).swapaxes(1, 2)
+        found &= ~np.eye(found.shape[1], dtype=bool)
+        return found
+
+
+def first_choice(score: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return the column (n,) with the greatest score among those allowed, the first of equals.
+
+    NONE where none is allowed.
+    """
+    best = np.where(allowed, score, -np.inf).argmax(1)
+    return np.where(allowed.any(1), best, NONE)
+
+
+class Peaceful(Silent):
+    """Keeps peace with all but the neighbor that is the easiest to take centers from.
+
+    That is the one with fewest centers for each own unit that can move to what it holds.
+    """
+
+    def _target(self, talk: Talk) -> np.ndarray:
+        """Return the power (n,) that it wants to attack, or NONE."""
+        around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
+        attackers = around.threat[n, talk.power]
+        ease = -around.centers / np.maximum(attackers, 1)
+        return first_choice(ease, around.near()[n, talk.power] & (attackers > 0))
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        """Return with whom each power wishes peace, (n, P) bool."""
+        powers = np.arange(talk.games.num_powers)
+        return (powers != self._target(talk)[:, None]) & (powers != talk.power[:, None])
+
+    def offers(self, talk: Talk) -> Offers:
+        """Return an offer of peace to the most dangerous neighbor without one."""
+        around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
+        danger = around.threat[n, :, talk.power]
+        wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power] & around.near()[n, talk.power]
+        chosen = first_choice(danger, wanted)
+        return make_offers(
+            [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
+        )
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Agree to peace alone, and not with the target."""
+        n = np.arange(len(talk.game))
+        peace = np.diff(offers.clause_start) == 1
+        peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
+        return peace & self.wishes(talk)[n, offers.sender]
+
+
+class Coin(Peaceful):
+    """Wishes peace by a toss of a coin for each other power: what talk is worth without thought."""
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        """Return with whom each power wishes peace, (n, P) bool, from the game's seed and turn."""
+        state, powers = talk.games.state, talk.games.num_powers
+        wish = [
+            np.random.default_rng([COIN_SEED, seed, turn, power]).random(powers) < 0.5
+            for seed, turn, power in zip(
+                state.seed[talk.game].tolist(), state.turn[talk.game].tolist(), talk.power.tolist()
+            )
+        ]
+        return np.array(wish) & (np.arange(powers) != talk.power[:, None])

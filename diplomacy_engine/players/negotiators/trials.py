@@ -1,0 +1,146 @@
+"""What deals would bring: profiles of orders, adjudicated with and without them."""
+
+import numpy as np
+
+from ...constants import NONE
+from ...games.vector_game import VectorGame
+from ...press.deals import CONFIRMED, Deals, Offers
+from ...press.table import Press
+from ..asking import orders_of
+from ..negotiation import Talk
+from ..protocols import Player
+from ..search.heuristic import CenterClaims
+
+ROOM = 2048  # boards tried at once
+PROFILE_SEED = np.uint64(0x70726F66696C6573)
+
+
+def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
+    """Return how many centers every power stands in, or owns with nobody else in it, (n, P)."""
+    state = games.state
+    standing = state.unit_power[rows][:, games.board.center_province]
+    holder = np.where(standing == NONE, state.center_owner[rows], standing)
+    return (holder[:, None, :] == np.arange(games.num_powers)[:, None]).sum(2).astype(np.float64)
+
+
+class Trials:
+    """Tries offers on K profiles: joint orders of all powers, as one player would draw them.
+
+    With and without a deal the profiles are the same, so that their luck cancels. Under a deal an
+    order that breaks it becomes what `Press.correct` makes of it.
+
+    Args:
+        player: draws the orders, of every power.
+        profiles: K.
+        value: `claims` (shares of the centers owned and in reach, which add up to 1) or `centers`.
+    """
+
+    def __init__(self, player: Player, profiles: int, value: str):
+        self.player, self.profiles, self.value = player, profiles, value
+        self._room: tuple[VectorGame, Press] | None = None
+        self._copies: VectorGame | None = None
+        self._drawn: tuple = ()
+
+    def draw(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
+        """Return profiles of the games `rows`, (rows, K, V) int32, by their seeds and turns."""
+        state, count = games.state, self.profiles
+        key = (games, rows.tobytes(), state.seed[rows].tobytes(), state.turn[rows].tobytes())
+        if self._drawn and self._drawn[0][0] is games and self._drawn[0][1:] == key[1:]:
+            return self._drawn[1]
+        need = len(rows) * count
+        copies = self._copies
+        if copies is None or copies.num_games < need or not copies.is_like(games):
+            copies = self._copies = games.spare(need)
+        at = np.arange(need)
+        copies.copy_from(games, np.repeat(rows, count), at)
+        with np.errstate(over="ignore"):  # a hash
+            mixed = (state.seed[rows] ^ PROFILE_SEED) + state.turn[rows].astype(np.uint64)
+            seeds = mixed[:, None] * np.uint64(0xD1342543DE82EF95) + np.arange(
+                count, dtype=np.uint64
+            )
+        copies.seed_games(at, seeds.ravel())
+        orders = orders_of(copies, self.player, copies.decisions(at))[:need]
+        profiles = orders.reshape(len(rows), count, -1)
+        self._drawn = key, profiles
+        return profiles
+
+    def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
+        """Return what offers would bring every power, (O, P), and whether they can be confirmed.
+
+        Args:
+            talk: n powers who ask.
+            asker: (O,) which of them asks; what it knows of the deals made so far holds.
+            offers: to try.
+        """
+        games, n = talk.games, len(talk.game)
+        rows, which = np.unique(talk.game, return_inverse=True)
+        profiles = self.draw(games, rows)
+        # First what comes without a deal, once for each that asks, then with each.
+        seats = np.concatenate([np.arange(n), asker])
+        nothing = np.zeros(n, bool)
+        possible = np.concatenate([~nothing, np.zeros(offers.count, bool)])
+        orders = np.empty((len(seats), *profiles.shape[1:]), np.int32)
+        for first in range(0, len(seats), ROOM):
+            part = np.arange(first, min(first + ROOM, len(seats)))
+            mine = part[part >= n]
+            given = profiles[which[seats[part]]]
+            possible[mine] = self._bind(talk, seats[part], offers.take(mine - n), given)
+            orders[part] = given
+        values = self._values(games, np.repeat(talk.game[seats], self.profiles), orders)
+        return values[n:] - values[:n][asker], possible[n:]
+
+    def _bind(
+        self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray
+    ) -> np.ndarray:
+        """Let orders (m, K, V) keep what each seat knows and its offer; tell who can (O,) bool.
+
+        The offers are of the last of the seats.
+        """
+        games, m = talk.games, len(seats)
+        if self._room is None or not self._room[0].is_like(games):
+            made = games.spare(ROOM)
+            self._room = made, Press(made, "offers")
+        room, press = self._room
+        at = np.arange(m)
+        room.copy_from(games, talk.game[seats], at)
+        known = Deals(*(array[seats] for array in talk.known))
+        press.take_up(Deals(*(_padded(array, ROOM) for array in known)))
+        if not offers.count and not known.dealt.any():
+            return np.zeros(0, bool)
+        full = room.decisions(at)
+        moved = offers._replace(game=np.arange(m - offers.count, m, dtype=np.int32))
+        fates = press.settle(moved, np.ones(offers.count, bool), full)
+        bound = press.bound(full)
+        padded = room.new_orders()
+        for k in range(self.profiles):
+            padded[:m] = orders[:, k]
+            press.correct(padded, bound)
+            orders[:, k] = padded[:m]
+        return fates == CONFIRMED
+
+    def _values(self, games: VectorGame, rows: np.ndarray, orders: np.ndarray) -> np.ndarray:
+        """Return means over the profiles of what orders (m, K, V) bring every power, (m, P)."""
+        m, k, provinces = orders.shape
+        keyed = np.column_stack([rows.astype(np.int32), orders.reshape(m * k, provinces)])
+        whole = np.ascontiguousarray(keyed).view(f"V{keyed.shape[1] * 4}").ravel()
+        _, first, which = np.unique(whole, return_index=True, return_inverse=True)
+        found = np.empty((len(first), games.num_powers))
+        room = self._room[0]
+        value = CenterClaims().shares if self.value == "claims" else held_centers
+        given = room.new_orders()
+        for start in range(0, len(first), ROOM):
+            some = first[start : start + ROOM]
+            at = np.arange(len(some))
+            room.copy_from(games, rows[some], at)
+            given[: len(some)] = keyed[some, 1:]
+            room.step(given, at)
+            found[start : start + len(some)] = value(room, at)
+        return found[which.ravel()].reshape(m, k, -1).mean(1)
+
+
+def _padded(array: np.ndarray, length: int) -> np.ndarray:
+    """Return an array with as many more rows of nothing; of integers that is NONE."""
+    nothing = NONE if array.dtype.kind == "i" else 0
+    out = np.full((length, *array.shape[1:]), nothing, array.dtype)
+    out[: len(array)] = array
+    return out

@@ -1,0 +1,367 @@
+"""Kernels of deals: confirming them, filtering the lists of legal orders, finding broken ones."""
+
+import numpy as np
+
+from .._jit import jit, jit_inner
+from ..constants import HOLD, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
+from ..rules.state import decision_seed, is_alive, random_below
+from .deals import (
+    BOTH,
+    CONFIRMED,
+    CONTRADICTS,
+    DEAD_POWER,
+    DECLINED,
+    ILLEGAL,
+    KEEP_OUT,
+    LATE,
+    LEAVE,
+    NOTHING_LEFT,
+    ORDER,
+    OWN,
+    PEACE,
+    RECEIVER,
+    SENDER,
+    ZONE,
+)
+
+PRESS_SALT = 401  # a use of `state.decision_seed`
+
+
+@jit_inner
+def _has(words, v):
+    """Tell whether province v (or V, for nowhere) is in a set."""
+    at = np.uint64(v)
+    return (words[at >> np.uint64(6)] >> (at & np.uint64(63))) & np.uint64(1) != 0
+
+
+@jit_inner
+def _add(words, v):
+    at = np.uint64(v)
+    words[at >> np.uint64(6)] |= np.uint64(1) << (at & np.uint64(63))
+
+
+@jit_inner
+def _moves(kinds, number):
+    return kinds[number] == MOVE or kinds[number] == MOVE_VIA
+
+
+@jit_inner
+def _fulfils(kinds, number, promise):
+    """Tell whether an order keeps a promise.
+
+    Rule    the promised order; a promise to hold is also kept by any support
+    """
+    if number == promise:
+        return True
+    supports = kinds[number] == SUPPORT_HOLD or kinds[number] == SUPPORT_MOVE
+    return kinds[promise] == HOLD and supports
+
+
+@jit_inner
+def _gather(deals, e, power, sets):
+    """Write what all deals of a power close to it and make it leave; tell whether that is anything.
+
+    Writes  sets (2, W): closed, to be left
+    """
+    some = np.uint64(0)
+    for w in range(sets.shape[1]):
+        closed, vacate = np.uint64(0), np.uint64(0)
+        for other in range(deals.closed.shape[1]):
+            closed |= deals.closed[e, power, other, w]
+            vacate |= deals.vacate[e, power, other, w]
+        sets[0, w], sets[1, w] = closed, vacate
+        some |= closed | vacate
+    return some != 0
+
+
+@jit_inner
+def _keeps(kinds, aims, number, promise, leaving, sets):
+    """Tell whether an order keeps all deals of its power.
+
+    Rule    it fulfils the promise, aims at no closed province, and moves if its unit must leave
+    """
+    if promise != NONE and not _fulfils(kinds, number, promise):
+        return False
+    return not _has(sets[0], aims[number]) and (not leaving or _moves(kinds, number))
+
+
+@jit
+def bind_slots(kinds, aims, deals, active, decisions, first, last, sets, counts, out):
+    """Write decisions first..last-1 with those orders alone that keep all deals.
+
+    Reads   deals of the games that are `active`
+    Writes  out, the arrays of a Decisions, from their beginning; counts (2,), slots and orders
+    """
+    game, power_of, slot_start, slot_province, order_start, order = out
+    s, n = 0, 0
+    for d in range(first, last):
+        e, power = decisions.game[d], decisions.power[d]
+        game[d - first], power_of[d - first] = e, power
+        slot_start[d - first] = s
+        dealing = active[e]
+        bound = dealing and _gather(deals, e, power, sets)
+        for old in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            v = decisions.slot_province[old]
+            slot_province[s], order_start[s] = v, n
+            s += 1
+            start, stop = decisions.order_start[old], decisions.order_start[old + 1]
+            promise = deals.promised[e, v] if dealing else NONE
+            leaving = bound and _has(sets[1], v)
+            if promise != NONE or leaving:
+                for i in range(start, stop):
+                    number = decisions.order[i]
+                    if _keeps(kinds, aims, number, promise, leaving, sets):
+                        order[n] = number
+                        n += 1
+            elif bound:
+                for i in range(start, stop):
+                    number = decisions.order[i]
+                    order[n] = number
+                    n += np.int64(not _has(sets[0], aims[number]))
+            else:
+                for i in range(start, stop):
+                    order[n + i - start] = decisions.order[i]
+                n += stop - start
+    slot_start[last - first] = s
+    order_start[s] = n
+    counts[0], counts[1] = s, n
+
+
+@jit
+def correct_orders(active, decisions, first, last, orders):
+    """Replace orders of decisions first..last-1 that are not in their lists by the list's first.
+
+    Reads   decisions as bind_slots left them: a list begins with the promised order, else with the
+            hold, else (the unit must leave) with a move
+    Writes  orders (E, V), of games that are `active`
+    """
+    for d in range(first, last):
+        e = decisions.game[d]
+        if not active[e]:
+            continue
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            v = decisions.slot_province[s]
+            start, listed = decisions.order_start[s], False
+            for i in range(start, decisions.order_start[s + 1]):
+                listed = listed or decisions.order[i] == orders[e, v]
+            if not listed:
+                orders[e, v] = decisions.order[start]
+
+
+@jit
+def count_broken(kinds, aims, deals, active, decisions, first, last, orders, broken):
+    """Count the orders of decisions first..last-1 that break a deal.
+
+    Reads   decisions with all legal orders; an order that is none of them counts as hold, which is
+            the first of each list
+    Writes  broken (E, P, P), by the power whose order it is, and whom it had the deal with
+    Rule    the order counts, not what came of it: an attack that bounced is an attack
+    """
+    for d in range(first, last):
+        e, power = decisions.game[d], decisions.power[d]
+        if not active[e]:
+            continue
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            v = decisions.slot_province[s]
+            start = decisions.order_start[s]
+            number = decisions.order[start]
+            for i in range(start, decisions.order_start[s + 1]):
+                if decisions.order[i] == orders[e, v]:
+                    number = orders[e, v]
+            promise = deals.promised[e, v]
+            failed = promise != NONE and not _fulfils(kinds, number, promise)
+            for other in range(broken.shape[1]):
+                promised = (deals.promised_to[e, v] >> np.uint64(other)) & np.uint64(1) != 0
+                stays = _has(deals.vacate[e, power, other], v) and not _moves(kinds, number)
+                if (
+                    (failed and promised)
+                    or stays
+                    or _has(deals.closed[e, power, other], aims[number])
+                ):
+                    broken[e, power, other] += 1
+
+
+@jit_inner
+def _close_to(board, state, e, owner, words):
+    """Add the provinces that hold a power's units now, and its centers, to a set."""
+    for v in range(board.terrain.shape[0]):
+        if state.unit_power[e, v] == owner:
+            _add(words, v)
+    for c in range(board.center_province.shape[0]):
+        if state.center_owner[e, c] == owner:
+            _add(words, board.center_province[c])
+
+
+@jit
+def make_peace(board, state, deals, wish, talking, first, last, sets, agreed):
+    """Make peace in games first..last-1 where two living powers both wish it.
+
+    Reads   wish (E, P, P) bool, of the games that are `talking`
+    Writes  deals; sets (P, W), to work with; agreed (E,), how many pairs newly made peace
+    """
+    for e in range(first, last):
+        agreed[e] = 0
+        if not talking[e]:
+            continue
+        for p in range(board.num_powers):
+            sets[p] = 0
+        for v in range(board.terrain.shape[0]):
+            if state.unit_power[e, v] >= 0:
+                _add(sets[state.unit_power[e, v]], v)
+        for c in range(board.center_province.shape[0]):
+            if state.center_owner[e, c] >= 0:
+                _add(sets[state.center_owner[e, c]], board.center_province[c])
+        for p in range(board.num_powers):
+            for q in range(p + 1, board.num_powers):
+                if not (wish[e, p, q] and wish[e, q, p]) or deals.peace[e, p, q]:
+                    continue
+                if not (is_alive(state, e, p) and is_alive(state, e, q)):
+                    continue
+                for one, other in ((p, q), (q, p)):
+                    for w in range(sets.shape[1]):
+                        deals.closed[e, one, other, w] |= sets[other, w]
+                    deals.peace[e, one, other] = True
+                    deals.dealt[e, one, other] = True
+                agreed[e] += 1
+
+
+@jit_inner
+def _find_slot(decisions, d, v):
+    """Return the slot of the unit in province v among those of decision d, or NONE."""
+    if d == NONE:
+        return NONE
+    for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+        if decisions.slot_province[s] == v:
+            return s
+    return NONE
+
+
+@jit_inner
+def _agree(board, state, deals, decisions, d, offers, o, me, other, side):
+    """Add what offer o asks of one side to the deals; return why it cannot be, or CONFIRMED.
+
+    Reads   the legal orders of decision d, which is this side's (NONE if it has no unit)
+    """
+    e, provinces = offers.game[o], board.terrain.shape[0]
+    for k in range(offers.clause_start[o], offers.clause_start[o + 1]):
+        kind, v = offers.kind[k], offers.province[k]
+        both = kind in (PEACE, ZONE)
+        if both != (offers.side[k] == BOTH) or offers.side[k] not in (SENDER, RECEIVER, BOTH):
+            return ILLEGAL
+        if not both and offers.side[k] != side:
+            continue
+        if kind == PEACE:
+            _close_to(board, state, e, other, deals.closed[e, me, other])
+            deals.peace[e, me, other] = True
+            continue
+        if not 0 <= v < provinces:
+            return ILLEGAL
+        if kind == ORDER:
+            s = _find_slot(decisions, d, v)
+            if s == NONE:
+                return ILLEGAL
+            legal = False
+            for i in range(decisions.order_start[s], decisions.order_start[s + 1]):
+                legal = legal or decisions.order[i] == offers.order[k]
+            if not legal:
+                return ILLEGAL
+            if deals.promised[e, v] != NONE and deals.promised[e, v] != offers.order[k]:
+                return CONTRADICTS
+            deals.promised[e, v] = offers.order[k]
+            deals.promised_to[e, v] |= np.uint64(1) << np.uint64(other)
+        elif kind in (KEEP_OUT, LEAVE, ZONE):
+            if kind != LEAVE:
+                _add(deals.closed[e, me, other], v)
+            if kind != KEEP_OUT:
+                _add(deals.vacate[e, me, other], v)
+        else:
+            return ILLEGAL
+    return CONFIRMED
+
+
+@jit_inner
+def _check_side(kinds, aims, deals, decisions, d, sets):
+    """Return why the units of decision d cannot keep all deals of their power, or CONFIRMED."""
+    if d == NONE:
+        return CONFIRMED
+    e = decisions.game[d]
+    _gather(deals, e, decisions.power[d], sets)
+    for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+        v = decisions.slot_province[s]
+        promise, leaving = deals.promised[e, v], _has(sets[1], v)
+        if promise != NONE:
+            if not _keeps(kinds, aims, promise, promise, leaving, sets):
+                return CONTRADICTS
+        elif leaving:  # else hold is left
+            found = False
+            for i in range(decisions.order_start[s], decisions.order_start[s + 1]):
+                number = decisions.order[i]
+                found = found or _keeps(kinds, aims, number, NONE, leaving, sets)
+            if not found:
+                return NOTHING_LEFT
+    return CONFIRMED
+
+
+@jit_inner
+def _copy_pair(source, i, p, q, target, j):
+    """Copy what concerns deals of p with q, and all promises, of row i to row j of other deals."""
+    for v in range(source.promised.shape[1]):
+        target.promised[j, v] = source.promised[i, v]
+        target.promised_to[j, v] = source.promised_to[i, v]
+    for one, other in ((p, q), (q, p)):
+        for w in range(source.closed.shape[3]):
+            target.closed[j, one, other, w] = source.closed[i, one, other, w]
+            target.vacate[j, one, other, w] = source.vacate[i, one, other, w]
+        target.peace[j, one, other] = source.peace[i, one, other]
+        target.dealt[j, one, other] = source.dealt[i, one, other]
+
+
+@jit
+def confirm_offers(
+    board, kinds, aims, state, deals, talking, decisions, decision_of, offers, agreed, sets, kept,
+    fates,
+):  # fmt: skip
+    """Confirm offers, one after the other, each whole or not at all.
+
+    Reads   decisions with all legal orders, decision_of (E, P) their rows or NONE; agreed (O,) bool
+    Writes  deals; fates (O,) Fate; sets (2, W) and kept, deals of one game, to work with
+    Rule    every unit of both sides must keep an order under all confirmed deals together
+    """
+    for o in range(offers.game.shape[0]):
+        e, p, q = offers.game[o], offers.sender[o], offers.receiver[o]
+        if not agreed[o]:
+            fates[o] = DECLINED
+            continue
+        if not talking[e]:
+            fates[o] = LATE
+            continue
+        if p == q:
+            fates[o] = OWN
+            continue
+        if not (is_alive(state, e, p) and is_alive(state, e, q)):
+            fates[o] = DEAD_POWER
+            continue
+        _copy_pair(deals, e, p, q, kept, 0)
+        fate = CONFIRMED
+        for me, other, side in ((p, q, SENDER), (q, p, RECEIVER)):
+            if fate == CONFIRMED:
+                d = decision_of[e, me]
+                fate = _agree(board, state, deals, decisions, d, offers, o, me, other, side)
+        for me in (p, q):
+            if fate == CONFIRMED:
+                fate = _check_side(kinds, aims, deals, decisions, decision_of[e, me], sets)
+        if fate == CONFIRMED:
+            deals.dealt[e, p, q] = deals.dealt[e, q, p] = True
+        else:
+            _copy_pair(kept, 0, p, q, deals, e)
+        fates[o] = fate
+
+
+@jit
+def draw_rotations(state, powers, out):
+    """Draw which power's offers come first in each game.
+
+    Writes  out (E,), from the game's seed and turn alone
+    """
+    for e in range(out.shape[0]):
+        _, out[e] = random_below(decision_seed(state, e, 0, PRESS_SALT), powers)

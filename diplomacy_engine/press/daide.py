@@ -1,0 +1,316 @@
+"""Offers as DAIDE texts, which saved games keep, and back.
+
+    PRP ( PCE ( ENG FRA ) )                                     peace
+    PRP ( XDO ( ( FRA AMY BUR ) MTO BEL ) )                     an order
+    PRP ( DMZ ( ENG FRA ) ( ECH ) )                             a zone
+    PRP ( DMZ ( FRA ) ( ECH ) )                                 one side keeps out
+    PRP ( NOT ( XDO ( ( ENG FLT ECH ) HLD ) ) )                 one side leaves
+    PRP ( AND ( ... ) ( ... ) )                                 several of these
+    YES ( PRP ( ... ) )   REJ ( PRP ( ... ) )                   the answers
+
+A province has the name that DAIDE gives it, which for three seas of the standard map is another
+than ours. Of an army that is convoyed DAIDE names the seas; here that is one way that fleets on the
+board allow, and any is read. A support of a fleet's move names the coast, which DAIDE leaves out.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .._suggest import quoted
+from ..constants import (
+    ARMY,
+    FLEET,
+    HOLD,
+    MOVE,
+    MOVE_VIA,
+    NONE,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    OrderKind,
+)
+from ..errors import UserError
+from ..games.vector_game import VectorGame
+from ..rules.map import Map
+from .deals import CONFIRMED, Clause, Offers, Side
+
+ANSWERS = ("YES", "REJ")
+_SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
+_COASTS = ("", "NCS", "ECS", "SCS", "WCS")
+_KINDS = {ARMY: "AMY", FLEET: "FLT"}
+_MOST_SIGNS, _MOST_DEPTH = 5000, 12
+ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offers
+
+
+def offer_text(games: VectorGame, sender: int, receiver: int, clauses: Sequence[ClauseRow]) -> str:
+    """Return an offer in the position of a one-game VectorGame as DAIDE."""
+    parts = [_clause_text(games, (sender, receiver), clause) for clause in clauses]
+    inside = parts[0] if len(parts) == 1 else " ".join(["AND", *(f"( {part} )" for part in parts)])
+    return f"PRP ( {inside} )"
+
+
+def _power_names(game_map: Map) -> list[str]:
+    """Return DAIDE's names of the powers: three letters, the whole name where two share them."""
+    short = [name[:3].upper() for name in game_map.powers]
+    return [
+        code if short.count(code) == 1 else name.upper()
+        for code, name in zip(short, game_map.powers)
+    ]
+
+
+def _province_names(game_map: Map) -> list[str]:
+    return [
+        other if (other := _SEAS.get(code)) and other not in game_map.provinces else code
+        for code in game_map.provinces
+    ]
+
+
+def _location_text(game_map: Map, location: int) -> str:
+    board = game_map.board
+    name = _province_names(game_map)[board.location_province[location]]
+    coast = _COASTS[board.location_coast[location]]
+    return f"( {name} {coast} )" if coast else name
+
+
+def _unit_text(games: VectorGame, kind: int, location: int) -> str:
+    v = games.board.location_province[location]
+    power = _power_names(games.map)[games.state.unit_power[0, v]]
+    return f"( {power} {_KINDS[int(kind)]} {_location_text(games.map, location)} )"
+
+
+def _order_text(games: VectorGame, number: int) -> str:
+    table, board = games.table, games.board
+    kind, target = int(table.kind[number]), int(table.target[number])
+    unit = _unit_text(games, table.unit_kind[number], table.location[number])
+    other = table.other_location[number]
+    if kind == HOLD:
+        return f"{unit} HLD"
+    if kind == MOVE:
+        return f"{unit} MTO {_location_text(games.map, target)}"
+    if kind == MOVE_VIA:
+        v = board.location_province[table.location[number]]
+        seas = " ".join(_route(games, v, board.location_province[target]))
+        return f"{unit} CTO {_location_text(games.map, target)} VIA ( {seas} )"
+    helped = _unit_text(games, table.other_kind[number], other)
+    if kind == SUPPORT_HOLD:
+        return f"{unit} SUP {helped}"
+    if kind == SUPPORT_MOVE:
+        return f"{unit} SUP {helped} MTO {_location_text(games.map, target)}"
+    return f"{unit} CVY {helped} CTO {_location_text(games.map, target)}"
+
+
+def _route(games: VectorGame, origin: int, goal: int) -> list[str]:
+    """Return seas over which fleets on the board can carry an army."""
+    table, names = games.table, _province_names(games.map)
+    for r in range(table.route_first[origin], table.route_first[origin + 1]):
+        seas = [
+            v
+            for v, index in enumerate(table.sea_index.tolist())
+            if index != NONE and int(table.route_seas[r]) >> index & 1
+        ]
+        if table.route_goal[r] == goal and (games.state.unit_power[0, seas] != NONE).all():
+            return [names[v] for v in seas]
+    return []
+
+
+def _clause_text(games: VectorGame, powers: tuple[int, int], clause: ClauseRow) -> str:
+    kind, side, v, number = clause
+    names, provinces = _power_names(games.map), _province_names(games.map)
+    both = " ".join(sorted(names[power] for power in powers))
+    if kind == Clause.PEACE:
+        return f"PCE ( {both} )"
+    if kind == Clause.ZONE:
+        return f"DMZ ( {both} ) ( {provinces[v]} )"
+    if kind == Clause.KEEP_OUT:
+        return f"DMZ ( {names[powers[side]]} ) ( {provinces[v]} )"
+    if kind == Clause.LEAVE:
+        state = games.state
+        hold = games.table.hold[state.unit_kind[0, v], state.unit_location[0, v]]
+        return f"NOT ( XDO ( {_order_text(games, int(hold))} ) )"
+    return f"XDO ( {_order_text(games, number)} )"
+
+
+def is_daide(text: str) -> bool:
+    """Tell whether a message claims to be an offer or an answer; others are free talk."""
+    return re.match(r"\s*(PRP|YES|REJ)\s*\(", text) is not None
+
+
+def read_message(
+    games: VectorGame, sender: int, receiver: int, text: str
+) -> tuple[str, list[ClauseRow]]:
+    """Return what an offer or an answer in the position of a one-game VectorGame says.
+
+    Args:
+        sender, receiver: of the offer, also where the text is an answer to it.
+
+    Returns:
+        PRP, YES or REJ, and the clauses of the offer.
+
+    Raises:
+        UserError: the text is none, or names what is not there; the reason does not repeat it.
+    """
+    tree = _tree(text)
+    verb = "PRP"
+    if tree[:1] and tree[0] in ANSWERS and len(tree) == 2 and isinstance(tree[1], list):
+        verb, tree = tree[0], tree[1]
+    if len(tree) != 2 or tree[0] != "PRP" or not isinstance(tree[1], list):
+        raise UserError("it is neither PRP ( ... ) nor an answer to one")
+    body = tree[1]
+    parts = body[1:] if body[:1] == ["AND"] else [body]
+    return verb, [_read_clause(games, (sender, receiver), part) for part in parts]
+
+
+def _tree(text: str) -> list:
+    """Return a text's words as nested lists, one for each pair of brackets."""
+    if len(text) > _MOST_SIGNS:
+        raise UserError(f"it is longer than {_MOST_SIGNS:,} signs")
+    stack: list[list] = [[]]
+    for word in re.findall(r"[()]|[^\s()]+", text):
+        if word == "(":
+            stack.append([])
+            if len(stack) > _MOST_DEPTH:
+                raise UserError("its brackets are too deep")
+        elif word == ")":
+            if len(stack) == 1:
+                raise UserError("a bracket is closed that was not opened")
+            done = stack.pop()
+            stack[-1].append(done)
+        else:
+            stack[-1].append(word)
+    if len(stack) > 1:
+        raise UserError("a bracket is not closed")
+    return stack[0]
+
+
+def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> ClauseRow:
+    names = _power_names(games.map)
+    both = sorted(names[power] for power in powers)
+    match part:
+        case ["PCE", list(who)] if sorted(map(str, who)) == both:
+            return Clause.PEACE, Side.BOTH, NONE, NONE
+        case ["DMZ", list(who), [str(code)]]:
+            v = _read_province(games.map, code)
+            if sorted(map(str, who)) == both:
+                return Clause.ZONE, Side.BOTH, v, NONE
+            for side, power in zip((Side.SENDER, Side.RECEIVER), powers):
+                if who == [names[power]]:
+                    return Clause.KEEP_OUT, side, v, NONE
+        case ["NOT", ["XDO", [list(unit), "HLD"]]]:
+            side, v, _, _ = _read_unit(games, powers, unit)
+            return Clause.LEAVE, side, v, NONE
+        case ["XDO", [list(unit), *rest]]:
+            side, v, kind, location = _read_unit(games, powers, unit)
+            number = _read_order(games, kind, location, rest)
+            return Clause.ORDER, side, v, number
+    raise UserError(f"{quoted(part)} is no clause between {' and '.join(both)}")
+
+
+def _read_province(game_map: Map, code: str) -> int:
+    names = _province_names(game_map)
+    if code not in names:
+        raise UserError(f"there is no province {quoted(code)}")
+    return names.index(code)
+
+
+def _read_location(game_map: Map, place: object) -> int:
+    match place:
+        case str(code):
+            return int(game_map.board.province_location[_read_province(game_map, code)])
+        case [str(code), str(coast)] if coast in _COASTS[1:]:
+            v = _read_province(game_map, code)
+            board = game_map.board
+            for location in range(len(board.location_province)):
+                at = board.location_province[location], board.location_coast[location]
+                if at == (v, _COASTS.index(coast)):
+                    return location
+    raise UserError(f"{quoted(place)} is no place")
+
+
+def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
+    """Return (power, kind, location) of a unit that stands on the board as it is written."""
+    match unit:
+        case [str(power), "AMY" | "FLT" as kind, place]:
+            location = _read_location(games.map, place)
+            v, state = games.board.location_province[location], games.state
+            found = state.unit_power[0, v], state.unit_kind[0, v], state.unit_location[0, v]
+            number = ARMY if kind == "AMY" else FLEET
+            names = _power_names(games.map)
+            if power in names and found == (names.index(power), number, location):
+                return names.index(power), number, location
+    raise UserError(f"{quoted(unit)} is no unit on the board")
+
+
+def _read_unit(
+    games: VectorGame, powers: tuple[int, int], unit: object
+) -> tuple[Side, int, int, int]:
+    power, kind, location = _standing(games, unit)
+    if power not in powers:
+        raise UserError(f"{quoted(unit)} belongs to neither side")
+    side = Side.SENDER if power == powers[0] else Side.RECEIVER
+    return side, int(games.board.location_province[location]), kind, location
+
+
+def _read_order(games: VectorGame, kind: int, location: int, rest: list) -> int:
+    """Return the legal order that stands after a unit."""
+    table, where = games.table, games.board.location_province
+
+    def province(place: object) -> int:
+        return int(where[_read_location(games.map, place)])
+
+    wanted: dict = {}
+    match rest:
+        case ["HLD"]:
+            wanted = {"kind": OrderKind.HOLD}
+        case ["MTO", place]:
+            wanted = {"kind": OrderKind.MOVE, "target": _read_location(games.map, place)}
+        case ["CTO", place, "VIA", list()]:
+            wanted = {"kind": OrderKind.MOVE_VIA, "goal": province(place)}
+        case ["SUP", list(other)]:
+            wanted = {"kind": OrderKind.SUPPORT_HOLD, "other": _standing(games, other)[2]}
+        case ["SUP", list(other), "MTO", place]:
+            wanted = {"kind": OrderKind.SUPPORT_MOVE, "other": _standing(games, other)[2]}
+            if isinstance(place, list):
+                wanted["target"] = _read_location(games.map, place)
+            else:  # DAIDE itself names no coast here
+                wanted["goal"] = province(place)
+        case ["CVY", list(other), "CTO", place]:
+            wanted = {"kind": OrderKind.CONVOY, "other": _standing(games, other)[2]}
+            wanted["goal"] = province(place)
+        case _:
+            raise UserError(f"{quoted(rest)} is no order")
+    decisions = games.decisions()
+    for s, v in enumerate(decisions.slot_province.tolist()):
+        if v != where[location]:
+            continue
+        for number in decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]:
+            fits = table.kind[number] == wanted["kind"]
+            fits &= "target" not in wanted or table.target[number] == wanted["target"]
+            fits &= "other" not in wanted or table.other_location[number] == wanted["other"]
+            fits &= "goal" not in wanted or where[table.target[number]] == wanted["goal"]
+            if fits:
+                return int(number)
+    raise UserError(f"{quoted(rest)} is no order that this unit can be given")
+
+
+def messages_of(
+    games: VectorGame, offers: Offers, fates: np.ndarray
+) -> Iterator[tuple[int, int, str]]:
+    """Yield (sender, recipient, text) of what was said in a one-game VectorGame.
+
+    Args:
+        offers: of a round, wishes of peace among them.
+        fates: (O,) what became of each; NONE if nobody answers. What was agreed to in vain stands
+            as declined.
+    """
+    said = []
+    for o, fate in enumerate(fates):
+        p, q = int(offers.sender[o]), int(offers.receiver[o])
+        rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
+        text = offer_text(games, p, q, [tuple(map(int, row)) for row in rows])
+        said.append((p, q, text, "YES" if fate == CONFIRMED else "REJ"))
+    for p, q, text, _ in said:
+        yield p, q, text
+    for (p, q, text, answer), fate in zip(said, fates):
+        if fate != NONE:
+            yield q, p, f"{answer} ( {text} )"

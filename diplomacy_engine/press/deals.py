@@ -1,0 +1,184 @@
+"""Deals between two powers as arrays: what offers ask for, what confirmed deals leave to order.
+
+A deal holds for the movement phase at hand and ends with it, so that this is all there is to it:
+promised orders, and sets of provinces. Of the clauses, `order`, `keep out` and `leave` ask
+something of one side; `peace` and `zone` ask the same of both. docs/press.md has the rules of each.
+
+A set of provinces is W words of 64 bits, province v being bit v % 64 of word v // 64.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..constants import CONVOY, MOVE, MOVE_VIA, NONE, SUPPORT_MOVE
+from ..errors import UserError
+from ..rules.map import Board, Map
+from ..rules.vocabulary import vocabulary
+
+MAX_CLAUSES = 8  # of an offer
+MAX_POWERS = 64  # to whom an order is promised is kept as bits of a uint64
+
+
+class Clause(IntEnum):
+    """The kinds of clauses."""
+
+    ORDER = 0
+    KEEP_OUT = 1
+    LEAVE = 2
+    PEACE = 3
+    ZONE = 4
+
+
+class Side(IntEnum):
+    """Whom a clause binds."""
+
+    SENDER = 0
+    RECEIVER = 1
+    BOTH = 2
+
+
+class Fate(IntEnum):
+    """What became of an offer: confirmed, declined, or why it was refused."""
+
+    CONFIRMED = 0
+    DECLINED = 1
+    ILLEGAL = 2
+    CONTRADICTS = 3
+    NOTHING_LEFT = 4
+    OWN = 5
+    DEAD_POWER = 6
+    LATE = 7
+
+
+FATES = tuple(fate.name.lower().replace("_", " ") for fate in Fate)
+REFUSALS = FATES[Fate.ILLEGAL :]
+
+# Plain ints for the compiled kernels, which fold them into the machine code.
+ORDER, KEEP_OUT, LEAVE, PEACE, ZONE = map(int, Clause)
+SENDER, RECEIVER, BOTH = map(int, Side)
+CONFIRMED, DECLINED, ILLEGAL, CONTRADICTS, NOTHING_LEFT, OWN, DEAD_POWER, LATE = map(int, Fate)
+
+
+class Offers(NamedTuple):
+    """O offers; the clauses of offer o are clause_start[o]..clause_start[o + 1] - 1 of all."""
+
+    game: np.ndarray  # (O,) int32
+    sender: np.ndarray  # (O,) int8
+    receiver: np.ndarray  # (O,) int8
+    clause_start: np.ndarray  # (O + 1,) int32
+    kind: np.ndarray  # (clauses,) int8, Clause
+    side: np.ndarray  # (clauses,) int8, Side; BOTH for peace and zone, of the others one alone
+    province: np.ndarray  # (clauses,) int16, of the ordered unit or the set; NONE for peace
+    order: np.ndarray  # (clauses,) int32, order number; NONE for all but `order`
+
+    @property
+    def count(self) -> int:
+        """O, the number of offers."""
+        return len(self.game)
+
+    def take(self, rows: np.ndarray) -> "Offers":
+        """Return the offers of the given rows (integers or a mask), in that order."""
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        parts = [np.arange(*self.clause_start[row : row + 2]) for row in rows]
+        clauses = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        start = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+        return Offers(
+            *(array[rows] for array in self[:3]), start, *(array[clauses] for array in self[4:])
+        )
+
+
+def make_offers(
+    rows: Sequence[tuple[int, int, int, Sequence[tuple[int, int, int, int]]]],
+) -> Offers:
+    """Return Offers of rows (game, sender, receiver, clauses).
+
+    A clause is (kind, side, province, order), as in Offers.
+
+    Raises:
+        UserError: an offer has no clause, or more than MAX_CLAUSES.
+    """
+    lengths = [len(clauses) for _, _, _, clauses in rows]
+    if any(not 1 <= length <= MAX_CLAUSES for length in lengths):
+        raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {max(lengths) or 0}")
+    heads = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
+    clauses = np.array([c for row in rows for c in row[3]], np.int64).reshape(-1, 4).T
+    return Offers(
+        heads[0].astype(np.int32),
+        heads[1].astype(np.int8),
+        heads[2].astype(np.int8),
+        np.cumsum([0, *lengths]).astype(np.int32),
+        clauses[0].astype(np.int8),
+        clauses[1].astype(np.int8),
+        clauses[2].astype(np.int16),
+        clauses[3].astype(np.int32),
+    )
+
+
+def join_offers(parts: Sequence[Offers]) -> Offers:
+    """Return all offers of `parts`, one part after the other."""
+    if not parts:
+        return make_offers([])
+    ends = np.cumsum([0, *(len(part.kind) for part in parts)])
+    starts = [part.clause_start[:-1] + end for part, end in zip(parts, ends)]
+    columns = [np.concatenate(arrays) for arrays in zip(*parts)]
+    columns[3] = np.concatenate([*starts, ends[-1:]]).astype(np.int32)
+    return Offers(*columns)
+
+
+class Deals(NamedTuple):
+    """What the confirmed deals of E games ask for in this phase."""
+
+    promised: np.ndarray  # (E, V) int32, the order promised for the unit there, or NONE
+    promised_to: np.ndarray  # (E, V) uint64, bits of the powers it was promised to
+    closed: np.ndarray  # (E, P, P, W) uint64, provinces a power keeps out of by deals with another
+    vacate: np.ndarray  # (E, P, P, W) uint64, provinces its units leave by deals with another
+    peace: np.ndarray  # (E, P, P) bool, symmetric
+    dealt: np.ndarray  # (E, P, P) bool, whether the two have any deal; symmetric
+
+
+def empty_deals(board: Board, games: int) -> Deals:
+    """Return that nothing is agreed upon in so many games."""
+    powers, provinces = board.num_powers, len(board.terrain)
+    if powers > MAX_POWERS:
+        raise UserError(f"deals are made among at most {MAX_POWERS} powers, not {powers}")
+    words = province_words(board)
+    return Deals(
+        np.full((games, provinces), NONE, np.int32),
+        np.zeros((games, provinces), np.uint64),
+        np.zeros((games, powers, powers, words), np.uint64),
+        np.zeros((games, powers, powers, words), np.uint64),
+        np.zeros((games, powers, powers), bool),
+        np.zeros((games, powers, powers), bool),
+    )
+
+
+def province_words(board: Board) -> int:
+    """Return W. There is room for bit V, which is never set: what aims nowhere aims there."""
+    return len(board.terrain) // 64 + 1
+
+
+def province_bits(sets: np.ndarray, provinces: int) -> np.ndarray:
+    """Return sets (..., W) uint64 as (..., V) bool."""
+    bits = np.arange(provinces)
+    return (sets[..., bits // 64] >> (bits % 64).astype(np.uint64)) & np.uint64(1) != 0
+
+
+@lru_cache(maxsize=16)
+def order_aims(game_map: Map) -> np.ndarray:
+    """Return the province that each order aims at, (A,) uint16; V where there is none.
+
+    That is where the unit moves, or where the unit that it supports or convoys would go. A support
+    to hold aims nowhere; a support of anybody's attack does.
+    """
+    table, board = vocabulary(game_map).table, game_map.board
+    aiming = np.isin(table.kind, (MOVE, MOVE_VIA, SUPPORT_MOVE, CONVOY))
+    aims = np.where(aiming, board.location_province[table.target], len(board.terrain))
+    aims = aims.astype(np.uint16)
+    aims.setflags(write=False)
+    return aims

@@ -1,0 +1,407 @@
+"""`Game` with talk: offers, answers and deals in words, kept in saved games as DAIDE."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .._suggest import quoted
+from ..constants import COMPLETED, HOLD, NONE, phase_kind
+from ..errors import UserError
+from ..games.game import Game as PlainGame
+from ..rules.map import Map
+from ..rules.notation import read_place
+from .daide import ClauseRow, is_daide, offer_text, read_message
+from .deals import CONFIRMED, FATES, MAX_CLAUSES, Clause, Fate, Side, make_offers
+from .table import MOST_ROUNDS, Press, PressRules
+
+_WHY = {
+    Fate.ILLEGAL: "it asks for what is not possible on this board",
+    Fate.CONTRADICTS: "it contradicts a promise",
+    Fate.NOTHING_LEFT: "a unit that must leave has nowhere to go",
+    Fate.OWN: "a power makes no deal with itself",
+    Fate.DEAD_POWER: "a power without units and centers makes no deals",
+    Fate.LATE: "deals are made in movement phases only",
+}
+
+
+class Offer(NamedTuple):
+    """An offer of this phase; `state` is `open`, `deal` or `declined`."""
+
+    number: int
+    sender: int
+    receiver: int
+    clauses: tuple[ClauseRow, ...]
+    state: str
+
+
+class Game(PlainGame):
+    """One game of a map in which powers may make deals before they order.
+
+    Args:
+        game_map, max_years: as for games.game.Game, which says what else there is.
+        press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
+            other. `offers`: deals of any kind.
+        press_rounds: how many offers a power may send in a phase, if the press is `offers`.
+
+        game = Game("standard", press="offers")
+        game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"])   # 1
+        game.offers("ENGLAND")     # {1: "FRANCE: A PAR - PIC; ENGLAND and FRANCE keep out ..."}
+        game.accept("ENGLAND", 1)
+        game.deals("FRANCE")       # ["with ENGLAND: A PAR - PIC; ENGLAND and FRANCE keep out ..."]
+        game.legal_orders("PAR")   # ["A PAR - PIC"]
+    """
+
+    def __init__(
+        self,
+        game_map: str | Path | Map = "standard",
+        max_years: int | None = None,
+        press: str | None = None,
+        press_rounds: int | None = None,
+    ):
+        super().__init__(game_map, max_years)
+        self._talk_by(press, press_rounds)
+
+    def _talk_by(self, press: str | None, press_rounds: int | None) -> None:
+        self._press: Press | None = None
+        self._offers: list[Offer] = []
+        self._offers_phase = self.phase
+        if press is not None:
+            rounds = press_rounds or (MOST_ROUNDS if press == "offers" else 1)
+            self._press = Press(self._games, *PressRules(press, rounds)[:2])
+        elif press_rounds:
+            raise UserError("press_rounds has no effect without press")
+
+    @property
+    def press(self) -> str | None:
+        """How powers talk, `mutual` or `offers`; None if they make no deals."""
+        return None if self._press is None else self._press.protocol
+
+    def _this_phase(self) -> list[Offer]:
+        if self._offers_phase != self.phase:
+            self._offers, self._offers_phase = [], self.phase
+        return self._offers
+
+    def _talking(self) -> Press:
+        if self._press is None:
+            raise UserError('powers make deals in a Game with press="mutual" or press="offers"')
+        if phase_kind(self.phase) != "movement":
+            at = "the game is over" if self.phase == COMPLETED else f"this is {self.phase}"
+            raise UserError(f"deals are made in movement phases; {at}")
+        return self._press
+
+    def offer(
+        self,
+        sender: str,
+        receiver: str,
+        *,
+        ours: Sequence[str] = (),
+        theirs: Sequence[str] = (),
+        zone: Sequence[str] = (),
+        we_keep_out: Sequence[str] = (),
+        they_keep_out: Sequence[str] = (),
+        we_leave: Sequence[str] = (),
+        they_leave: Sequence[str] = (),
+        peace: bool = False,
+    ) -> int:
+        """Offer a deal for this phase; return its number, by which it is answered.
+
+        With `mutual` press only peace can be offered; it is made as soon as both have offered it.
+
+        Args:
+            sender, receiver: two powers.
+            ours, theirs: orders that the sender's, the receiver's units will be given.
+            zone: provinces that both keep out of and leave.
+            we_keep_out, they_keep_out: provinces that nothing of one side aims at.
+            we_leave, they_leave: provinces that one side's units there must move out of.
+            peace: both keep out of where the other has a unit or a center.
+
+        Raises:
+            UserError: what is asked for is impossible; nothing has been changed then.
+        """
+        press = self._talking()
+        p, q = self.map.power_number(sender), self.map.power_number(receiver)
+        clauses: list[ClauseRow] = []
+        for side, power, texts in ((Side.SENDER, p, ours), (Side.RECEIVER, q, theirs)):
+            for text in _texts(texts):
+                numbers, reason = super()._understand(self.map.powers[power], text, [])
+                if reason:
+                    raise UserError(f"{quoted(text, 200)}: {reason}")
+                if len(numbers) > 1:
+                    texts = [self._games.vocabulary.texts[number] for number in numbers]
+                    raise UserError(f"{quoted(text, 200)}: name the coast: {' or '.join(texts)}")
+                clauses.append((Clause.ORDER, side, self._province_of(numbers[0]), numbers[0]))
+        for kind, side, places in (
+            (Clause.ZONE, Side.BOTH, zone),
+            (Clause.KEEP_OUT, Side.SENDER, we_keep_out),
+            (Clause.KEEP_OUT, Side.RECEIVER, they_keep_out),
+            (Clause.LEAVE, Side.SENDER, we_leave),
+            (Clause.LEAVE, Side.RECEIVER, they_leave),
+        ):
+            for text in _texts(places):
+                unit, place = read_place(self.map, text)
+                if unit is not None or place.coast:
+                    raise UserError(f"{quoted(text)} is no province")
+                power = (p, q, p)[side]
+                if (
+                    kind == Clause.LEAVE
+                    and self._games.state.unit_power[0, place.province] != power
+                ):
+                    raise UserError(f"{self.map.powers[power]} has no unit in {text}")
+                clauses.append((kind, side, place.province, NONE))
+        if peace:
+            clauses.append((Clause.PEACE, Side.BOTH, NONE, NONE))
+        if not 1 <= len(clauses) <= MAX_CLAUSES:
+            raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {len(clauses)}")
+        return self._put(press, p, q, tuple(clauses), write=True)
+
+    def _put(
+        self, press: Press, p: int, q: int, clauses: tuple[ClauseRow, ...], write: bool
+    ) -> int:
+        """Take an offer in; refuse what could not be confirmed even if nothing else were agreed."""
+        mutual = press.protocol == "mutual"
+        sent = [offer for offer in self._this_phase() if offer.sender == p]
+        if mutual and [clause[0] for clause in clauses] != [Clause.PEACE]:
+            raise UserError("with mutual press only peace can be offered")
+        if mutual and any(offer.receiver == q for offer in sent):
+            raise UserError(f"{self.map.powers[p]} has offered it already")
+        if not mutual and len(sent) >= press.rounds:
+            raise UserError(
+                f"{self.map.powers[p]} has sent its {press.rounds} offers of this phase"
+            )
+        self._settle(Press(self._games, "offers"), p, q, clauses, "this cannot be offered")
+        number = 1 + len(self._offers)
+        offer = Offer(number, p, q, clauses, "open")
+        other = next((o for o in self._offers if (o.sender, o.receiver) == (q, p)), None)
+        if mutual and other is not None:
+            wish = np.zeros((1, len(self.map.powers), len(self.map.powers)), bool)
+            wish[0, p, q] = wish[0, q, p] = True
+            press.propose(wish)
+            self._offers[other.number - 1] = other._replace(state="deal")
+            offer = offer._replace(state="deal")
+        self._offers.append(offer)
+        if write:
+            names = self.map.powers[p], self.map.powers[q]
+            self.send(*names, offer_text(self._games, p, q, clauses))
+        return number
+
+    def _settle(self, press: Press, p: int, q: int, clauses: Sequence, what: str) -> None:
+        """Confirm an offer, or raise UserError with the reason."""
+        fate = Fate(int(press.settle(make_offers([(0, p, q, clauses)]), np.ones(1, bool))[0]))
+        if fate != CONFIRMED:
+            raise UserError(f"{what}: {FATES[fate]}, {_WHY[fate]}")
+
+    def offers(self, power: str) -> dict[int, str]:
+        """Return the open offers to a power in words, by number."""
+        q = self.map.power_number(power)
+        return {
+            offer.number: f"{self.map.powers[offer.sender]}: {self._offer_words(offer)}"
+            for offer in self._this_phase()
+            if offer.receiver == q and offer.state == "open"
+        }
+
+    def accept(self, power: str, number: int) -> None:
+        """Agree to an offer, which binds both sides at once.
+
+        Raises:
+            UserError: it is no open offer to that power, or it cannot be confirmed beside the
+                deals that there are; nothing has been changed then.
+        """
+        press, offer = self._talking(), self._open(power, number)
+        if press.protocol == "mutual":
+            self.offer(power, self.map.powers[offer.sender], peace=True)
+            return
+        what = f"offer {number} cannot be confirmed"
+        self._settle(press, offer.sender, offer.receiver, offer.clauses, what)
+        self._answer(offer, "deal", "YES")
+
+    def decline(self, power: str, number: int) -> None:
+        """Say no to an offer; UserError if it is no open offer to that power."""
+        self._talking()
+        self._answer(self._open(power, number), "declined", "REJ")
+
+    def _open(self, power: str, number: int) -> Offer:
+        q, offers = self.map.power_number(power), self._this_phase()
+        if type(number) is not int or not 1 <= number <= len(offers):
+            raise UserError(f"there is no offer {quoted(number, 20)} in {self.phase}")
+        offer = offers[number - 1]
+        if offer.receiver != q:
+            raise UserError(f"offer {number} was not made to {self.map.powers[q]}")
+        if offer.state != "open":
+            raise UserError(f"offer {number} is not open any more: {offer.state}")
+        return offer
+
+    def _answer(self, offer: Offer, state: str, word: str, write: bool = True) -> None:
+        self._offers[offer.number - 1] = offer._replace(state=state)
+        if write:
+            text = offer_text(self._games, offer.sender, offer.receiver, offer.clauses)
+            names = self.map.powers[offer.receiver], self.map.powers[offer.sender]
+            self.send(*names, f"{word} ( {text} )")
+
+    def deals(self, power: str) -> list[str]:
+        """Return the deals of a power in this phase in words: with whom, and what is agreed."""
+        p, found = self.map.power_number(power), []
+        for offer in self._this_phase():
+            if offer.state == "deal" and p in (offer.sender, offer.receiver):
+                partner = offer.receiver if offer.sender == p else offer.sender
+                found.append(f"with {self.map.powers[partner]}: {self._offer_words(offer)}")
+        return list(dict.fromkeys(found))  # a peace of two offers is one deal
+
+    def _offer_words(self, offer: Offer) -> str:
+        return "; ".join(self._clause_words(offer, clause) for clause in offer.clauses)
+
+    def _clause_words(self, offer: Offer, clause: ClauseRow) -> str:
+        kind, side, v, number = clause
+        powers = sorted(self.map.powers[power] for power in (offer.sender, offer.receiver))
+        both = " and ".join(powers)
+        if kind == Clause.PEACE:
+            return f"peace between {both}"
+        if kind == Clause.ORDER:
+            return self._games.vocabulary.texts[number]
+        where = self.map.provinces[v]
+        if kind == Clause.ZONE:
+            return f"{both} keep out of {where} and leave it"
+        who = self.map.powers[offer.sender if side == Side.SENDER else offer.receiver]
+        return f"{who} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
+
+    def _bound_lists(self) -> dict[int, set[int]] | None:
+        """Return province -> orders that the deals leave; None where nothing is agreed upon."""
+        if self._press is None or not any(o.state == "deal" for o in self._this_phase()):
+            return None
+        bound = self._press.bound(self._games.decisions())
+        return {
+            int(v): set(bound.order[bound.order_start[s] : bound.order_start[s + 1]].tolist())
+            for s, v in enumerate(bound.slot_province)
+        }
+
+    def legal_orders(self, place: str) -> list[str]:
+        """Return the orders a unit can be given, those that break a deal left out.
+
+        See games.game.Game.legal_orders.
+        """
+        texts, bound = super().legal_orders(place), self._bound_lists()
+        if bound is None:
+            return texts
+        number, left = self._games.vocabulary.number, set().union(*bound.values())
+        return [text for text in texts if number[text] in left]
+
+    def _understand(
+        self, power: str, text: str, given: list[tuple[str, list[int]]]
+    ) -> tuple[list[int], str]:
+        """Return what a text means, as the plain game does, but for orders that break a deal."""
+        numbers, reason = super()._understand(power, text, given)
+        bound = self._bound_lists()
+        if bound is None or not numbers:
+            return numbers, reason
+        kept = [n for n in numbers if n in bound[self._province_of(n)]]
+        return (kept, "") if kept else ([], self._why_broken(power, numbers[0]))
+
+    def _why_broken(self, power: str, number: int) -> str:
+        """Return which deal an order breaks."""
+        for offer in self._this_phase():
+            p = self.map.power_index[power]
+            if offer.state != "deal" or p not in (offer.sender, offer.receiver):
+                continue
+            alone = Press(self._games, "offers")
+            self._settle(alone, offer.sender, offer.receiver, offer.clauses, "")
+            orders = self._games.new_orders()
+            orders[0, self._province_of(number)] = number
+            alone.correct(orders)
+            if orders[0, self._province_of(number)] != number:
+                partner = offer.receiver if offer.sender == p else offer.sender
+                name = self.map.powers[partner]
+                return f"it breaks the deal with {name}: {self._offer_words(offer)}"
+        return "it breaks what was agreed upon"
+
+    def adjudicate(self) -> dict[str, list[str]]:
+        """Play the phase; units without an order, or with a void one, keep what was promised.
+
+        See games.game.Game.adjudicate.
+        """
+        if self._bound_lists() is not None:
+            self._keep_promises()
+        return super().adjudicate()
+
+    def _keep_promises(self) -> None:
+        orders = self._games.new_orders()
+        for v, number in self.order_numbers().items():
+            orders[0, v] = number
+        given = orders.copy()
+        self._press.correct(orders)
+        kinds = self._games.table.kind
+        for v in np.flatnonzero(orders[0] != given[0]):
+            number = int(orders[0, v])
+            if given[0, v] == NONE and kinds[number] == HOLD:
+                continue  # which it does anyway
+            name = self.map.powers[self._games.state.unit_power[0, v]]
+            text = self._games.vocabulary.texts[number]
+            self._submitted.setdefault(name, []).append((text, [number]))
+
+    @classmethod
+    def from_saved_game(
+        cls,
+        saved: Mapping,
+        game_map: str | Path | Map | None = None,
+        max_years: int | None = None,
+        press: str | None = None,
+        press_rounds: int | None = None,
+    ) -> "Game":
+        """Return the game of a saved game, with the deals of its last phase.
+
+        Args:
+            saved, game_map, max_years: as for games.game.Game.from_saved_game.
+            press, press_rounds: as for Game; the format does not store them.
+
+        Raises:
+            UserError: it is no saved game, its last position is impossible, or (with press) what
+                was said in its last phase are no offers and answers; other talk is kept as it is.
+        """
+        game = super().from_saved_game(saved, game_map, max_years)
+        if press is not None:
+            game._talk_by(press, press_rounds)
+            for number, message in enumerate(game.messages, 1):
+                if is_daide(message["message"]):
+                    try:
+                        game._read(message)
+                    except UserError as error:
+                        raise UserError(f"message {number} of {game.phase}: {error}") from None
+        return game
+
+    def _read(self, message: Mapping) -> None:
+        """Do what a message of this phase says."""
+        press = self._talking()
+        p, q = (self.map.power_number(message[role]) for role in ("sender", "recipient"))
+        if message["message"].split()[0] != "PRP":
+            p, q = q, p  # an answer to an offer
+        word, clauses = read_message(self._games, p, q, message["message"])
+        if word == "PRP":
+            self._put(press, p, q, tuple(clauses), write=False)
+            return
+        found = [
+            o
+            for o in self._this_phase()
+            if (o.sender, o.receiver, o.state) == (p, q, "open") and list(o.clauses) == clauses
+        ]
+        if not found:
+            raise UserError("it answers no open offer")
+        if word == "YES":
+            self._settle(press, p, q, clauses, "the deal cannot be confirmed")
+        self._answer(found[0], "deal" if word == "YES" else "declined", word, write=False)
+
+    def copy(self) -> "Game":
+        """Return a game that goes on from here on its own."""
+        game = super().copy()
+        if self._press is not None:
+            game._talk_by(self._press.protocol, self._press.rounds)
+            game._offers = list(self._this_phase())
+            game._press.take_up(self._press.deals)
+        return game
+
+
+def _texts(texts: Sequence[str]) -> list[str]:
+    """Return several texts, of which one may stand alone."""
+    found = [texts] if isinstance(texts, str) else texts
+    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
+        raise UserError(f"a deal names orders and provinces as lists of texts, not {quoted(texts)}")
+    return list(found)

@@ -1,0 +1,446 @@
+"""`Press`: who may talk when in many games, and what the deals made there leave to order.
+
+    press = Press(games, "mutual")
+    press.propose(wish)                           # (E, P, P) bool
+    bound = press.bound(games.decisions())        # lists of what the deals leave
+    orders = ...                                  # chosen from them, or
+    press.correct(orders, bound)                  # by somebody who plans without lists
+    games.step(orders)
+
+The games know nothing of this; what a phase agreed upon is gone as soon as they are in another.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._suggest import did_you_mean, quoted
+from ..constants import FALL_MOVEMENT, NONE, RUNNING, SPRING_MOVEMENT
+from ..errors import UserError
+from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
+from ..games.vector_game import VectorGame
+from .binding import (
+    bind_slots,
+    confirm_offers,
+    correct_orders,
+    count_broken,
+    draw_rotations,
+    make_peace,
+)
+from .deals import (
+    BOTH,
+    CONFIRMED,
+    DECLINED,
+    PEACE,
+    REFUSALS,
+    Deals,
+    Fate,
+    Offers,
+    empty_deals,
+    make_offers,
+    order_aims,
+    province_bits,
+    province_words,
+)
+
+PROTOCOLS = ("mutual", "offers")
+MOST_ROUNDS = 4
+PEACE_ALONE = ((PEACE, BOTH, NONE, NONE),)  # the clauses of an offer of peace
+
+
+class PressRules(NamedTuple):
+    """How powers talk; see Press."""
+
+    protocol: str = "mutual"
+    rounds: int = 1
+    binding: bool = True
+    open_press: bool = False
+
+
+class Tally(NamedTuple):
+    """What was said in every game since it began; each wish of peace counts as an offer."""
+
+    offered: np.ndarray  # (E,) int64
+    agreed: np.ndarray  # (E,) int64, deals; a peace of two wishes is one
+    refused: np.ndarray  # (E, Fate) int64, by Fate: offers declined, or agreed to in vain
+    phases: np.ndarray  # (E,) int64, movement phases
+    with_deals: np.ndarray  # (E,) int64, those of them with at least one deal
+    broken: np.ndarray  # (E, P, P) int64, orders of one power against deals with another
+    broken_turn: np.ndarray  # (E, P, P) int32, turn of the last such order, or NONE
+
+
+class PressView(NamedTuple):
+    """What D powers know of the deals of this phase; powers are numbered from the observer on."""
+
+    bound: np.ndarray  # (D, V) bool, own units that do not have all their orders any more
+    closed: np.ndarray  # (D, P, V) bool, provinces a power keeps out of by a deal with the observer
+    peace: np.ndarray  # (D, P) bool, with the observer
+
+
+class Press:
+    """The talk of E games.
+
+    Args:
+        games: a VectorGame, which is not changed.
+        protocol: `mutual`: peace between two powers that both wish it. `offers`: in each round a
+            power may send one offer to one other power, which then says yes or no.
+        rounds: of offers in a movement phase.
+        binding: orders that break a deal cannot be given; else they are only counted.
+        open_press: everybody sees who has peace with whom.
+
+    Attributes:
+        deals: of this phase; only for the games that `talking` names.
+        tally: of every game.
+        log: None, or a list to which the offers of each round are added with their Fate (O,); a
+            wish of peace is an offer with NONE, since nobody answers it.
+        logged: only those of so many first games.
+    """
+
+    def __init__(
+        self,
+        games: VectorGame,
+        protocol: str = "mutual",
+        rounds: int = 1,
+        binding: bool = True,
+        open_press: bool = False,
+    ):
+        if protocol not in PROTOCOLS:
+            hint = did_you_mean(str(protocol), PROTOCOLS)
+            raise UserError(f"press must be {' or '.join(PROTOCOLS)}, not {quoted(protocol)}{hint}")
+        if type(rounds) is not int or not 1 <= rounds <= MOST_ROUNDS:
+            raise UserError(f"press has 1 to {MOST_ROUNDS} rounds, not {quoted(rounds)}")
+        if protocol == "mutual" and rounds > 1:
+            raise UserError("mutual press has one round: wishes are not answered")
+        self.games, self.protocol, self.rounds = games, protocol, rounds
+        self.binding, self.open_press = binding, open_press
+        self.log: list[tuple[Offers, np.ndarray]] | None = None
+        self.logged = 0
+        count, powers = games.num_games, games.num_powers
+        self._aims = order_aims(games.map)
+        self._sets = np.zeros((2, province_words(games.board)), np.uint64)
+        self._kept = empty_deals(games.board, 1)
+        self.deals = empty_deals(games.board, count)
+        self.tally = Tally(
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros((count, len(Fate)), np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros((count, powers, powers), np.int64),
+            np.full((count, powers, powers), NONE, np.int32),
+        )
+        self._bound = np.zeros(count, bool)  # games with a deal in this phase
+        self._seed, self._turn = games.state.seed.copy(), np.full(count, NONE, np.int32)
+        self.talking()
+
+    def talking(self) -> np.ndarray:
+        """Return which games are in a movement phase, (E,) bool; forget deals of earlier ones."""
+        state = self.games.state
+        fresh = (state.turn != self._turn) | (state.seed != self._seed)
+        moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
+        moving &= state.end == RUNNING
+        if fresh.any():
+            other = fresh & (state.seed != self._seed)
+            if other.any():  # the row has another game
+                for array in self.tally[:-1]:
+                    array[other] = 0
+                self.tally.broken_turn[other] = NONE
+            self._turn[fresh], self._seed[fresh] = state.turn[fresh], state.seed[fresh]
+            self.tally.phases[fresh & moving] += 1
+            self._clear(fresh & self._bound)
+        return moving
+
+    def _clear(self, rows: np.ndarray) -> None:
+        if rows.any():
+            empty = (NONE, 0, 0, 0, False, False)
+            for array, value in zip(self.deals, empty):
+                array[rows] = value
+            self._bound[rows] = False
+
+    def _note_deals(self, agreed: np.ndarray) -> None:
+        """Count new deals, (E,) integers."""
+        self.tally.agreed[:] += agreed
+        new = (agreed > 0) & ~self._bound
+        self.tally.with_deals[new] += 1
+        self._bound |= new
+
+    def propose(self, wish: np.ndarray) -> np.ndarray:
+        """Make peace where two living powers wish it of each other; return how many pairs, (E,).
+
+        Args:
+            wish: (E, P, P) bool, of the second power by the first.
+
+        Raises:
+            ValueError: another shape or type.
+            UserError: the protocol has no wishes.
+        """
+        games = self.games
+        shape = (games.num_games, games.num_powers, games.num_powers)
+        if self.protocol != "mutual":
+            raise UserError(f"wishes belong to mutual press, not to {self.protocol}")
+        if wish.shape != shape or wish.dtype != bool:
+            raise ValueError(f"wish must be bool of shape {shape}, not {wish.dtype} {wish.shape}")
+        talking, agreed = self.talking(), np.zeros(games.num_games, np.int64)
+        wish = np.ascontiguousarray(wish)
+
+        def slice_of(first: int, last: int) -> None:
+            sets = np.zeros((games.num_powers, self._sets.shape[1]), np.uint64)
+            games.call(
+                make_peace, games.board, games.state, self.deals, wish, talking, first, last, sets,
+                agreed,
+            )  # fmt: skip
+
+        games.run(slice_of, games.num_games)
+        if self.log is not None:
+            heard = wish[: self.logged] & talking[: self.logged, None, None]
+            rows = [(*seats, PEACE_ALONE) for seats in np.argwhere(heard) if seats[1] != seats[2]]
+            offers = make_offers(rows)
+            self.log.append((offers, np.full(offers.count, NONE, np.int8)))
+        own = wish[:, np.arange(shape[1]), np.arange(shape[1])].sum(1)
+        self.tally.offered[talking] += (wish.sum((1, 2)) - own)[talking]
+        self._note_deals(agreed)
+        return agreed
+
+    def settle(
+        self, offers: Offers, agreed: np.ndarray, decisions: Decisions | None = None
+    ) -> np.ndarray:
+        """Confirm the offers of one round that were agreed to; return the fate (O,) of each, Fate.
+
+        They are taken by a rotation of the powers that each game's seed and turn give.
+
+        Args:
+            offers: at most one of each sender in a game.
+            agreed: (O,) bool, whether the receiver said yes.
+            decisions: all legal orders of these games, by game and power, if they are at hand.
+
+        Raises:
+            ValueError: games or powers that do not exist, or two offers of one sender.
+            UserError: the protocol has no offers.
+        """
+        games = self.games
+        if self.protocol != "offers":
+            raise UserError(f"the press is {self.protocol}: it has wishes and no offers")
+        count, powers = games.num_games, games.num_powers
+        for array, most in (
+            (offers.game, count),
+            (offers.sender, powers),
+            (offers.receiver, powers),
+        ):
+            if array.size and not 0 <= array.min() <= array.max() < most:
+                raise ValueError(f"games must be 0..{count - 1}, powers 0..{powers - 1}")
+        if len(np.unique(offers.game * powers + offers.sender)) < offers.count:
+            raise ValueError("a power sends at most one offer in a round")
+        talking = self.talking()
+        decisions = games.decisions() if decisions is None else decisions
+        first = np.zeros(count, np.int64)
+        games.call(draw_rotations, games.state, powers, first)
+        turns = (offers.sender - first[offers.game]) % powers
+        rows = np.lexsort((turns, offers.game))
+        fates = np.empty(offers.count, np.int8)
+        fates[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
+        if self.log is not None:
+            heard = rows[offers.game[rows] < self.logged]
+            self.log.append((offers.take(heard), fates[heard]))
+        self.tally.offered[:] += np.bincount(offers.game, minlength=count)
+        np.add.at(self.tally.refused, (offers.game, fates), fates != CONFIRMED)
+        self._note_deals(np.bincount(offers.game[fates == CONFIRMED], minlength=count))
+        return fates
+
+    def _confirm(
+        self, offers: Offers, agreed: np.ndarray, talking: np.ndarray, decisions: Decisions
+    ) -> np.ndarray:
+        games, fates = self.games, np.empty(offers.count, np.int8)
+        rows = np.full((games.num_games, games.num_powers), NONE, np.int64)
+        rows[decisions.game, decisions.power] = np.arange(decisions.count)
+        games.call(
+            confirm_offers,
+            games.board,
+            games.table.kind,
+            self._aims,
+            games.state,
+            self.deals,
+            talking,
+            decisions,
+            rows,
+            offers,
+            np.ascontiguousarray(agreed, bool),
+            self._sets,
+            self._kept,
+            fates,
+        )
+        return fates
+
+    def bound(self, decisions: Decisions) -> Decisions:
+        """Return the decisions with what the deals leave of their lists; none becomes empty.
+
+        Those of games without a deal stay as they are, and so do all where deals may be broken.
+        """
+        self.talking()
+        return self._filtered(decisions) if self.binding and self._bound.any() else decisions
+
+    def _filtered(self, decisions: Decisions) -> Decisions:
+        games = self.games
+
+        def slice_of(first: int, last: int) -> Decisions:
+            slots = decisions.slot_start[first], decisions.slot_start[last]
+            orders = decisions.order_start[slots[0]], decisions.order_start[slots[1]]
+            size = last - first, int(slots[1] - slots[0]), int(orders[1] - orders[0])
+            out, counts = empty_decisions(*size), np.zeros(2, np.int64)
+            games.call(
+                bind_slots,
+                games.table.kind,
+                self._aims,
+                self.deals,
+                self._bound,
+                decisions,
+                first,
+                last,
+                np.empty_like(self._sets),
+                counts,
+                out,
+            )
+            return filled(out, last - first, *counts.tolist())
+
+        parts = games.run(slice_of, decisions.count)
+        return parts[0] if len(parts) == 1 else join_decisions(parts)
+
+    def correct(self, orders: np.ndarray, bound: Decisions | None = None) -> None:
+        """Replace orders (E, V) that break a deal by the promised one, else hold, else a way out.
+
+        Args:
+            orders: of all powers, which are changed.
+            bound: what `bound` returned for all decisions, if it is at hand.
+        """
+        self.talking()
+        if not self.binding or not self._bound.any():
+            return
+        games = self.games
+        games.check_orders(orders)
+        bound = self.bound(games.decisions()) if bound is None else bound
+        games.run(
+            lambda first, last: games.call(correct_orders, self._bound, bound, first, last, orders),
+            bound.count,
+        )
+
+    def judge(self, orders: np.ndarray, decisions: Decisions | None = None) -> np.ndarray:
+        """Count the orders (E, V) about to be given that break a deal, (E, P, P) int64.
+
+        The first power's orders against its deals with the second; they are added to the tally.
+
+        Args:
+            decisions: all legal orders of these games, if they are at hand.
+        """
+        self.talking()
+        games = self.games
+        games.check_orders(orders)
+        broken = np.zeros_like(self.tally.broken)
+        if not self._bound.any():
+            return broken
+        decisions = games.decisions() if decisions is None else decisions
+        games.run(
+            lambda first, last: games.call(
+                count_broken,
+                games.table.kind,
+                self._aims,
+                self.deals,
+                self._bound,
+                decisions,
+                first,
+                last,
+                orders,
+                broken,
+            ),
+            decisions.count,
+        )
+        self.tally.broken[:] += broken
+        turns = np.broadcast_to(games.state.turn[:, None, None], broken.shape)
+        self.tally.broken_turn[broken > 0] = turns[broken > 0]
+        return broken
+
+    def known(self, game: np.ndarray, power: np.ndarray) -> Deals:
+        """Return what powers (n,) of games (n,) know of the deals there, as Deals of n games.
+
+        Those are their own deals, and with open press also who else has peace.
+        """
+        self.talking()
+        n, powers = np.arange(len(game)), self.games.num_powers
+        promised, to, closed, vacate, peace, dealt = (array[game] for array in self.deals)
+        mine = self.games.state.unit_power[game] == power[:, None]
+        told = (to >> power.astype(np.uint64)[:, None]) & np.uint64(1) != 0
+        promised = np.where(mine | told, promised, NONE).astype(np.int32)
+        bit = (np.uint64(1) << power.astype(np.uint64))[:, None]
+        to = np.where(mine, to, np.where(told, bit, np.uint64(0)))
+        party = np.zeros((len(game), powers, powers), bool)
+        party[n, power] = party[n, :, power] = True
+        closed, vacate = (
+            np.where(party[..., None], sets, np.uint64(0)) for sets in (closed, vacate)
+        )
+        return Deals(
+            promised, to, closed, vacate, peace if self.open_press else peace & party, dealt & party
+        )
+
+    def observe(self, game: np.ndarray, power: np.ndarray) -> PressView:
+        """Return what powers (D,) of games (D,) know of the deals there."""
+        known = self.known(game, power)
+        n, powers = np.arange(len(game)), self.games.num_powers
+        provinces = len(self.games.board.terrain)
+        seats = (power[:, None] + np.arange(powers)) % powers
+        mine = self.games.state.unit_power[game] == power[:, None]
+        closed = province_bits(known.closed, provinces)  # (n, P, P, V)
+        leaving = province_bits(known.vacate[n, power], provinces).any(1)
+        limited = mine & (
+            (known.promised != NONE) | leaving | closed[n, power].any((1, 2))[:, None]
+        )
+        return PressView(
+            limited,
+            closed[n[:, None], seats, power[:, None]],
+            known.peace[n[:, None], power[:, None], seats],
+        )
+
+    def take_up(self, deals: Deals) -> None:
+        """Go on from what was agreed upon in other games (E of them) in the same positions."""
+        self.talking()
+        for mine, theirs in zip(self.deals, deals):
+            mine[:] = theirs
+        self._bound[:] = deals.dealt.any((1, 2))
+
+
+class TalkCounter:
+    """Adds up the talk of matches.
+
+    Args:
+        rules: by which their powers talk.
+    """
+
+    def __init__(self, rules: PressRules):
+        self.rules, self.games, self.phases, self.with_deals = rules, 0, 0, 0
+        self.offered, self.agreed, self.broken = 0, 0, 0
+        self.refused = np.zeros(len(Fate), np.int64)
+
+    def add(self, press: Press) -> None:
+        """Count what was said in games that were played to their end."""
+        tally = press.tally
+        self.games += len(tally.offered)
+        self.refused += tally.refused.sum(0)
+        for name in ("offered", "agreed", "phases", "with_deals", "broken"):
+            setattr(self, name, getattr(self, name) + int(getattr(tally, name).sum()))
+
+    def figures(self) -> dict:
+        """Return the talk as matches report it, per game.
+
+        A wish of peace counts as an offer. `declined` by the receiver, `refused` though it agreed
+        (by reason, too, where there are any); `deal_phases` is the share of movement phases with a
+        deal; `broken` counts orders against deals.
+        """
+        games = max(1, self.games)
+        in_vain = self.refused[DECLINED + 1 :]
+        reasons = {name: int(n) / games for name, n in zip(REFUSALS, in_vain) if n}
+        return self.rules._asdict() | {
+            "offered": self.offered / games,
+            "agreed": self.agreed / games,
+            "declined": int(self.refused[DECLINED]) / games,
+            "refused": int(in_vain.sum()) / games,
+            "refused_because": reasons,
+            "deal_phases": self.with_deals / max(1, self.phases),
+            "broken": self.broken / games,
+        }

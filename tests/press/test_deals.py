@@ -1,0 +1,310 @@
+"""Deals as arrays: lists bound by them, orders corrected, refusals, secrecy, batches."""
+
+import numpy as np
+import pytest
+
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.press.deals import Clause, Fate, Side, make_offers
+from diplomacy_engine.press.table import Press
+from tests.support.press import breaks, talk_at_random
+
+
+def play_random_deals(map_name: str, games_at_once: int, phases: int, seed: int) -> set[int]:
+    """Compare bound lists with the plain predicate in random play; return the fates seen."""
+    rng = np.random.default_rng(seed)
+    games = VectorGame(map_name, games_at_once, seed=seed, threads=2)
+    press, bot, seen = Press(games, "offers", rounds=2), make_bot("chaos"), set()
+    for _ in range(phases):
+        asked, fates = talk_at_random(press, rng)
+        seen |= set(fates.tolist())
+        full = games.decisions()
+        bound = press.bound(full)
+        for name in ("game", "power", "slot_start", "slot_province"):
+            assert np.array_equal(getattr(full, name), getattr(bound, name))
+        rows = np.repeat(np.arange(full.count), np.diff(full.slot_start))
+        by_power = {}
+        for one in asked:
+            by_power.setdefault((one.game, one.power), []).append(one)
+        for s, d in enumerate(rows):
+            power, v = int(full.power[d]), int(full.slot_province[s])
+            mine = by_power.get((int(full.game[d]), power), [])
+            orders = full.order[full.order_start[s] : full.order_start[s + 1]].tolist()
+            left = bound.order[bound.order_start[s] : bound.order_start[s + 1]].tolist()
+            assert left, "a list is empty"
+            assert left == [
+                n for n in orders if not any(breaks(games, power, v, n, one) for one in mine)
+            ]
+        hostile = games.new_orders()
+        hostile[:] = rng.integers(NONE, len(games.vocabulary), hostile.shape)
+        orders = orders_of(games, bot, full) if rng.random() < 0.5 else hostile
+        press.correct(orders, bound)
+        assert not press.judge(orders, full).any()
+        games.step(orders)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "map_name, at_once, phases", [("small", 6, 40), ("three", 6, 40), ("standard", 2, 12)]
+)
+def test_lists_are_what_a_plain_predicate_leaves(map_name, at_once, phases):
+    """Random deals bind exactly the orders that break one; nothing is broken afterwards."""
+    seen = play_random_deals(map_name, at_once, phases, seed=5)
+    assert {Fate.CONFIRMED, Fate.DECLINED, Fate.CONTRADICTS, Fate.OWN} <= seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("map_name", ["small", "three", "standard"])
+def test_lists_in_many_positions(map_name):
+    """The same in 20,000 positions of all maps."""
+    play_random_deals(map_name, 64, 105, seed=6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bot", ["random", "chaos", "hold", "dumbbot", "hostile"])
+def test_nothing_is_broken_in_many_games(bot):
+    """In 100,000 games of binding deals no order breaks one, whoever plays."""
+    rng = np.random.default_rng(7)
+    games = VectorGame("small", 1000, seed=7, max_years=3)
+    press, ended = Press(games, "offers"), 0
+    while ended < 20_000:
+        talk_at_random(press, rng)
+        full = games.decisions()
+        bound = press.bound(full)
+        if bot == "hostile":
+            orders = rng.integers(NONE, len(games.vocabulary), (1000, len(games.board.terrain)))
+            orders = orders.astype(np.int32)
+        else:
+            orders = orders_of(games, make_bot(bot), bound)
+        press.correct(orders, bound)
+        assert not press.judge(orders, full).any()
+        ended += int((games.step(orders).ended != 0).sum())
+
+
+POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = MOS"
+
+
+def one_game(binding: bool = True) -> tuple[VectorGame, Press]:
+    """Return a position where all four units are near each other, and its press."""
+    games = Game.from_position(POSITION).vector_game
+    return games, Press(games, "offers", binding=binding)
+
+
+def clause(games, kind, side=Side.BOTH, province=None, order=None):
+    """Return a clause, its province and order in words."""
+    v = NONE if province is None else games.map.province_index[province]
+    return kind, side, v, NONE if order is None else games.vocabulary.number[order]
+
+
+def promise(games, text, side=Side.SENDER):
+    """Return the clause that the unit in the text gets that order."""
+    return clause(games, Clause.ORDER, side, text[2:5], text)
+
+
+def settle(press, *clauses, sender=0, receiver=1, agreed=True):
+    """Put one offer to a game; return its fate."""
+    offers = make_offers([(0, sender, receiver, list(clauses))])
+    return Fate(int(press.settle(offers, np.array([agreed]))[0]))
+
+
+def lists(games, decisions) -> dict[str, list[str]]:
+    """Return province -> texts of the legal orders of one game."""
+    return {
+        games.map.provinces[v]: [
+            games.vocabulary.texts[n]
+            for n in decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
+        ]
+        for s, v in enumerate(decisions.slot_province)
+    }
+
+
+def test_refusals_say_why_and_change_nothing():
+    """Each offer that cannot be kept has its reason, and the deals stay as they were."""
+    games, press = one_game()
+    first, other = promise(games, "A PAR - ROM"), promise(games, "A PAR H")
+    around_london = "HOL", "PAR", "POR", "WAL"
+    wrong = [
+        (Fate.OWN, [first], {"receiver": 0}),
+        (Fate.DECLINED, [first], {"agreed": False}),
+        (Fate.ILLEGAL, [promise(games, "A ROM H")], {}),  # the other's unit
+        (Fate.ILLEGAL, [promise(games, "A SPA H")], {}),  # no unit there
+        (Fate.ILLEGAL, [promise(games, "A PAR - BER") if "A PAR - BER" in games.vocabulary.number
+                        else clause(games, Clause.ORDER, Side.SENDER, "PAR", "A ROM H")], {}),
+        (Fate.ILLEGAL, [promise(games, "A PAR S A SPA")], {}),  # nobody to support
+        (Fate.ILLEGAL, [clause(games, Clause.ZONE, Side.SENDER, "LON")], {}),
+        (Fate.ILLEGAL, [(Clause.KEEP_OUT, Side.SENDER, 999, NONE)], {}),
+        (Fate.ILLEGAL, [(9, Side.SENDER, 0, NONE)], {}),
+        (Fate.CONTRADICTS, [first, other], {}),
+        (Fate.CONTRADICTS, [first, clause(games, Clause.KEEP_OUT, Side.SENDER, "ROM")], {}),
+        (Fate.CONTRADICTS, [other, clause(games, Clause.LEAVE, Side.SENDER, "PAR")], {}),
+        (
+            Fate.NOTHING_LEFT,
+            [clause(games, Clause.LEAVE, Side.SENDER, "LON")]
+            + [clause(games, Clause.KEEP_OUT, Side.SENDER, p) for p in around_london],
+            {},
+        ),
+    ]  # fmt: skip
+    for fate, clauses, options in wrong:
+        assert settle(press, *clauses, **options) == fate, clauses
+        assert not any(array.any() for array in press.deals[1:])
+        assert (press.deals.promised == NONE).all()
+    assert settle(press, first) == Fate.CONFIRMED
+    kept = [array.copy() for array in press.deals]
+    assert settle(press, other, sender=1, receiver=0) == Fate.ILLEGAL
+    assert settle(press, promise(games, "A PAR H", Side.RECEIVER), sender=1, receiver=0) == (
+        Fate.CONTRADICTS
+    )
+    assert settle(press, clause(games, Clause.PEACE)) == Fate.CONTRADICTS  # A PAR goes to its unit
+    assert all(map(np.array_equal, kept, press.deals))
+    games.step(games.new_orders())
+    assert press.talking().all() and not press.deals.dealt.any()
+    winter = Game.from_position(POSITION.replace("S1901M", "W1901A")).vector_game
+    press = Press(winter, "offers")
+    assert settle(press, first) == Fate.LATE and not press.talking().any()
+
+
+def test_dead_powers_make_no_deals():
+    """A power without unit and center is nobody to agree with."""
+    games = Game.from_position("three S1901M; ENGLAND A LON = LON; ITALY A ROM = ROM").vector_game
+    press = Press(games, "offers")
+    dead = games.map.power_index["RUSSIA"]
+    assert settle(press, clause(games, Clause.PEACE), receiver=dead) == Fate.DEAD_POWER
+    mutual = Press(games, "mutual")
+    assert mutual.propose(np.ones((1, 3, 3), bool)).tolist() == [1]
+
+
+def test_a_promise_to_hold_is_kept_by_a_support():
+    """What was promised to hold may also support, but not move."""
+    games, press = one_game()
+    assert settle(press, promise(games, "A PAR H")) == Fate.CONFIRMED
+    left = lists(games, press.bound(games.decisions()))["PAR"]
+    assert "A PAR H" in left and "A PAR S A LON" in left
+    assert not any(" - " in text and " S " not in text for text in left)
+
+
+def test_zones_order_units_out():
+    """Who stands in a zone must go, and nobody may go in; that a move bounces is no breach."""
+    games, press = one_game()
+    assert settle(press, clause(games, Clause.ZONE, Side.BOTH, "PAR")) == Fate.CONFIRMED
+    full = games.decisions()
+    bound = press.bound(full)
+    left = lists(games, bound)
+    assert left["PAR"] == [t for t in lists(games, full)["PAR"] if t.startswith("A PAR - ")]
+    assert "A ROM - PAR" not in left["ROM"] and "A MUN S A ROM - PAR" not in left["MUN"]
+    orders = games.new_orders()
+    press.correct(orders, bound)
+    v = games.map.province_index
+    orders[0, v["PAR"]] = games.vocabulary.number["A PAR - ROM"]
+    assert not press.judge(orders, full).any()
+    games.step(orders)
+    assert games.state.unit_power[0, v["PAR"]] == 0  # it bounced, and still nothing is broken
+    assert not press.tally.broken.any()
+
+
+def test_deals_that_may_be_broken_are_counted():
+    """Without binding the lists stay whole, and each order against a deal counts."""
+    games, press = one_game(binding=False)
+    assert settle(press, clause(games, Clause.PEACE)) == Fate.CONFIRMED
+    full = games.decisions()
+    assert press.bound(full) is full
+    orders, v = games.new_orders(), games.map.province_index
+    orders[0, v["PAR"]] = games.vocabulary.number["A PAR - ROM"]
+    before = orders.copy()
+    press.correct(orders)
+    assert np.array_equal(before, orders)
+    assert press.judge(orders).tolist() == [[[0, 1], [0, 0]]]
+    assert press.tally.broken_turn[0, 0, 1] == games.state.turn[0]
+
+
+def test_others_do_not_see_a_deal():
+    """A third power's view is the same with and without a deal of two others."""
+    games = VectorGame("three", 2, seed=3, auto_reset=False)
+    silent, talked = Press(games, "offers"), Press(games, "offers")
+    assert settle(talked, clause(games, Clause.PEACE)) == Fate.CONFIRMED
+    game, power = np.zeros(3, np.int64), np.arange(3)
+    for without, with_deal in zip(silent.known(game, power), talked.known(game, power)):
+        assert np.array_equal(without[2], with_deal[2])
+    for without, with_deal in zip(silent.observe(game, power), talked.observe(game, power)):
+        assert np.array_equal(without[2], with_deal[2])
+    assert talked.observe(game, power).peace[0].tolist() == [False, True, False]
+    open_press = Press(games, "offers", open_press=True)
+    assert settle(open_press, clause(games, Clause.PEACE)) == Fate.CONFIRMED
+    assert open_press.observe(game, power).peace[2].tolist() == [False] * 3
+    assert open_press.known(game, power).peace[2, 0, 1]
+
+
+def test_batches_play_as_single_games():
+    """Deals, lists and fates of a batch are those of its games one at a time, in any order."""
+    games = VectorGame("three", 8, seed=4, threads=2, auto_reset=False)
+    press, rng = Press(games, "offers"), np.random.default_rng(4)
+    for _ in range(5):
+        decisions = games.decisions()
+        games.step(orders_of(games, make_bot("chaos"), decisions))
+    while not press.talking().all():
+        games.step(orders_of(games, make_bot("chaos")))
+    talk_at_random(press, rng)
+    mixed = rng.permutation(8)
+    other = VectorGame("three", 8, seed=9, threads=1, auto_reset=False)
+    other.copy_from(games, mixed, np.arange(8), keep_seeds=True)
+    again = Press(other, "offers")
+    again.take_up(press.deals._replace(**{
+        name: array[mixed] for name, array in press.deals._asdict().items()
+    }))  # fmt: skip
+    one, two = press.bound(games.decisions()), again.bound(other.decisions())
+    place = np.argsort(mixed)
+    rows = np.lexsort((one.power, place[one.game]))
+    for first, second in zip(one.take(rows)[1:], two[1:]):
+        assert np.array_equal(first, second)
+
+
+def test_who_is_confirmed_first_rotates():
+    """Of two offers that contradict each other, either is the first, by the game's seed."""
+    games = VectorGame("small", 400, seed=1, auto_reset=False)
+    position = Game.from_position(POSITION).vector_game
+    games.copy_from(position, np.zeros(400, np.int64), np.arange(400))
+    press = Press(games, "offers")
+    rows = []
+    for e in range(400):
+        rows.append((e, 0, 1, [promise(games, "A PAR H")]))
+        rows.append((e, 1, 0, [promise(games, "A PAR - ROM", Side.RECEIVER)]))
+    fates = press.settle(make_offers(rows), np.ones(800, bool)).reshape(400, 2)
+    assert (np.sort(fates, 1) == (Fate.CONFIRMED, Fate.CONTRADICTS)).all()
+    assert 150 < (fates[:, 0] == Fate.CONFIRMED).sum() < 250
+    again = Press(games, "offers")
+    assert np.array_equal(
+        fates, again.settle(make_offers(rows), np.ones(800, bool)).reshape(400, 2)
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("mutal",), "mutual"),
+        (("offers", 0), "1 to 4 rounds"),
+        (("offers", 5), "1 to 4 rounds"),
+        (("offers", True), "1 to 4 rounds"),
+        (("mutual", 2), "one round"),
+    ],
+)
+def test_rules_that_are_none(arguments, words):
+    """A protocol or number of rounds that there is not is named."""
+    with pytest.raises(UserError, match=words):
+        Press(VectorGame("small", 1), *arguments)
+
+
+def test_offers_and_wishes_do_not_mix():
+    """Each protocol has its own way of agreeing; an offer has some clauses, but not too many."""
+    games = VectorGame("small", 1)
+    with pytest.raises(UserError, match="no offers"):
+        settle(Press(games, "mutual"), clause(games, Clause.PEACE))
+    with pytest.raises(UserError, match="mutual"):
+        Press(games, "offers").propose(np.zeros((1, 2, 2), bool))
+    with pytest.raises(UserError, match="1 to 8 clauses"):
+        make_offers([(0, 0, 1, [])])
+    with pytest.raises(ValueError, match="at most one"):
+        offers = make_offers([(0, 0, 1, [clause(games, Clause.PEACE)])] * 2)
+        Press(games, "offers").settle(offers, np.ones(2, bool))

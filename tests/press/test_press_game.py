@@ -1,0 +1,250 @@
+"""Deals in words: `Game` with press, its saved games, the DAIDE texts in them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from diplomacy_engine import Game, UserError
+from diplomacy_engine.press.daide import offer_text, read_message
+from diplomacy_engine.press.deals import make_offers
+from tests.support.press import random_offers
+
+POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = MOS"
+
+
+def game_with(press: str, position: str = POSITION) -> Game:
+    """Return a game in a position, with press."""
+    state = Game.from_position(position).to_state()
+    game = Game(position.split()[0], press=press)
+    return Game.from_saved_game(
+        game.to_saved_game()
+        | {"phases": [{"name": state["name"], "state": state, "orders": {}, "results": {}}]},
+        press=press,
+    )
+
+
+def test_a_deal_from_offer_to_order():
+    """An offer is seen by its receiver alone, binds once accepted, and is gone with the phase."""
+    game = game_with("offers")
+    number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"], theirs=["A ROM S A PAR"], zone="SPA")
+    text = "A PAR H; A ROM S A PAR; ENGLAND and RUSSIA keep out of SPA and leave it"
+    assert game.offers("RUSSIA") == {number: f"ENGLAND: {text}"} and game.offers("ENGLAND") == {}
+    assert game.deals("ENGLAND") == [] and "A PAR - SPA" in game.legal_orders("PAR")
+    game.accept("RUSSIA", number)
+    assert game.offers("RUSSIA") == {} and game.deals("RUSSIA") == [f"with ENGLAND: {text}"]
+    assert game.legal_orders("A ROM") == ["A ROM S A PAR"]
+    with pytest.raises(UserError, match="it breaks the deal with ENGLAND: A PAR H; A ROM S A PAR"):
+        game.submit("RUSSIA", ["A ROM - PAR"])
+    game.submit("RUSSIA", ["A ROM - PAR"], strict=False)
+    twin = game.copy()
+    game.adjudicate()
+    assert game.history[-1]["orders"]["RUSSIA"] == ["A ROM - PAR", "A ROM S A PAR"]
+    assert game.deals("RUSSIA") == [] and len(game.legal_orders("A ROM")) > 1
+    assert twin.legal_orders("A ROM") == ["A ROM S A PAR"]
+
+
+def test_peace_by_two_offers():
+    """With mutual press the second offer of peace makes it."""
+    game = game_with("mutual")
+    first = game.offer("ENGLAND", "RUSSIA", peace=True)
+    assert game.offers("RUSSIA") == {first: "ENGLAND: peace between ENGLAND and RUSSIA"}
+    with pytest.raises(UserError, match="offered it already"):
+        game.offer("ENGLAND", "RUSSIA", peace=True)
+    with pytest.raises(UserError, match="only peace"):
+        game.offer("RUSSIA", "ENGLAND", ours=["A ROM H"])
+    game.accept("RUSSIA", first)
+    assert game.deals("RUSSIA") == ["with ENGLAND: peace between ENGLAND and RUSSIA"]
+    assert "A ROM - PAR" not in game.legal_orders("A ROM")
+    assert "A ROM - SPA" in game.legal_orders("A ROM")
+
+
+@pytest.mark.parametrize(
+    "terms, words",
+    [
+        ({"ours": ["A ROM H"]}, "A ROM H"),
+        ({"ours": ["A PAR - MOS"]}, "A PAR - MOS"),
+        ({"ours": ["A SPA H"]}, "no unit"),
+        ({"ours": [3]}, "lists of texts"),
+        ({"zone": ["XYZ"]}, "XYZ"),
+        ({"zone": ["A PAR"]}, "no province"),
+        ({"we_leave": ["SPA"]}, "no unit in SPA"),
+        ({"ours": ["A PAR H", "A PAR - SPA"]}, "contradicts"),
+        ({"ours": ["A PAR - SPA"], "zone": ["SPA"]}, "contradicts"),
+        ({"we_leave": ["LON"], "we_keep_out": ["HOL", "PAR", "POR", "WAL"]}, "nothing left"),
+        ({}, "1 to 8 clauses"),
+        ({"zone": ["SPA"] * 9}, "1 to 8 clauses"),
+    ],
+)
+def test_impossible_offers(terms, words):
+    """Each is refused with its reason, and nothing has changed."""
+    game = game_with("offers")
+    with pytest.raises(UserError, match=words):
+        game.offer("ENGLAND", "RUSSIA", **terms)
+    assert game.offers("RUSSIA") == {} and game.messages == []
+
+
+def test_impossible_partners_and_answers():
+    """Only the receiver answers an offer, once, in its phase."""
+    game = game_with("offers")
+    with pytest.raises(UserError, match="own"):
+        game.offer("ENGLAND", "ENGLAND", peace=True)
+    with pytest.raises(UserError, match="FRANCE"):
+        game.offer("ENGLAND", "FRANCE", peace=True)
+    number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"])
+    with pytest.raises(UserError, match="not made to ENGLAND"):
+        game.accept("ENGLAND", number)
+    for other in (number + 1, 0, "1", True):
+        with pytest.raises(UserError, match="no offer"):
+            game.accept("RUSSIA", other)
+    second = game.offer("RUSSIA", "ENGLAND", theirs=["A PAR - SPA"])
+    game.accept("RUSSIA", number)
+    with pytest.raises(UserError, match="contradicts"):
+        game.accept("ENGLAND", second)
+    assert list(game.offers("ENGLAND")) == [second]
+    game.decline("ENGLAND", second)
+    with pytest.raises(UserError, match="declined"):
+        game.accept("ENGLAND", second)
+    game.adjudicate()
+    with pytest.raises(UserError, match="no offer"):
+        game.decline("RUSSIA", number)
+    winter = game_with("offers", POSITION.replace("S1901M", "W1901A"))
+    with pytest.raises(UserError, match="movement phases"):
+        winter.offer("ENGLAND", "RUSSIA", zone=["SPA"])
+    with pytest.raises(UserError, match="press="):
+        Game("small").offer("ENGLAND", "RUSSIA", peace=True)
+    with pytest.raises(UserError, match="mutual or offers"):
+        Game("small", press="loud")
+
+
+def test_saved_games_keep_the_talk():
+    """A saved game has the talk as DAIDE and no clock; reading it gives the same deals."""
+    game = game_with("offers")
+    number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"], theirs=["A ROM S A PAR"])
+    game.accept("RUSSIA", number)
+    game.decline("ENGLAND", game.offer("RUSSIA", "ENGLAND", peace=True))
+    game.offer("RUSSIA", "ENGLAND", they_keep_out=["SPA"])
+    saved = game.to_saved_game()
+    assert "NO_PRESS" not in saved["rules"]
+    first = saved["phases"][-1]["messages"][0]
+    assert first["time_sent"] == 0 and first["message"] == (
+        "PRP ( AND ( XDO ( ( ENG AMY PAR ) HLD ) ) "
+        "( XDO ( ( RUS AMY ROM ) SUP ( ENG AMY PAR ) ) ) )"
+    )
+    again = Game.from_saved_game(saved, press="offers")
+    assert again.deals("ENGLAND") == game.deals("ENGLAND") != []
+    assert again.offers("ENGLAND") == game.offers("ENGLAND") != {}
+    assert again.legal_orders("A ROM") == game.legal_orders("A ROM")
+    assert again.to_saved_game() == saved
+    assert Game.from_saved_game(saved).deals("ENGLAND") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "YES ( PRP ( PCE ( ENG RUS ) ) )",
+        "PRP ( PCE ( ENG FRA ) )",
+        "PRP ( XDO ( ( ENG AMY SPA ) HLD ) )",
+        "PRP ( XDO ( ( ENG AMY PAR ) MTO MOS ) )",
+        "PRP ( XDO ( ( ENG AMY PAR ) HLD )",
+        "PRP ( ) )",
+        "PRP ( DMZ ( ENG RUS ) ( ABC ) )",
+        "PRP ( AND )",
+        "PRP (" * 50,
+        "PRP ( SLO ( ENG ) )",
+    ],
+)
+def test_broken_talk_in_saved_games(text):
+    """What claims to be an offer and is none is named; other talk is left alone."""
+    game = game_with("offers")
+    game.send("ENGLAND", "RUSSIA", "hello (")
+    game.send("ENGLAND", "RUSSIA", text)
+    saved = game.to_saved_game()
+    with pytest.raises(UserError, match="message 2 of S1901M"):
+        Game.from_saved_game(saved, press="offers")
+    assert Game.from_saved_game(saved).messages == saved["phases"][-1]["messages"]
+
+
+def check_daide(map_name: str, phases: int, seed: int) -> int:
+    """Write random offers as DAIDE and read them back; return how many."""
+    rng, game, count = np.random.default_rng(seed), Game(map_name, press="offers"), 0
+    games = game.vector_game
+    for _ in range(phases):
+        decisions = games.decisions()
+        if game.phase.endswith("M"):
+            offers = random_offers(games, decisions, rng)
+            for o in range(offers.count):
+                p, q = int(offers.sender[o]), int(offers.receiver[o])
+                rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
+                clauses = [tuple(map(int, row)) for row in rows]
+                here = games.state.unit_power[0]
+                leaving = [(p, q)[c[1]] == here[c[2]] for c in clauses if c[0] == 2]
+                if p == q or not all(leaving):
+                    continue
+                text = offer_text(games, p, q, clauses)
+                assert read_message(games, p, q, text) == ("PRP", clauses), text
+                assert read_message(games, p, q, f"REJ ( {text} )") == ("REJ", clauses)
+                assert make_offers([(0, p, q, clauses)]).count == 1
+                count += 1
+        orders = games.new_orders()
+        for s, v in enumerate(decisions.slot_province):
+            if v >= 0:
+                orders[0, v] = rng.choice(
+                    decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]]
+                )
+        games.step(orders)
+    return count
+
+
+@pytest.mark.parametrize("map_name", ["small", "standard"])
+def test_words_to_daide_and_back(map_name):
+    """Every offer that can be written is read as the same offer."""
+    assert check_daide(map_name, 12, seed=3) >= 4
+
+
+def talked_game() -> dict:
+    """Return a saved game of the standard map in which something was said in two phases."""
+    game = Game("standard", press="offers")
+    game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"]))
+    game.decline("FRANCE", game.offer("ENGLAND", "FRANCE", peace=True))
+    game.send("ENGLAND", "GLOBAL", "good morning")
+    game.adjudicate()
+    swap = {"ours": ["A PIC - BUR"], "theirs": ["F LON - ENG"], "we_leave": ["PIC"]}
+    game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", **swap))
+    game.adjudicate()
+    game.offer("RUSSIA", "TURKEY", they_keep_out=["BLA"])
+    return game.to_saved_game()
+
+
+def test_the_diplomacy_package_accepts_the_talk():
+    """Its validator agrees with a saved game with talk, and it shows our messages.
+
+    It also wants its own hash of each position, which ours cannot be: those are put in first.
+    """
+    package = pytest.importorskip("diplomacy")
+    export = pytest.importorskip("diplomacy.utils.export")
+    saved = json.loads(json.dumps(talked_game()))
+    for phase in saved["phases"]:
+        game = package.Game(saved["id"], map_name="standard")
+        game.set_state(phase["state"])
+        phase["state"]["zobrist_hash"] = game.get_hash()
+    assert export.is_valid_saved_game(saved)
+    theirs = export.from_saved_game_format(saved)
+    texts = [
+        message.message
+        for messages in theirs.message_history.values()
+        for message in messages.values()
+    ]
+    assert "PRP ( AND ( XDO ( ( FRA AMY PAR ) MTO PIC ) ) ( DMZ ( ENG FRA ) ( ECH ) ) )" in texts
+
+
+def test_the_talk_of_a_standard_game_is_read_back():
+    """Channels have DAIDE's names in the file and ours in words; orders of the past were kept."""
+    saved = talked_game()
+    first = saved["phases"][0]
+    assert first["orders"]["FRANCE"] == ["A PAR - PIC"]
+    assert [message["time_sent"] for phase in saved["phases"] for message in phase["messages"]] == [
+        *range(8)
+    ]
+    again = Game.from_saved_game(saved, press="offers")
+    assert again.offers("TURKEY") == {1: "RUSSIA: TURKEY keeps out of BLA"}
