@@ -107,7 +107,7 @@ class Outcomes(NamedTuple):
 
     def draw(self) -> np.ndarray:
         """Return which games are over without a solo, (E,) bool."""
-        return np.isin(self.ended, (YEAR_LIMIT, TEAM))
+        return (self.ended == YEAR_LIMIT) | (self.ended == TEAM)
 
     def loss(self) -> np.ndarray:
         """Return to whom another power's solo has happened, (E, P) bool."""

@@ -90,7 +90,7 @@ def _pay(game: RewardInput, winner, others, limit, eliminated) -> np.ndarray:
     """
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
-    cut = np.isin(game.ended, (YEAR_LIMIT, TEAM))[:, None] & game.alive
+    cut = ((game.ended == YEAR_LIMIT) | (game.ended == TEAM))[:, None] & game.alive
     paid = np.where(won, winner, np.where(solo, others, np.where(cut, limit, 0.0)))
     paid = np.where(game.eliminated, eliminated, paid)
     return paid.astype(np.float32)
