@@ -99,7 +99,7 @@ def known_flags() -> set[str]:
         flags |= tool._option_string_actions.keys()
     for path in (ROOT / "tests" / "benchmarks").glob("*.py"):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
-    return flags | {"--nproc_per_node", "--logdir", "--index-url"}
+    return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
 
 
 @every_page
