@@ -31,7 +31,7 @@ class Completion(NamedTuple):
     tokens_out: int
 
 
-class NoReply(Exception):
+class NoReply(UserError):
     """No answer that could be used came; the message is why. The units' orders fall back."""
 
 

@@ -1,0 +1,44 @@
+"""Language models are loaded when they are named, and nothing of them before."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from diplomacy_engine import UserError, load_player
+from diplomacy_engine.players import loading
+
+
+def test_nothing_is_imported_unless_asked_for():
+    code = """
+import sys
+from diplomacy_engine import load_player, make_bot
+from diplomacy_engine.commands import cli
+load_player("random")
+unwanted = {"torch", "transformers", "http.client", "diplomacy_engine.players.language.remote"}
+print(sorted(unwanted & sys.modules.keys()))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.splitlines()[-1] in ("[]", "['http.client']"), found.stderr
+
+
+def test_without_the_extra_there_is_one_sentence(monkeypatch, tmp_path):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        loading.importlib.util,
+        "find_spec",
+        lambda name, *more: None if name == "transformers" else real(name, *more),
+    )
+    with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
+        load_player(f"llm:local:{tmp_path}")
+
+
+def test_another_name_is_no_player():
+    with pytest.raises(UserError, match="is no language model: write llm:"):
+        load_player("llm:gpt")
+
+
+def test_a_search_needs_a_policy():
+    with pytest.raises(UserError, match="has no values to search with"):
+        load_player("fast:llm:m@http://127.0.0.1:9/v1")
