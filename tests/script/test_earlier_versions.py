@@ -55,10 +55,18 @@ def test_a_run_begins_with_its_policy(tmp_path):
     assert max(float((model[name] - before[name]).abs().max()) for name in model) < 0.1
 
 
+def known(phases):
+    """Return phases without what is written in another way since: the hash of the position."""
+    phases = json.loads(json.dumps(phases))
+    for phase in phases:
+        del phase["state"]["zobrist_hash"]
+    return phases
+
+
 def test_a_saved_game_is_played_on_and_replayed(tmp_path, capsys):
     (saved,) = read_saved_games(EARLIER / "games.jsonl")
     game = Game.from_saved_game(saved)
-    assert game.to_saved_game()["phases"] == saved["phases"]
+    assert known(game.to_saved_game()["phases"]) == known(saved["phases"])
     again = Game("three")
     for phase in saved["phases"][:-1]:
         assert again.phase == phase["name"]
