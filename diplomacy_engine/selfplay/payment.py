@@ -53,7 +53,8 @@ def pay_learners(
         buffer.reward(learner.reward.weigh(paid, progress), paid)
         goes_on = lives[row, power]
         buffer.finish(stream[~goes_on])
-        over = (result.ended != RUNNING)[row] & goes_on
+        # Who was out before has nothing open; with him a batch is as it was without teams.
+        over = (result.ended != RUNNING)[row] & ~(result.eliminated[row, power] & ~goes_on)
         if truncates:
             cut = over & (result.ended == YEAR_LIMIT)[row]
             who = _living(result.alive, board.team, row[cut], power[cut])
@@ -80,4 +81,4 @@ def _living(alive: np.ndarray, team: np.ndarray, row: np.ndarray, power: np.ndar
     What a position is worth to a power that will never order again, a policy has not learned.
     """
     mates = alive[row] & (team == team[power][:, None])
-    return np.where(alive[row, power], power, mates.argmax(1))
+    return np.where(alive[row, power] | ~mates.any(1), power, mates.argmax(1))
