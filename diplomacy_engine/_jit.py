@@ -2,19 +2,29 @@
 
 numba's own cache notices a change in the file of a kernel, but not in a kernel of another file
 that was compiled into it. Keying the folder by a hash of all files that kernels are compiled from
-closes that gap.
+closes that gap. Inside it files are named by their path in the package, not by that of the package:
+all clones and installations of the same sources share their kernels.
 Kernels release the interpreter lock; VectorGame runs them on slices of its games in threads.
 """
 
+import atexit
+import contextlib
+import glob
 import hashlib
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numba
+from numba.core import event
+from numba.core.caching import UserProvidedCacheLocator
 from numba.core.registry import CPUDispatcher
 
 _PACKAGE = Path(__file__).parent
@@ -68,6 +78,23 @@ CACHE_FOLDER = _cache_folder()
 numba.config.CACHE_DIR = CACHE_FOLDER
 
 
+class CacheLocator(UserProvidedCacheLocator):
+    """Says where numba keeps a kernel of this package; functions of others are left to numba."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        return "_".join(Path(py_file).relative_to(_PACKAGE).parts[:-1]) or "."
+
+    @classmethod
+    def from_function(cls, py_func: Callable, py_file: str) -> UserProvidedCacheLocator | None:
+        inside = Path(py_file).is_relative_to(_PACKAGE)
+        return super().from_function(py_func, py_file) if inside else None
+
+
+_OTHERS = "UserProvidedCacheLocator,InTreeCacheLocator,UserWideCacheLocator,IPythonCacheLocator"
+numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{CacheLocator.__name__},{_OTHERS}"
+
+
 def kernels_are_cached() -> bool:
     """Tell whether an earlier process has left compiled kernels of these sources."""
     try:
@@ -77,13 +104,128 @@ def kernels_are_cached() -> bool:
 
 
 def announce_compilation() -> None:
-    """Say, if it is so, that the first start after an installation takes longer."""
+    """Say it when kernels are compiled, from now on; if there are none yet, say so at once.
+
+    Then a second process compiles half of them, if there is a processor for it.
+    """
+    if numba.config.DISABLE_JIT or _Compilation.current is not None:
+        return
+    _Compilation.current = compilation = _Compilation()
+    event.register("numba:compile", compilation)
     if not kernels_are_cached():
+        compilation.announce("this takes about a minute")
+        if _processors() > 1:
+            compilation.start_helper()
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Compilation(event.Listener):
+    """Announces compilation, counts kernels on a terminal's line, and shares the work."""
+
+    current: "_Compilation | None" = None
+    SILENT = 2.0  # seconds of compilation that need no words
+    # Half of the work before the first phase of a game is over, and needed last.
+    HELPED = "_step_games"
+    HELPER = """
+from diplomacy_engine.games.vector_game import VectorGame
+games = VectorGame("small", 1)
+games.step(games.new_orders())
+"""
+
+    def __init__(self) -> None:
+        self.announced = False
+        self.kernels = self.depth = 0
+        self.started = self.seconds = 0.0
+        self.helper: subprocess.Popen | None = None
+        self.lock = threading.Lock()
+
+    def announce(self, how_long: str) -> None:
+        self.announced = True
         print(
-            "compiling the game kernels for this machine, once: this takes about a minute",
+            f"compiling the game kernels for this machine, once: {how_long}",
             file=sys.stderr,
             flush=True,
         )
+
+    def on_start(self, _event: event.Event) -> None:
+        if self.depth == 0:
+            self.started = time.monotonic()
+        self.depth += 1
+
+    def on_end(self, _event: event.Event) -> None:
+        self.depth -= 1
+        self.kernels += 1
+        now = time.monotonic()
+        if not self.announced and self.seconds + now - self.started > self.SILENT:
+            self.announce("some are still missing")
+        if self.depth == 0:
+            self.seconds += now - self.started
+        self.show(f"{self.kernels} kernels compiled" if self.depth else "")
+
+    def show(self, text: str) -> None:
+        """Show a text on the terminal's last line in place of what stood there; "": clear it."""
+        if self.announced and sys.stderr.isatty():
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    def start_helper(self) -> None:
+        """Have a second process compile HELPED.
+
+        It has a cache of its own, in the folder of this one: two processes that save the same
+        kernel for other types at once can mix them up in one cache.
+        """
+        paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
+        try:
+            self.folder = Path(tempfile.mkdtemp(dir=CACHE_FOLDER, prefix="second-"))
+            own = {
+                "NUMBA_CACHE_DIR": str(self.folder),
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            }
+            self.helper = subprocess.Popen(
+                [sys.executable, "-c", self.HELPER],
+                env=os.environ | own,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return  # then everything is compiled here
+        atexit.register(self.end_helper)
+
+    def await_helper(self) -> None:
+        """Take over what the second process compiles; what it fails to is compiled here."""
+        with self.lock:  # games of several threads wait
+            if self.helper is None:
+                return
+            self.show("the last kernels are compiled by a second process")
+            self.helper.wait()
+            self.show("")
+            with contextlib.suppress(OSError):
+                self.adopt()
+            self.end_helper()
+
+    def adopt(self) -> None:
+        """Move the kernels that this cache does not have from the second process's to it."""
+        source = self.folder / Path(CACHE_FOLDER).name
+        for index in sorted(source.rglob("*.nbi")):
+            target = CACHE_FOLDER / index.relative_to(source)
+            if target.exists():
+                continue
+            target.parent.mkdir(exist_ok=True)
+            for code in index.parent.glob(f"{glob.escape(index.stem)}.*.nbc"):
+                code.replace(target.with_name(code.name))
+            index.replace(target)  # last: it names the others
+
+    def end_helper(self) -> None:
+        if self.helper is not None:
+            self.helper.kill()
+            self.helper.wait()
+            self.helper = None
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -140,6 +282,9 @@ def compiled(kernel: Callable, *arguments: object) -> Callable:
         return kernel
     if isinstance(kernel, _Inner):
         raise TypeError(f"{kernel.py_func.__name__} can only be called by another kernel")
+    current = _Compilation.current
+    if current is not None and kernel.py_func.__name__ == current.HELPED:
+        current.await_helper()
     signature = tuple(map(numba.typeof, arguments))
     kernel.compile(signature)
     return kernel.overloads[signature].entry_point

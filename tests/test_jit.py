@@ -1,10 +1,17 @@
 """The cache of compiled kernels is keyed by every file that a kernel is compiled from."""
 
 import ast
+import io
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from diplomacy_engine import _jit
+from diplomacy_engine.games import vector_game
 from diplomacy_engine.rules.legal_orders import list_game
 from diplomacy_engine.rules.state import next_random
 
@@ -64,3 +71,94 @@ def test_a_kernel_for_other_kernels_cannot_be_called_from_python(kernel):
     for call in (kernel, lambda number: _jit.compiled(kernel, number)):
         with pytest.raises(TypeError, match=f"{name} can only be called by another kernel"):
             call(3)
+
+
+COUNT = """
+from numba.core import event
+from diplomacy_engine import _jit
+_jit.announce_compilation()
+compiled = []
+class Count(event.Listener):
+    def on_start(self, e): compiled.append(e)
+    def on_end(self, e): pass
+event.register("numba:compile", Count())
+from diplomacy_engine import VectorGame
+VectorGame("small", 1)
+print(len(compiled))
+"""
+
+
+def started_in(folder: Path, cache: Path) -> tuple[int, str]:
+    """Make a game with the package of a folder; return the kernels compiled and what it says."""
+    own = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT],
+        cwd=folder,
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout), done.stderr
+
+
+def test_clones_of_the_same_sources_share_their_kernels(tmp_path):
+    """The first start says that it compiles; that of another clone then has no need to."""
+    clone = tmp_path / "clone"
+    shutil.copytree(_jit._PACKAGE, clone / "diplomacy_engine")
+    cache = tmp_path / "cache"
+    compiled, said = started_in(_jit._PACKAGE.parent, cache)
+    assert compiled > 0 and said.startswith("compiling the game kernels for this machine, once: ")
+    assert not list(cache.rglob("second-*"))  # of the second process, which ended with the first
+    assert started_in(clone, cache) == (0, "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_is_still_missing_is_announced_and_counted(monkeypatch):
+    """Some kernels are there, others are compiled: said once that takes long enough to notice."""
+    clock, screen = iter([0.0, 0.5, 10.0, 11.0, 12.5]), Terminal()
+    monkeypatch.setattr(_jit.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(sys, "stderr", screen)
+    compilation = _jit._Compilation()
+    compilation.on_start(None)
+    compilation.on_end(None)
+    assert screen.getvalue() == ""
+    compilation.on_start(None)
+    compilation.on_start(None)
+    compilation.on_end(None)  # a kernel within the kernel
+    assert screen.getvalue() == ""
+    compilation.on_end(None)
+    said, _, counted = screen.getvalue().partition("\n")
+    assert said == "compiling the game kernels for this machine, once: some are still missing"
+    assert counted == "\r\x1b[K"  # done: the line is free for what comes next
+    compilation.depth = 1
+    compilation.show(f"{compilation.kernels} kernels compiled")
+    assert screen.getvalue().endswith("\r\x1b[K3 kernels compiled")
+
+
+def test_kernels_of_the_second_process_are_taken_over(tmp_path, monkeypatch):
+    """A kernel that is there stays as it is."""
+    monkeypatch.setattr(_jit, "CACHE_FOLDER", str(tmp_path / "kernels-1"))
+    compilation = _jit._Compilation()
+    compilation.folder = tmp_path / "kernels-1" / "second-1"
+    own, other = tmp_path / "kernels-1" / "rules", compilation.folder / "kernels-1" / "rules"
+    for folder, name in ((own, "a"), (other, "a"), (other, "b")):
+        folder.mkdir(parents=True, exist_ok=True)
+        for ending in ("nbi", "1.nbc", "2.nbc"):
+            (folder / f"{name}.py311.{ending}").write_text(f"{name} of {folder.parent.parent.name}")
+    compilation.adopt()
+    assert {path.name for path in own.iterdir()} == {
+        f"{name}.py311.{ending}" for name in "ab" for ending in ("nbi", "1.nbc", "2.nbc")
+    }
+    assert (own / "a.py311.1.nbc").read_text() == f"a of {tmp_path.name}"
+    assert (own / "b.py311.2.nbc").read_text() == "b of second-1"
+
+
+def test_what_the_second_process_runs():
+    """It is a text, as kernels import _jit; the kernel that it compiles is the awaited one."""
+    exec(_jit._Compilation.HELPER, {})
+    assert vector_game._step_games.py_func.__name__ == _jit._Compilation.HELPED

@@ -7,6 +7,7 @@ Bad input ends in one sentence on standard error and exit code 2.
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from ..errors import UserError
@@ -22,10 +23,12 @@ from .play import add_play
 from .replay import add_replay
 from .tournament import add_tournament
 
+NAME = "diplomacy-engine"  # of the command that an installation has
 _DESCRIPTION = f"""\
 Tools for no-press Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
 A player is a bot ({", ".join(BOTS)}),
-the path of a checkpoint, a run folder, or a language model (docs/language_models.md).
+the path of a checkpoint, a run folder, a policy that comes along such as small-pure-2,
+or a language model (docs/language_models.md).
 """
 
 
@@ -67,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="python -m diplomacy_engine",
+        prog=NAME if Path(sys.argv[0]).stem == NAME else "python -m diplomacy_engine",
         allow_abbrev=False,
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

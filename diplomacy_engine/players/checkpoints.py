@@ -24,6 +24,10 @@ from ..rules.vocabulary import vocabulary
 CHECKPOINT = "checkpoint.pt"
 POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
 CHECKPOINT_FORMAT = 1
+_PACKAGE = Path(__file__).parents[1]
+REFERENCE = _PACKAGE / "reference"  # the policies that come along: setup.py puts them there
+if not REFERENCE.is_dir():
+    REFERENCE = _PACKAGE.parent / "runs" / "reference"  # in a clone
 MOST_BYTES = 8 * 2**30  # of a file
 MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
 MOST_ITEMS = 1_000_000  # in all dictionaries, lists and tuples of a checkpoint together
@@ -44,13 +48,20 @@ _HEADER = {  # what a checkpoint says of itself
 def policy_file(path: str | Path) -> Path:
     """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
 
-    Any other path is returned as it is. The file need not exist.
+    The name of a policy that comes along (`ready_policies`) stands for its file, unless there is a
+    file or folder of that name. Any other path is returned as it is. The file need not exist.
     """
-    path = Path(path)
+    named, path = str(path), Path(path)
     if not path.is_dir():
-        return path
+        return path if path.is_file() else ready_policies().get(named, path)
     checkpoint, policy = path / CHECKPOINT, path / POLICY
     return checkpoint if checkpoint.is_file() or not policy.is_file() else policy
+
+
+def ready_policies() -> dict[str, Path]:
+    """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
+    files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
+    return {file.parent.name.replace("__", "-"): file for file in files}
 
 
 def script_name(path: str | Path) -> str | None:

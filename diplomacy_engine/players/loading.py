@@ -28,7 +28,7 @@ from ..errors import UserError
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
-from .checkpoints import CHECKPOINT, POLICY, policy_file, script_name
+from .checkpoints import CHECKPOINT, POLICY, policy_file, ready_policies, script_name
 from .language.settings import LanguageSettings, is_language_name, read_settings
 from .negotiators.naming import make_voice, voice
 from .protocols import Player
@@ -55,7 +55,8 @@ def load_player(
     """Return a player.
 
     Args:
-        name: of a bot, the path of a checkpoint or of a folder that has one (`policy_file`), a
+        name: of a bot, the path of a checkpoint or of a folder that has one, the name of a policy
+            that comes along, such as small-pure-2 (both: `policy_file`), a
             search on such a policy, as search/naming.py reads it, a language model, or any of
             these with a negotiator before it, as negotiators/naming.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
@@ -147,9 +148,10 @@ def _checkpoint(name: str | Path) -> Path:
         return path
     if Path(name).is_dir():
         raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
+    names = (*BOTS, *ready_policies())
     raise PlayerError(
         f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
-        f"nor a file{did_you_mean(str(name), BOTS)}"
+        f"nor a file{did_you_mean(str(name), names)}"
     )
 
 
@@ -164,11 +166,12 @@ def find_script(checkpoint: Path) -> Path:
     """Return the script that plays a checkpoint, as far as the repository has it.
 
     That is the one beside SCRIPT whose name the checkpoint gives, else SCRIPT. No other folder is
-    looked in, so that a checkpoint cannot choose code that came along with it.
+    looked in, so that a checkpoint cannot choose code that came along with it. And no other name
+    than those of trainers: an installed SCRIPT lies among the modules of all other packages.
     """
     name = script_name(checkpoint) or ""
     sibling = SCRIPT.parent / name
-    return sibling if re.fullmatch(r"\w+\.py", name) and sibling.is_file() else SCRIPT
+    return sibling if re.fullmatch(r"\w+_diplomacy\.py", name) and sibling.is_file() else SCRIPT
 
 
 def load_script(

@@ -30,6 +30,7 @@ from ..errors import UserError
 from .progress import forget
 from .ranges import Between
 
+INSTALLED_CONFIGS = Path(__file__).parents[1] / "configs"  # setup.py puts them there
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
 
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
@@ -52,7 +53,7 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
     Args:
         args_class: a flat dataclass with defaults; `config` and `map` are optional fields of it.
         argv: `sys.argv[1:]`.
-        configs_folder: where `{map}.toml` is looked for.
+        configs_folder: where `{map}.toml` is looked for; INSTALLED_CONFIGS, if it is not there.
 
     Raises:
         UserError: an unknown flag or key, a wrong type, a number out of range, an unreadable file.
@@ -133,6 +134,8 @@ def _settings_file(
         path = Path(given["config"])
     elif configs_folder is not None and re.fullmatch(r"[A-Za-z0-9_-]+", str(game_map)):
         path = Path(configs_folder) / f"{game_map}.toml"
+        if not Path(configs_folder).is_dir():
+            path = INSTALLED_CONFIGS / path.name
         try:
             if not path.is_file():
                 return None, {}

@@ -61,6 +61,7 @@ def write(path: Path, script: str) -> Path:
         ("../evil.py", "ppo_selfplay_diplomacy"),
         ("folder/evil.py", "ppo_selfplay_diplomacy"),
         ("evil", "ppo_selfplay_diplomacy"),
+        ("installed.py", "ppo_selfplay_diplomacy"),
         ("", "ppo_selfplay_diplomacy"),
     ],
 )
@@ -69,7 +70,8 @@ def test_a_sibling_script_plays_what_it_trained(repository, tmp_path, script, pl
     for folder in (tmp_path, repository / "folder"):
         folder.mkdir(exist_ok=True)
         (folder / "evil.py").write_text("raise SystemExit('this must not run')")
-    (tmp_path / "gone.py").write_text("raise SystemExit('this must not run')")
+    for file in (tmp_path / "gone.py", repository / "installed.py"):
+        file.write_text("raise SystemExit('this must not run')")
     path = write(tmp_path / "checkpoint.pt", script)
     assert script_name(path) == script
     assert load_player(path).name == plays

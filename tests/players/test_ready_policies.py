@@ -1,0 +1,101 @@
+"""Policies by short names: in the clone from runs/reference, in a wheel from inside the package."""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import pytest
+from support.training import REPOSITORY
+
+from diplomacy_engine import load_player
+from diplomacy_engine.commands import cli
+from diplomacy_engine.players import checkpoints
+from diplomacy_engine.players.checkpoints import policy_file, ready_policies
+from diplomacy_engine.players.loading import PlayerError, load_script, policy_map
+from diplomacy_engine.training import settings
+
+
+def test_short_names():
+    found = ready_policies()
+    assert set(found) >= {"small-pure-1", "small-pure-2", "small-pure-3", "standard-pure-2"}
+    assert found["small-pure-2"] == REPOSITORY / "runs/reference/small__pure__2/policy.pt"
+    assert policy_file("small-pure-2") == found["small-pure-2"]
+    assert policy_map("small-pure-2").name == "small"
+    assert hasattr(load_player("fast:three-pure-1"), "act")
+
+
+def test_a_wrong_name_gets_a_suggestion():
+    with pytest.raises(PlayerError, match=r"no player 'smal-pure-2'.*did you mean 'small-pure-2'"):
+        load_player("smal-pure-2")
+
+
+def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small-pure-2").write_text("no checkpoint")
+    with pytest.raises(PlayerError, match="not a checkpoint"):
+        load_player("small-pure-2")
+
+
+def test_an_installed_package_has_its_own(tmp_path, monkeypatch):
+    """The folder inside the package takes the place of runs/reference."""
+    folder = tmp_path / "small__pure__7"
+    folder.mkdir()
+    shutil.copy(ready_policies()["small-pure-2"], folder / "policy.pt")
+    monkeypatch.setattr(checkpoints, "REFERENCE", tmp_path)
+    assert list(ready_policies()) == ["small-pure-7"]
+    assert hasattr(load_player("small-pure-7"), "act")
+
+
+def test_what_a_wheel_has(tmp_path):
+    """setup.py copies policies and settings; pyproject.toml names every trainer, and a command."""
+    pytest.importorskip("setuptools")
+    from setuptools import Distribution
+
+    build = load_script(REPOSITORY / "setup.py", ("BuildPackage",)).BuildPackage(Distribution())
+    build.build_lib = str(tmp_path)
+    build.ensure_finalized()
+    build.run()
+    package = tmp_path / "diplomacy_engine"
+    found = {path.name: path for path in REPOSITORY.glob("configs/*.toml")}
+    for name in ("small.toml", "three.toml", "standard.toml"):
+        assert (package / "configs" / name).read_bytes() == found[name].read_bytes()
+    for path in ready_policies().values():
+        assert (package / "reference" / path.parent.name / path.name).is_file()
+    assert settings.INSTALLED_CONFIGS.parent == checkpoints._PACKAGE
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    trainers = {path.stem for path in REPOSITORY.glob("*_diplomacy.py")}
+    assert set(project["tool"]["setuptools"]["py-modules"]) == trainers
+    assert project["project"]["scripts"] == {cli.NAME: "diplomacy_engine.commands.cli:main"}
+
+
+@pytest.mark.slow
+def test_a_wheel_plays(tmp_path):
+    """Installed, with this environment's packages beside it, and called from another folder."""
+    kept = ("diplomacy_engine", "configs", "runs/reference")
+    for name in kept:
+        shutil.copytree(REPOSITORY / name, tmp_path / "source" / name)
+    for path in [*REPOSITORY.glob("*.*"), REPOSITORY / "LICENSE"]:
+        if path.is_file():
+            shutil.copy(path, tmp_path / "source")
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    bin_folder = Path(tmp_path / "venv" / "bin")
+    words = [bin_folder / "pip", "install", "--quiet", "--no-deps", tmp_path / "source"]
+    subprocess.run(words, check=True)
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    # At the end of the path, so that the installed package comes first.
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    words = ["evaluate", "--player", "small-pure-2", "--games", "20", "--json", "result.json"]
+    (tmp_path / "elsewhere").mkdir()
+    options = {"cwd": tmp_path / "elsewhere", "capture_output": True, "text": True}
+    done = subprocess.run([bin_folder / cli.NAME, *words], **options)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "elsewhere" / "result.json").read_text())
+    assert result["map"] == "small" and result["games"] == 20
+    assert str(site / "diplomacy_engine" / "reference") in result["player"]
+    words = [bin_folder / "python", "-m", "ppo_selfplay_diplomacy", "--map", "small", "--help"]
+    shown = subprocess.run(words, **options).stdout
+    assert "0.8" in shown.partition("--gae-lambda")[2][:400]  # as in configs/small.toml
