@@ -9,7 +9,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from .._suggest import quoted
 from ..constants import NONE
+from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
@@ -114,8 +116,14 @@ def orders_for(
         powers: for whom it decides; None for all. Those with nothing to order get an empty list.
 
     Raises:
-        UserError: there is no such power.
+        UserError: there is no such power, or the player is none.
     """
+    if isinstance(powers, str):
+        raise UserError(f"powers must be a list of names, such as [{quoted(powers)}]")
+    if not hasattr(player, "act"):
+        raise UserError(
+            f"{quoted(player)} is no player: make one with make_bot or load_player, or your own"
+        )
     games = game.vector_game
     names = list(game.map.powers if powers is None else powers)
     wanted = [game.map.power_number(name) for name in names]

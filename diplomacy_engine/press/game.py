@@ -68,9 +68,10 @@ class Game(PlainGame):
         self._offers: list[Offer] = []
         self._offers_phase = self.phase
         if press is not None:
-            rounds = press_rounds or (MOST_ROUNDS if press == "offers" else 1)
+            rounds = MOST_ROUNDS if press == "offers" else 1
+            rounds = rounds if press_rounds is None else press_rounds
             self._press = Press(self._games, *PressRules(press, rounds)[:2])
-        elif press_rounds:
+        elif press_rounds is not None:
             raise UserError("press_rounds has no effect without press")
 
     @property
