@@ -169,8 +169,9 @@ games.step(games.new_orders())
 
     def show(self, text: str) -> None:
         """Show a text on the terminal's last line in place of what stood there; "": clear it."""
-        if self.announced and sys.stderr.isatty():
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        terminal = sys.__stderr__  # the trainer's status line makes lines of what sys.stderr gets
+        if self.announced and terminal is not None and terminal.isatty():
+            print(f"\r\x1b[K{text}", end="", file=terminal, flush=True)
 
     def start_helper(self) -> None:
         """Have a second process compile HELPED.

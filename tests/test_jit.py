@@ -123,6 +123,7 @@ def test_what_is_still_missing_is_announced_and_counted(monkeypatch):
     clock, screen = iter([0.0, 0.5, 10.0, 11.0, 12.5]), Terminal()
     monkeypatch.setattr(_jit.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(sys, "__stderr__", screen)
     compilation = _jit._Compilation()
     compilation.on_start(None)
     compilation.on_end(None)
