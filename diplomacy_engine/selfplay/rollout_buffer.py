@@ -257,6 +257,9 @@ class RolloutBuffer:
         self.collected = [experience] if rows else []
 
 
+LARGEST = 1e15  # of any reward or value; what is greater overflows when it is squared
+
+
 def checked(
     saved: dict, name: str, like: np.ndarray, low: float | None = None, high: float | None = None
 ) -> np.ndarray:
@@ -270,6 +273,8 @@ def checked(
     if not isinstance(array, np.ndarray) or array.shape != like.shape or array.dtype != like.dtype:
         raise ValueError(f"{name!r} has another shape or type")
     bad = ~np.isfinite(array)
+    if array.dtype.kind == "f":
+        bad |= np.abs(array) > LARGEST
     if low is not None:
         bad |= array < low
     if high is not None:

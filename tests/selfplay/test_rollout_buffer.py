@@ -192,3 +192,12 @@ def test_episodes_that_training_cuts_are_not_counted():
         lambda sums: {name: 3 * sums[name] for name in sums} | {"episodes": sums["episodes"] + 3}
     )
     assert shared == {name: 3 * mine[name] / 4 for name in mine}
+
+
+@pytest.mark.parametrize("value", [1e30, -1e16, float("nan")])
+def test_numbers_that_no_reward_can_be_are_refused(value):
+    """They would overflow later on, far from the file that is at fault."""
+    like = np.zeros((3, 2), np.float32)
+    assert rollout_buffer.checked({"rewards": like + 5}, "rewards", like).tolist() == [[5, 5]] * 3
+    with pytest.raises(ValueError, match="'rewards' has numbers that cannot be"):
+        rollout_buffer.checked({"rewards": like + np.float32(value)}, "rewards", like)
