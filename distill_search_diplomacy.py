@@ -45,7 +45,6 @@ from diplomacy_engine.training.ranges import Between, NonNegative, Positive
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import parse_args
 
-NOTED = "values", "candidates"  # of a Search
 # What the values of --learn results are expectations of, as the trainer's settings say it.
 RESULTS = {"reward": "sum_of_squares", "reward_mix": "", "gamma": 1.0, "value_shares": True}
 
@@ -151,7 +150,10 @@ def play(
                 continue
             experience = Experience(obs, part, order_positions(part, numbers))
             share, taught = np.ones(part.count, np.float32), np.full(part.count, number == 0)
-            lesson = Lesson(experience, share, taught, policy.agent.values(obs))
+            # How games end is known only when they have.
+            known = args.learn == "orders"
+            goal = policy.agent.values(obs) if known else np.zeros(part.count, np.float32)
+            lesson = Lesson(experience, share, taught, goal)
             if args.spread and not number and searches:
                 rows, lesson = spread_out(args, lesson, policy, searches, is_moving(games, part))
                 part = part.take(rows)
@@ -177,9 +179,9 @@ def spread_out(
     Returns:
         of which rows of `lesson` the new ones are made (n,), and these.
     """
-    values, candidates = ([getattr(found, name) for found in searches] for name in NOTED)
+    means = np.concatenate([found.values.mean(2) for found in searches])
+    orders = np.concatenate([found.candidates for found in searches])
     choice = np.concatenate([found.choice for found in searches])
-    means, orders = (np.concatenate(part) for part in ([v.mean(2) for v in values], candidates))
     d, k = np.nonzero(~np.isnan(means) & (choice > 0)[:, None])  # those that met all profiles
     searched = np.flatnonzero(moving)
     rows = searched[d]
@@ -269,13 +271,13 @@ def evaluate(args: Args, agent: ppo.Agent, game_map: Map, seed: int) -> dict[str
     return {name: result["overall"][name]["value"] for name in names}
 
 
-def begin(args: Args, start: dict) -> tuple[ppo.Agent, dict]:
+def begin(args: Args, start: dict, game_map: Map) -> tuple[ppo.Agent, dict]:
     """Return the network that shall learn and the settings that its checkpoints tell."""
     agent, settings = ppo.load_agent(start, args.policy), start["args"]
     if args.learn == "orders":
         return agent, settings
     settings = settings | RESULTS
-    made = ppo.make_agent(settings, Map(start["map_facts"], start["map_name"]))
+    made = ppo.make_agent(settings, game_map)
     made.load_state_dict(agent.state_dict(), strict=False)
     made.share_scale.requires_grad_(False)  # values are shares of one whole
     return made, settings
@@ -288,7 +290,7 @@ def run(argv: list[str]) -> None:
         raise UserError("--policy is missing: name the checkpoint or run folder that shall learn")
     start = ppo.FILES.policy("policy", args.policy)
     game_map = Map(start["map_facts"], start["map_name"])
-    agent, settings = begin(args, start)
+    agent, settings = begin(args, start, game_map)
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)

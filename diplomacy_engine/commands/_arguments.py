@@ -60,11 +60,7 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         help="policies give their likeliest orders instead of sampling",
     )
     add_assume(who)
-    who.add_argument(
-        "--script",
-        metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
-    )
+    add_script(who.add_argument)
     add = parser.add_argument_group("the games").add_argument
     add(
         "--map",
@@ -78,6 +74,27 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         metavar="N",
         help=f"games, {games} (default: {GAMES:,}; with a language model there is none)",
     )
+    add_game_options(add)
+    add_press_options(parser)
+    add = parser.add_argument_group("files to write").add_argument
+    add("--json", metavar="FILE", help="the whole result")
+    add("--csv", metavar="FILE", help="the same figures as a table, a line for each")
+    add("--per-game", metavar="FILE", help="the figures of every single game, as CSV")
+    add("--save-games", metavar="FILE", help="saved games (.jsonl), for `replay`")
+    add(
+        "--save-count",
+        type=whole_number(1, 10**6),
+        metavar="N",
+        help=f"how many games --save-games writes (default: {SAVE_COUNT})",
+    )
+
+
+def add_game_options(add: Callable) -> None:
+    """Add --seed, --max-years, --year-limit and --threads of games that are played at once.
+
+    Args:
+        add: the `add_argument` of a command or a group of options, here and below.
+    """
     add(
         "--seed",
         type=whole_number(0, 2**62),
@@ -103,22 +120,19 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         metavar="N",
         help="threads of the games (default: as many as there are processors)",
     )
-    add_press_options(parser)
-    add = parser.add_argument_group("files to write").add_argument
-    add("--json", metavar="FILE", help="the whole result")
-    add("--csv", metavar="FILE", help="the same figures as a table, a line for each")
-    add("--per-game", metavar="FILE", help="the figures of every single game, as CSV")
-    add("--save-games", metavar="FILE", help="saved games (.jsonl), for `replay`")
+
+
+def add_script(add: Callable) -> None:
+    """Add --script."""
     add(
-        "--save-count",
-        type=whole_number(1, 10**6),
-        metavar="N",
-        help=f"how many games --save-games writes (default: {SAVE_COUNT})",
+        "--script",
+        metavar="FILE",
+        help="trainer's script that plays checkpoints (default: the repository's own)",
     )
 
 
 def add_teams(add: Callable) -> None:
-    """Add --teams and --team-victory by the `add_argument` of a command or a group of options."""
+    """Add --teams and --team-victory."""
     add(
         "--teams",
         default="",

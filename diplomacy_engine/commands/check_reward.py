@@ -9,9 +9,16 @@ from .._files import check_target
 from .._jit import announce_compilation
 from ..matches.reward_schemes import SCHEMES, check_reward
 from ..players.loading import load_player
-from ..scoring.outcomes import YEAR_LIMITS
 from ..scoring.rewards import REWARDS
-from ._arguments import add_teams, map_of, showing_progress, whole_number, write_result
+from ._arguments import (
+    add_game_options,
+    add_script,
+    add_teams,
+    map_of,
+    showing_progress,
+    whole_number,
+    write_result,
+)
 from ._console import make_console, print_table
 
 
@@ -48,36 +55,8 @@ def add_check_reward(commands) -> None:
         metavar="N",
         help="pairs of games (default: 400)",
     )
-    add(
-        "--max-years",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="years after which a game ends (default: the map's; 20, on standard 35)",
-    )
-    add(
-        "--year-limit",
-        choices=YEAR_LIMITS,
-        default="draw",
-        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
-    )
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        default=1,
-        metavar="N",
-        help="the same seed gives the same result (default: 1)",
-    )
-    add(
-        "--threads",
-        type=whole_number(1, 1024),
-        metavar="N",
-        help="threads of the games (default: as many as there are processors)",
-    )
-    add(
-        "--script",
-        metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
-    )
+    add_game_options(add)
+    add_script(add)
     add("--json", metavar="FILE", help="write the whole result")
     parser.set_defaults(run=run_check_reward)
 

@@ -24,6 +24,7 @@ from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._arguments import (
     add_assume,
+    add_script,
     add_teams,
     check_assume,
     map_of,
@@ -99,11 +100,7 @@ def add_play(commands) -> None:
     )
     add_assume(parser)
     add("--greedy", action="store_true", help="policies give their likeliest orders")
-    add(
-        "--script",
-        metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
-    )
+    add_script(add)
     add(
         "--host",
         default="127.0.0.1",

@@ -330,6 +330,27 @@ def play_tables(
     return Outcomes(*map(np.concatenate, zip(*parts))), kept
 
 
+def by_side(
+    names: Sequence[str], values: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
+) -> dict[str, dict]:
+    """Return a player's figures with each power or team.
+
+    Args:
+        names: of these.
+        values: (games, sides) of each figure.
+        mine: (games, sides) bool, where the player sat.
+        ranges: as for `summarize`.
+    """
+    return {
+        name: summarize(
+            {figure: values[figure][mine[:, side], side] for figure in FIGURES},
+            np.full(mine[:, side].sum(), side),
+            ranges,
+        )
+        for side, name in enumerate(names)
+    }
+
+
 def evaluate_player(
     game_map: str | Map,
     player: Player,
@@ -412,19 +433,6 @@ def evaluate_player(
         game.id = f"{seed}-{row}-{names[row]}"
         who = {name: (player if name in own[row] else against).name for name in game.powers}
         saved_games.append(game.to_saved_game() | {"players": who})
-
-    def by_side(
-        names: Sequence[str], found: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
-    ) -> dict[str, dict]:
-        """Return the summary of each column of figures, over the games in which it was `mine`."""
-        return {
-            name: summarize(
-                {figure: found[figure][mine[:, side], side] for figure in FIGURES},
-                np.full(mine[:, side].sum(), side),
-                ranges,
-            )
-            for side, name in enumerate(names)
-        }
 
     ranges = team_ranges(game_map, max_years)
     result = {

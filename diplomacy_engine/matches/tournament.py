@@ -14,7 +14,14 @@ from ..players.protocols import Player
 from ..press.table import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
-from .arena import figure_values_of_teams, map_ranges, named_teams, play_tables, team_ranges
+from .arena import (
+    by_side,
+    figure_values_of_teams,
+    map_ranges,
+    named_teams,
+    play_tables,
+    team_ranges,
+)
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
 from .statistics import Z, summarize, wilson_interval
 
@@ -154,19 +161,6 @@ def play_tournament(
         shares = {name: _share(met[name][one, other], games) for name in ("above", "solos")}
         return {"games": games} | shares
 
-    def columns_of(
-        number: int, names: Sequence[str], found: dict, seats: np.ndarray, ranges: dict
-    ) -> dict[str, dict]:
-        """Return a player's figures with each power or team, a column of `found` and `seats`."""
-        return {
-            name: summarize(
-                {f: found[f][seats[:, p] == number, p] for f in FIGURES},
-                np.full((seats[:, p] == number).sum(), p),
-                ranges,
-            )
-            for p, name in enumerate(names)
-        }
-
     def results(number: int) -> dict:
         game, side = np.nonzero(seats == number)
         mine = {name: values[name][game, side] for name in FIGURES}
@@ -177,12 +171,10 @@ def play_tournament(
             "rating": rating | spread,
             "seats": len(game),
             "overall": summarize(mine, side, ranges),
-            "by_power": columns_of(
-                number, powers, every, of_power, map_ranges(game_map, max_years)
-            ),
+            "by_power": by_side(powers, every, of_power == number, map_ranges(game_map, max_years)),
         }
         if teams.text:
-            found["by_team"] = columns_of(number, teams.names, values, seats, ranges)
+            found["by_team"] = by_side(teams.names, values, seats == number, ranges)
         return found
 
     best_first = np.argsort(-mean, kind="stable").tolist()

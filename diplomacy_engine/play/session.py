@@ -207,9 +207,7 @@ class PlaySession:
             PlayError: not the host, begun already, or no map to be chosen here.
         """
         with self.lock:
-            self._only_host(viewer)
-            if self.now.seats is not None:
-                raise PlayError("the game has begun already", "stale")
+            self._only_host_before_the_game(viewer)
             if self._new_game is None or name not in self.maps:
                 raise PlayError(f"{quoted(name, 40)} is no map to choose here")
             after = self.now.copy()
@@ -230,9 +228,7 @@ class PlaySession:
             PlayError: not the host, begun already, or a power has none of these.
         """
         with self.lock:
-            self._only_host(viewer)
-            if self.now.seats is not None:
-                raise PlayError("the game has begun already", "stale")
+            self._only_host_before_the_game(viewer)
             powers = self.game.powers
             for power in choice:
                 if power not in powers:
@@ -361,6 +357,11 @@ class PlaySession:
     def _only_host(self, viewer: Viewer) -> None:
         if not viewer.host:
             raise PlayError("only who started the game can do this", "forbidden")
+
+    def _only_host_before_the_game(self, viewer: Viewer) -> None:
+        self._only_host(viewer)
+        if self.now.seats is not None:
+            raise PlayError("the game has begun already", "stale")
 
     def _only_seat(self, viewer: Viewer) -> str:
         if viewer.power is None or not self._is_person(viewer.power):

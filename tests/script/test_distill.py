@@ -8,7 +8,7 @@ import torch
 
 import distill_search_diplomacy as distill
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame, load_player
+from diplomacy_engine import VectorGame, load_map, load_player
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games import order_numbers
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
@@ -94,7 +94,7 @@ def test_results_are_learned():
     for game in range(60):  # sum of squares: shares of one
         assert sum(sum(both[game, power]) for power in range(2)) == pytest.approx(1)
     saved = ppo.FILES.policy("policy", POLICY)
-    agent, settings = distill.begin(distill.Args(learn="results"), saved)
+    agent, settings = distill.begin(distill.Args(learn="results"), saved, load_map("small"))
     assert settings["gamma"] == 1 and settings["reward"] == "sum_of_squares"
     learning = [part for part in agent.parameters() if part.requires_grad]
     optimizer = torch.optim.Adam(learning, lr=1e-3)

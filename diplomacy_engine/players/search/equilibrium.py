@@ -26,7 +26,7 @@ class Sides(NamedTuple):
     decisions: Decisions  # D of them, in the order of games and powers
     game: np.ndarray  # (D,) int64, 0..G-1
     orders: np.ndarray  # (D, K, V) int32, order numbers by province
-    logprob: np.ndarray  # (D, K) float32, of the orders; 0 where they are not known
+    logprob: np.ndarray  # (D, K) float32, of the orders, LEAST at least; 0 if not known
     count: np.ndarray  # (D,) int64, candidates; the rest are none
     follow: np.ndarray  # (G,) uint64, seeds of what comes after the phase
 
@@ -85,7 +85,7 @@ class Equilibrium(SearchPlayer):
         kept, count = distinct(drawn, logprob, self.candidates)
         orders = np.take_along_axis(drawn, kept[:, :, None], 1)
         follow = phase_seeds(games, rows, np.zeros(len(rows), np.int64), FOLLOWING, 1)[:, 0]
-        logprob = np.take_along_axis(logprob, kept, 1)
+        logprob = np.maximum(np.take_along_axis(logprob, kept, 1), LEAST)
         return Sides(asked, game, orders, logprob, count, follow)
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
@@ -132,8 +132,7 @@ class Equilibrium(SearchPlayer):
                 spread = np.std(met, 0)[:, None] if met else np.ones((len(mixture), 1))
                 exploring = 3 * spread / (10 * np.sqrt(n + 1))
                 so_far = worth / max(1, n * (n + 1) / 2)
-                known_logprob = np.maximum(sides.logprob, LEAST)
-                mixture = anchored(so_far, known_logprob, self.anchor, exploring, possible)
+                mixture = anchored(so_far, sides.logprob, self.anchor, exploring, possible)
             which = _pick(mixture, place[:, n])
             profile = np.full((sides.game.max(initial=0) + 1, orders.shape[2]), NONE, np.int32)
             for drawn in range(asked.count):
@@ -242,10 +241,7 @@ class Matrix(Equilibrium):
                 if self.anchor is None:
                     x, y, _ = solve_zero_sum(payoff)
                 else:
-                    near = [
-                        np.maximum(sides.logprob[d, : sides.count[d]], LEAST)
-                        for d in (first, first + 1)
-                    ]
+                    near = [sides.logprob[d, : sides.count[d]] for d in (first, first + 1)]
                     x, y = solve_near(payoff, *near, self.anchor)
                 shares[first, : len(x)], shares[first + 1, : len(y)] = x, y
                 values[first, : len(x)], values[first + 1, : len(y)] = payoff @ y, -(x @ payoff)
