@@ -467,7 +467,7 @@ class Game:
             state: must have `name` (the phase) and `units`. `centers` and `retreats` may be left
                 out; so may `last_orders`, power -> texts of the last movement phase, and
                 `last_results`, unit -> result words, at which policies look. Other keys are
-                ignored.
+                ignored, but for what looks like one of these misspelt.
             max_years: as for Game; policies see how many years are left.
 
         Raises:
