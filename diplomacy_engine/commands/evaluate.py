@@ -1,6 +1,8 @@
 """`evaluate`: plays one player as every power against copies of another."""
 
 import argparse
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -93,6 +95,7 @@ def print_evaluation(console: Console, result: dict) -> None:
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
     by_team, orders = result.get("by_team", {}), result["orders"]
+    par = result.get("par", {})
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
         f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
@@ -113,22 +116,30 @@ def print_evaluation(console: Console, result: dict) -> None:
             _print_figures(console, by_team, False)
         _print_figures(console, by_power, False)
     elif len(by_power) <= 2:
-        _print_figures(console, overall | by_power, True)
+        _print_figures(console, overall | by_power, True, par)
     else:
         _print_figures(console, overall, True)
-        _print_figures(console, by_power, False)
+        _print_figures(console, by_power, False, par)
+    if par:
+        console.print(f"par: {par['player']} in that seat, {par['games']:,} games among its like")
     print_talk(console, result)
 
     if "llm" in result:
         print_counts(console, result["llm"])
 
 
-def _print_figures(console: Console, columns: dict[str, dict], intervals: bool) -> None:
-    """Print a table of FIGURES, one line each."""
-    rows = [
-        (label(name), [_figure_text(name, found[name], intervals) for found in columns.values()])
-        for name in FIGURES
-    ]
+def _print_figures(
+    console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
+) -> None:
+    """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one."""
+    rows = []
+    for name in FIGURES:
+        texts = [_figure_text(name, found[name], intervals) for found in columns.values()]
+        rows.append((label(name), texts))
+        if name in par:
+            shares = (par[name].get(column) for column in columns)
+            texts = ["" if share is None else f"{100 * share:.1f} %" for share in shares]
+            rows.append(("  par", texts))
     print_table(console, "figure", list(columns), rows)
 
 

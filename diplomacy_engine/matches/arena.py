@@ -43,6 +43,7 @@ from ..scoring.outcomes import (
     figure_ranges,
     figure_values,
 )
+from .par import par_of
 from .statistics import summarize
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -393,7 +394,8 @@ def evaluate_player(
         The result as `evaluate --json` writes it, and the saved games; their `players` are the
         names of those who played each power. The result's `orders` are OrderCounter.shares of the
         player. With teams, `overall` and `by_team` are the figures of its team, and `by_power`
-        those of each of its powers by itself.
+        those of each of its powers by itself. Where it is known, `par` is what `against` wins in
+        each seat among its like (par.py).
 
     Raises:
         UserError: a number is out of range.
@@ -451,6 +453,9 @@ def evaluate_player(
     if teams.text:
         mine = np.arange(sides) == seat[:, None]
         result |= named_teams(game_map) | {"by_team": by_side(teams.names, of_sides, mine, ranges)}
+    par = par_of(game_map, against.name, max_years, year_limit) if talk is None else None
+    if par is not None:
+        result["par"] = par._asdict()
     if talk is not None:
         result["press"] = talk.figures()
     if per_game:
