@@ -648,18 +648,27 @@ class SelfPlay:
             self.workers.know(self.pool.players(Agent))
             sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
             answers = self.workers.map(choose, questions, sizes)
+        with clock("games"):
+            for (_, _, asked, *_), (chosen, _, _) in zip(questions, answers):
+                games.write_orders(orders, asked, order_numbers(asked, chosen))
         for (number, obs, asked, *_), (chosen, logprobs, values) in zip(questions, answers):
             member = self.pool.all[number]
             if member.buffer is not None:
                 with clock("batching"):
-                    streams = seats.stream[asked.game, asked.power]
-                    member.buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
+                    taken = Experience(obs, asked, chosen)
+                    self.learn_from(member, taken, orders, logprobs, values)
                 counts["global_step"] += asked.count
                 counts["order_steps"] += len(asked.slot_province)
-            with clock("games"):
-                games.write_orders(orders, asked, order_numbers(asked, chosen))
         with clock("games"):
             return games.step(orders), counts
+
+    def learn_from(self, member: Member, taken: Experience, orders: np.ndarray, *found) -> None:
+        """Store what a learner has done: `found` are log-probabilities and values (D,).
+
+        `orders` (E, V) are what everybody has ordered in this phase.
+        """
+        streams = self.seating.seats.stream[taken.decisions.game, taken.decisions.power]
+        member.buffer.add(streams, taken, *found)
 
     def credit(self, result: StepResult, progress: float) -> None:
         """Pay the learners' streams, and close those that are over (selfplay/payment.py).
@@ -744,6 +753,8 @@ class Run:
     is the policy of --exploit as `load_policy` returns it, `weights` those to begin with.
     """
 
+    files, make_self_play = FILES, SelfPlay  # a script that builds on this one has its own
+
     def __init__(
         self,
         args: Args,
@@ -760,7 +771,7 @@ class Run:
         torch.set_num_threads(1)
         torch.manual_seed(args.seed)
         self.rng = np.random.default_rng(own.seed)
-        self.agent = make_agent(vars(args), game_map).to(device)
+        self.agent = self.files.make(vars(args), game_map).to(device)
         if weights:
             self.agent.load_state_dict(weights)
         self.average = frozen_copy(self.agent) if args.average else None
@@ -768,14 +779,15 @@ class Run:
         self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
-        opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
+        load = self.files.network
+        opponent = load(exploited, args.exploit).to(device) if exploited else self.agent
         reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
         self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats, reward.parts)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         known = {member.number: member.player.share_memory() for member in self.pool.learners}
         self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
-        self.self_play = SelfPlay(own, game_map, self.pool, self.rng, self.workers)
+        self.self_play = self.make_self_play(own, game_map, self.pool, self.rng, self.workers)
         rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
         self.league = League(game_map, *rated)
         names = "global_step order_steps env_steps games updates"
@@ -804,7 +816,7 @@ class Run:
 
     def state_dict(self) -> dict:
         """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
-        written = __file__, asdict(self.args), self.game_map, self.policy.state_dict()
+        written = self.files.script, asdict(self.args), self.game_map, self.policy.state_dict()
         policy = checkpoints.policy_dict(*written, self.global_step)
         own = {
             "self_play": self.self_play.seating.state_dict(),
@@ -936,32 +948,35 @@ def save(run: Run, log: RunLog, clock: Clock) -> None:
             log.folder.save_checkpoint(run.global_step, content.getvalue())
 
 
-def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
+def start_run(settings: Settings, ranks: Ranks, run_class: type[Run]) -> tuple[Run, RunLog]:
     """Start a run in a new folder."""
-    args, game_map, exploited, weights = launch.new_run(settings, FILES, ranks.count)
+    files = run_class.files
+    args, game_map, exploited, weights = launch.new_run(settings, files, ranks.count)
     device = ranks.choose_device(torch, args.cuda)
-    log = launch.open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
-    return Run(args, game_map, device, ranks, exploited, weights), log
+    log = launch.open_log(args, game_map, files.script, LOG_TOOLS) if ranks.rank == 0 else NoLog()
+    return run_class(args, game_map, device, ranks, exploited, weights), log
 
 
-def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
+def resume_run(settings: Settings, ranks: Ranks, run_class: type[Run]) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume."""
-    resumed = launch.resumed_run(Args, settings, FILES, ranks)
+    files = run_class.files
+    resumed = launch.resumed_run(files.args_class, settings, files, ranks)
     args, game_map, _, saved = resumed
     device = ranks.choose_device(torch, args.cuda)
     with launch.continuing(resumed):
-        run = Run(args, game_map, device, ranks, saved["exploited"])
+        run = run_class(args, game_map, device, ranks, saved["exploited"])
         run.load_state_dict(saved)
-        log = NoLog() if ranks.rank > 0 else launch.continue_log(resumed, __file__, LOG_TOOLS)
+        log = NoLog() if ranks.rank > 0 else launch.continue_log(resumed, files.script, LOG_TOOLS)
     return run, log
 
 
-def run_training(argv: list[str], ranks: Ranks) -> int:
+def run_training(run_class: type[Run], argv: list[str], ranks: Ranks) -> int:
     """Train as the command line says; return the exit status."""
-    settings = ranks.agree(launch.read_settings, Args, argv, CONFIGS, FILES)
+    files = run_class.files
+    settings = ranks.agree(launch.read_settings, files.args_class, argv, CONFIGS, files)
     clock = Clock(network=("inference", "learning"))
     start = resume_run if settings.args.resume else start_run
-    run, log = ranks.agree(start, settings, ranks)
+    run, log = ranks.agree(start, settings, ranks, run_class)
     try:
         finished = train(run, log, clock)
     except TrainingError as error:
@@ -974,10 +989,11 @@ def run_training(argv: list[str], ranks: Ranks) -> int:
     return 0
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None, run_class: type[Run] = Run) -> int:
     """Train; return the exit status, of what the user did wrong as well."""
     ranks = Ranks.start(distributed, torch.cuda.device_count())
-    return launch.exit_status(run_training, sys.argv[1:] if argv is None else argv, ranks)
+    run = partial(run_training, run_class)
+    return launch.exit_status(run, sys.argv[1:] if argv is None else argv, ranks)
 
 
 if __name__ == "__main__":
