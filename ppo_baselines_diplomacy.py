@@ -54,8 +54,8 @@ class Args(ppo.Args):
 
     exp_name: str = "ppo_baselines_diplomacy"
     """name of this experiment, part of the run folder's name"""
-    scheme: Literal["independent", "central", "counterfactual"] = "independent"
-    """which baseline; see the top of the script"""
+    scheme: Literal["self_play", "independent", "central", "counterfactual"] = "self_play"
+    """which baseline, see the top of the script; self_play: what ppo_selfplay_diplomacy.py does"""
     alternatives: Positive = 4
     """counterfactual: other orders that are tried for each decision of a movement phase"""
 

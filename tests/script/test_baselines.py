@@ -219,6 +219,17 @@ def test_each_scheme_learns_to_beat_random(scheme, tmp_path):
     assert result["overall"]["win"]["low"] > 0.8
 
 
+def test_a_team_of_two_networks_learns_against_a_policy_of_plain_self_play(tmp_path):
+    config = write_config(tmp_path / "tiny.toml", map="three", total_timesteps=300)
+    flags = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
+    flags += ["--exploit", "runs/reference/three__pure__1", "--teams", "ENGLAND+ITALY"]
+    flags += ["--learner-powers", "ENGLAND", "ITALY", "--scheme", "independent"]
+    assert ppo.main(flags, baselines.Run) == 0
+    saved = load(next((tmp_path / "runs").iterdir()))
+    assert any(name.startswith("powers.2.") for name in saved["model"])
+    assert not any(name.startswith("powers.") for name in saved["exploited"]["model"])
+
+
 def test_a_central_critic_needs_something_to_see(tmp_path, capsys):
     assert ppo.main(["--scheme", "central", "--runs-folder", str(tmp_path)], baselines.Run) == 2
     assert "--scheme central needs a learner with several seats" in capsys.readouterr().err
