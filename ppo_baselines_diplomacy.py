@@ -136,11 +136,11 @@ class CentralAgent(ppo.Agent):
         self.mates = nn.Sequential(ppo.layer_init(first), nn.ReLU(), ppo.layer_init(last, 0.1))
         self.seen: tuple[torch.Tensor, torch.Tensor] | None = None  # of the last boards encoded
 
-    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, ...]:
         """See Agent."""
-        found = super().encode(obs)
-        self.seen = found[0], found[1]
-        return found
+        provinces, powers, view, value = super().encode(obs)
+        self.seen = provinces, view
+        return provinces, powers, view, value
 
     def _of_mates(self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray):
         """Return what the others' orders add to the values of D decisions, (D,)."""
@@ -272,7 +272,7 @@ def load_policy_player(
 class Run(ppo.Run):
     """A run of a scheme."""
 
-    files, make_self_play = FILES, staticmethod(make_self_play)
+    files, self_play_class = FILES, staticmethod(make_self_play)
 
 
 if __name__ == "__main__":

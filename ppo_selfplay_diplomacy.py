@@ -48,14 +48,13 @@ from diplomacy_engine.rules.map import Map
 from diplomacy_engine.scoring import make_reward_mix
 from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating, payment
 from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
-from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
+from diplomacy_engine.training import Clock, RunLog, StopSignals, launch
 from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.nested import with_arrays, with_tensors
 from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, keep_memory
 from diplomacy_engine.training.policy_files import PolicyFiles
 from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.training.sample_games import thoughts
-from diplomacy_engine.training.settings import Settings
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -274,10 +273,10 @@ class Agent(nn.Module):
         if value_shares:  # rewards need not be shares themselves
             self.share_scale = nn.Parameter(torch.tensor([0.0, 1.0]))
 
-    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the boards' province codes (V, G, H), and the viewing powers' codes and values.
+    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, ...]:
+        """Return the boards' codes of provinces (V, G, H) and powers (G * P, 3 H).
 
-        The powers' codes are (D, 3 H), the values (D,).
+        And of the viewing powers the codes (D, 3 H) and values (D,).
         """
         device = self.borders.device
         sums = RowSums(self.inputs.features(obs))
@@ -299,14 +298,18 @@ class Agent(nn.Module):
         of_view = torch.from_numpy(obs.row * self.num_powers + obs.power).to(device)
         view = codes.index_select(0, of_view)
         if not self.value_shares:
-            return x, view, self.critic(view).squeeze(-1)
+            return x, codes, view, self.critic(view).squeeze(-1)
         shares = self.critic(codes).view(-1, self.num_powers).softmax(1).flatten()
         least, whole = self.share_scale
-        return x, view, least + whole * shares.index_select(0, of_view)
+        return x, codes, view, least + whole * shares.index_select(0, of_view)
 
     def get_value(self, obs: BoardViews) -> torch.Tensor:
         """Return the value (D,) of the boards for the powers that view them."""
-        return self.encode(obs)[2]
+        return self.encode(obs)[-1]
+
+    def context(self, obs: BoardViews, codes: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
+        """Return what all orders of a decision have in common, (D, H); arguments as of `encode`."""
+        return self.order_context(view)
 
     @torch.no_grad()
     def values(self, obs: BoardViews) -> np.ndarray:
@@ -357,9 +360,10 @@ class Agent(nn.Module):
 
     def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
         """Return what `draw_orders` (policy/order_logits.py) finds, and the values (D,)."""
-        x, view, value = self.encode(obs)
+        x, codes, view, value = self.encode(obs)
         layer, score = self.earlier_orders, self.score.weight[0]
-        tables = (*self._tables(x), self.order_context(view), score, layer.weight, layer.bias)
+        context = self.context(obs, codes, view)
+        tables = (*self._tables(x), context, score, layer.weight, layer.bias)
         boards, kinds, context, score, *layer = (table.cpu().numpy() for table in tables)
         rows, columns = self.inputs.orders(obs, decisions), self.inputs.columns
         tables = boards, kinds, context, score, tuple(layer), self.autoregressive
@@ -375,13 +379,18 @@ class Agent(nn.Module):
             (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
             a share (0..1) of the greatest possible one; (D,) value.
         """
-        x, view, value = self.encode(obs)
+        encoded = self.encode(obs)
+        return *self._score_chosen(obs, encoded, decisions, chosen), encoded[-1]
+
+    def _score_chosen(self, obs: BoardViews, encoded: tuple, decisions: Decisions, chosen):
+        """Return log-probability and entropy, as above, of what `encode` has returned."""
+        x, codes, view, _ = encoded
         boards, kinds = self._tables(x)
         picked = decisions.order_start[:-1] + chosen
         rows = self.inputs.orders(obs, decisions, picked, self.autoregressive)
         decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
         of_decision = torch.from_numpy(decision)
-        bases = self.order_context(view).cpu().index_select(0, of_decision)
+        bases = self.context(obs, codes, view).cpu().index_select(0, of_decision)
         if self.autoregressive:
             of_boards, of_kinds = rows.of_chosen(picked)
             codes = bases + Kernel.apply(RowSums(of_boards), boards)[0]
@@ -401,7 +410,7 @@ class Agent(nn.Module):
         logprob, entropy, greatest = (
             zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
         )
-        return logprob, entropy / greatest.clamp(min=1e-6), value
+        return logprob, entropy / greatest.clamp(min=1e-6)
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
@@ -623,11 +632,19 @@ class SelfPlay:
         self.random_bot = load_player("random")
         self.seating = Seating(args, self.games, pool, rng)
 
+    def decisions(self, clock: Clock) -> Decisions:
+        """Return all decisions of this phase."""
+        with clock("games"):
+            return self.games.decisions()
+
+    def view(self, asked: Decisions) -> BoardViews:
+        """Return what those see who decide."""
+        return self.games.view_boards(asked.game, asked.power)
+
     def step(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
         """Play one phase of every game; return its result and by how much each counter rises."""
-        games, seats = self.games, self.seating.seats
+        games, seats, decisions = self.games, self.seating.seats, self.decisions(clock)
         with clock("games"):
-            decisions = games.decisions()
             at = decisions.game, decisions.power
             warm = seats.warm_up[at] > 0
             who = np.where(warm, NONE, seats.member[at])
@@ -641,7 +658,7 @@ class SelfPlay:
                 if not isinstance(player, Agent):
                     games.write_orders(orders, asked, ask_player(games, asked, player))
                     continue
-                obs = games.view_boards(asked.game, asked.power)
+                obs = self.view(asked)
             temperature = seats.temperature[asked.game, asked.power]
             questions.append((number, obs, asked, None, False, temperature, draw_noise(asked)))
         with clock("inference"):
@@ -663,10 +680,7 @@ class SelfPlay:
             return games.step(orders), counts
 
     def learn_from(self, member: Member, taken: Experience, orders: np.ndarray, *found) -> None:
-        """Store what a learner has done: `found` are log-probabilities and values (D,).
-
-        `orders` (E, V) are what everybody has ordered in this phase.
-        """
+        """Store what a learner did, its log-probabilities and values; `orders` (E, V) are all."""
         streams = self.seating.seats.stream[taken.decisions.game, taken.decisions.power]
         member.buffer.add(streams, taken, *found)
 
@@ -681,6 +695,10 @@ class SelfPlay:
     def close_all(self) -> None:
         """Close what is open at the end of the run with the value of the current positions."""
         payment.close_streams(self.seating, self._values)
+
+    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
+        """Return what is to be logged of the games since the last call, by group."""
+        return {"selfplay": self.seating.take_statistics(global_step)}
 
     def _values(self, agent: Agent, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of the current positions of games `rows` for `powers`."""
@@ -716,8 +734,8 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     def play(number: int, name: str) -> tuple[dict, list[dict]]:
         seeds = np.random.SeedSequence([args.seed, run.global_step, number])
         seed = int(seeds.generate_state(1)[0])
-        player = policy_player(run.policy, "learner", seed)
-        exploited = policy_player(run.pool.members[0].player, str(args.exploit), seed + 1)
+        player = run.player(run.policy, "learner", seed)
+        exploited = run.player(run.pool.members[0].player, str(args.exploit), seed + 1)
         return evaluate_player(
             run.game_map,
             player,
@@ -729,6 +747,7 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
             threads=args.threads,
             samples=args.save_games,
             think=partial(thoughts, player) if args.capture_thoughts else None,
+            press=run.press,
         )
 
     found = run.ranks.share_out([*args.eval_bots, *["exploited"] * bool(args.exploit)], play)
@@ -753,7 +772,8 @@ class Run:
     is the policy of --exploit as `load_policy` returns it, `weights` those to begin with.
     """
 
-    files, make_self_play = FILES, SelfPlay  # a script that builds on this one has its own
+    # What a script built on this one replaces; `press` says how powers talk in evaluations.
+    files, self_play_class, player, press = FILES, SelfPlay, staticmethod(policy_player), None
 
     def __init__(
         self,
@@ -787,7 +807,7 @@ class Run:
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         known = {member.number: member.player.share_memory() for member in self.pool.learners}
         self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
-        self.self_play = self.make_self_play(own, game_map, self.pool, self.rng, self.workers)
+        self.self_play = self.self_play_class(own, game_map, self.pool, self.rng, self.workers)
         rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
         self.league = League(game_map, *rated)
         names = "global_step order_steps env_steps games updates"
@@ -909,9 +929,9 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 if run.average:
                     update_average(run.average, agent, run.counters["updates"], args.average)
                 run.counters["updates"] += 1
-                played = self_play.seating.take_statistics(run.global_step)
-                groups = {"losses": losses, "selfplay": played, "timing": clock.figures()}
+                groups = {"losses": losses, "timing": clock.figures()}
                 groups["league"] = {"pool_size": len(run.pool.members)}
+                groups |= self_play.figures(run.ranks, run.global_step)
                 charts = buffer.take_episodes(run.ranks.total) | {"ent_coef": ent_coef}
                 charts |= {"SPS": run.global_step / (run.seconds + clock.since_lap)}
                 charts |= {"learning_rate": run.optimizer.param_groups[0]["lr"], "batch_size": size}
@@ -922,7 +942,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 run.next_eval += 0 if finished else args.eval_interval
                 with clock("evaluation"):
                     run.evaluations, samples = evaluate(run)
-                    rated = run.policy, run.pool.members, policy_player
+                    rated = run.policy, run.pool.members, run.player
                     ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
                 log.evaluations(run.evaluations, samples, run.global_step, ratings)
                 with clock("capture"):
@@ -948,35 +968,14 @@ def save(run: Run, log: RunLog, clock: Clock) -> None:
             log.folder.save_checkpoint(run.global_step, content.getvalue())
 
 
-def start_run(settings: Settings, ranks: Ranks, run_class: type[Run]) -> tuple[Run, RunLog]:
-    """Start a run in a new folder."""
-    files = run_class.files
-    args, game_map, exploited, weights = launch.new_run(settings, files, ranks.count)
-    device = ranks.choose_device(torch, args.cuda)
-    log = launch.open_log(args, game_map, files.script, LOG_TOOLS) if ranks.rank == 0 else NoLog()
-    return run_class(args, game_map, device, ranks, exploited, weights), log
-
-
-def resume_run(settings: Settings, ranks: Ranks, run_class: type[Run]) -> tuple[Run, RunLog]:
-    """Go on with the run in the folder --resume."""
-    files = run_class.files
-    resumed = launch.resumed_run(files.args_class, settings, files, ranks)
-    args, game_map, _, saved = resumed
-    device = ranks.choose_device(torch, args.cuda)
-    with launch.continuing(resumed):
-        run = run_class(args, game_map, device, ranks, saved["exploited"])
-        run.load_state_dict(saved)
-        log = NoLog() if ranks.rank > 0 else launch.continue_log(resumed, files.script, LOG_TOOLS)
-    return run, log
-
-
-def run_training(run_class: type[Run], argv: list[str], ranks: Ranks) -> int:
+def run_training(kind: type[Run], argv: list[str], ranks: Ranks) -> int:
     """Train as the command line says; return the exit status."""
-    files = run_class.files
+    files = kind.files
     settings = ranks.agree(launch.read_settings, files.args_class, argv, CONFIGS, files)
     clock = Clock(network=("inference", "learning"))
-    start = resume_run if settings.args.resume else start_run
-    run, log = ranks.agree(start, settings, ranks, run_class)
+    start = launch.resume_run if settings.args.resume else launch.start_run
+    device = partial(ranks.choose_device, torch)
+    run, log = ranks.agree(start, kind, settings, ranks, device, LOG_TOOLS)
     try:
         finished = train(run, log, clock)
     except TrainingError as error:
@@ -989,11 +988,11 @@ def run_training(run_class: type[Run], argv: list[str], ranks: Ranks) -> int:
     return 0
 
 
-def main(argv: list[str] | None = None, run_class: type[Run] = Run) -> int:
+def main(argv: list[str] | None = None, kind: type[Run] = Run) -> int:
     """Train; return the exit status, of what the user did wrong as well."""
     ranks = Ranks.start(distributed, torch.cuda.device_count())
-    run = partial(run_training, run_class)
-    return launch.exit_status(run, sys.argv[1:] if argv is None else argv, ranks)
+    given = sys.argv[1:] if argv is None else argv
+    return launch.exit_status(partial(run_training, kind), given, ranks)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from .._files import atomic_write, check_target
 from .._suggest import quoted
 from ..errors import UserError
 from ..players.loading import load_player, policy_map
-from ..players.negotiators.naming import voice
+from ..players.negotiators.naming import UNBOUND, voice
 from ..players.protocols import CountingPlayer, Player
 from ..players.search.naming import ASSUMING, spelled
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
@@ -180,6 +180,11 @@ def add_press_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="everybody sees who has peace with whom, instead of the own deals alone",
     )
+    add(
+        "--binding",
+        choices=("yes", "no"),
+        help="no: deals can be broken, which breaker does; grudge and sanction mind (default: yes)",
+    )
 
 
 def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRules | None:
@@ -189,7 +194,7 @@ def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRul
         UserError: an option has no effect.
     """
     if arguments.press is None:
-        for flag in ("press_rounds", "open_press"):
+        for flag in ("press_rounds", "open_press", "binding"):
             if getattr(arguments, flag):
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
@@ -198,7 +203,14 @@ def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRul
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")
-    return PressRules(arguments.press, arguments.press_rounds or 1, open_press=arguments.open_press)
+    binding = arguments.binding != "no"
+    for name in names if binding else ():
+        talking = voice(name)
+        if talking is not None and talking.kind in UNBOUND:
+            raise UserError(
+                f"{quoted(name, 100)} has no use where deals bind: it needs --binding no"
+            )
+    return PressRules(arguments.press, arguments.press_rounds or 1, binding, arguments.open_press)
 
 
 def add_assume(who) -> None:

@@ -30,11 +30,11 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
-from ..players.negotiation import negotiate
+from ..players.negotiation import honest_seats, negotiate
 from ..players.protocols import Player
 from ..press.daide import messages_of
 from ..press.deals import Offers
-from ..press.table import Press, PressRules, TalkCounter
+from ..press.table import Press, PressRules, TalkCounter, notes_of
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import (
     FIGURES,
@@ -254,9 +254,10 @@ def play_games(
             orders = ask_players(games, decisions, players, who)
         else:
             negotiate(press, decisions, players, seat_player)
-            bound = press.bound(decisions)
+            honest = honest_seats(players, seat_player)
+            bound = press.bound(decisions, honest)
             orders = ask_players(games, bound, players, who)
-            press.correct(orders, bound)
+            press.correct(orders, bound, honest)
             press.judge(orders, decisions)
         if recorder is not None:
             recorder.note(games, orders, press)
@@ -325,7 +326,7 @@ def play_tables(
         press = None if talk is None else Press(games, *talk.rules)
         parts.append(play_games(games, mine, players, noted, watch, counter, press))
         if press is not None:
-            talk.add(press)
+            talk.add(press, mine)
         ask = think and (lambda row, game, first=first: think(first + row, game))
         kept += recorder.replay(games, ask)
     return Outcomes(*map(np.concatenate, zip(*parts))), kept
@@ -434,7 +435,7 @@ def evaluate_player(
     for row, game in enumerate(sampled):
         game.id = f"{seed}-{row}-{names[row]}"
         who = {name: (player if name in own[row] else against).name for name in game.powers}
-        saved_games.append(game.to_saved_game() | {"players": who})
+        saved_games.append(game.to_saved_game() | {"players": who} | notes_of(press))
 
     ranges = team_ranges(game_map, max_years)
     result = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..players.protocols import Player
-from ..press.table import PressRules, TalkCounter
+from ..press.table import PressRules, TalkCounter, notes_of
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
 from .arena import (
@@ -144,7 +144,7 @@ def play_tournament(
     for row, game in enumerate(sampled):
         game.id = f"{seed}-{row}"
         who = {power: names[player] for power, player in zip(powers, of_power[row])}
-        saved_games.append(game.to_saved_game() | {"players": who})
+        saved_games.append(game.to_saved_game() | {"players": who} | notes_of(press))
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     values = figure_values_of_teams(outcomes, game_map, year_limit) if teams.text else every
     ranks = values["rank"]

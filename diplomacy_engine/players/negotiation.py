@@ -1,10 +1,11 @@
 """Negotiators: what talks for a power before it orders, and how the talk of a phase is held."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
@@ -21,6 +22,14 @@ class Talk(NamedTuple):
     game: np.ndarray  # (n,) int64
     power: np.ndarray  # (n,) int64
     known: Deals  # of n games: what each of them knows of the deals made so far
+    # (n, P) int32, years since each power last broke a deal with it, NONE: never; None: nobody did
+    breaches: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> "Talk":
+        """Return those who are asked in the given rows."""
+        known = Deals(*(array[rows] for array in self.known))
+        breaches = None if self.breaches is None else self.breaches[rows]
+        return Talk(self.games, self.decisions, self.game[rows], self.power[rows], known, breaches)
 
 
 @runtime_checkable
@@ -35,6 +44,20 @@ class Negotiator(Player, Protocol):
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return whether each offer is agreed to, (n,) bool, by the power that stands in `talk`."""
+
+
+@runtime_checkable
+class Listener(Negotiator, Protocol):
+    """A negotiator that is told what came of the talk; `isinstance` tells whether one is."""
+
+    def hear(self, talk: Talk) -> None:
+        """Learn the deals of this phase, before it orders."""
+
+
+def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarray:
+    """Return which powers (E, P) keep their deals where nothing makes them: all but breakers'."""
+    honest = [not getattr(player, "breaks_deals", False) for player in players]
+    return np.array(honest)[seat_player]
 
 
 def negotiate(
@@ -62,14 +85,30 @@ def negotiate(
         return
 
     def talk(game: np.ndarray, power: np.ndarray) -> Talk:
-        return Talk(games, decisions, game, power, press.known(game, power))
+        known, breaches = press.known(game, power), press.breaches(game, power)
+        return Talk(games, decisions, game, power, known, breaches)
 
     if press.protocol == "mutual":
         wish = np.zeros((*seat_player.shape, games.num_powers), bool)
         for player, game, power in speakers:
             wish[game, power] = player.wishes(talk(game, power))
         press.propose(wish)
-        return
+    else:
+        _make_offers(press, decisions, players, np.where(seats, seat_player, NONE), speakers, talk)
+    for player, game, power in speakers:
+        if isinstance(player, Listener):
+            player.hear(talk(game, power))
+
+
+def _make_offers(
+    press: Press,
+    decisions: Decisions,
+    players: Sequence[Player],
+    seat_player: np.ndarray,
+    speakers: list[tuple[Negotiator, np.ndarray, np.ndarray]],
+    talk: Callable[[np.ndarray, np.ndarray], Talk],
+) -> None:
+    """Hold the rounds of offers and answers; `seat_player` is NONE where nobody can answer."""
     for _ in range(press.rounds):
         offers = join_offers([player.offers(talk(game, power)) for player, game, power in speakers])
         if not offers.count:
@@ -78,7 +117,7 @@ def negotiate(
         game = offers.game.astype(np.int64)
         agreed = np.zeros(offers.count, bool)
         for number, player in enumerate(players):
-            rows = np.flatnonzero((seat_player[game, receiver] == number) & seats[game, receiver])
+            rows = np.flatnonzero(seat_player[game, receiver] == number)
             if len(rows) and isinstance(player, Negotiator):
                 agreed[rows] = player.answers(talk(game[rows], receiver[rows]), offers.take(rows))
         press.settle(offers, agreed, decisions)

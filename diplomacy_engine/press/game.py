@@ -13,8 +13,8 @@ from ..games.game import Game as PlainGame
 from ..rules.map import Map
 from ..rules.notation import read_place
 from .daide import ClauseRow, is_daide, offer_text, read_message
-from .deals import CONFIRMED, FATES, MAX_CLAUSES, Clause, Fate, Side, make_offers
-from .table import MOST_ROUNDS, Press, PressRules
+from .deals import CONFIRMED, MAX_CLAUSES, Clause, Fate, Side, make_offers
+from .table import MOST_ROUNDS, Press, PressRules, notes_of
 
 _WHY = {
     Fate.ILLEGAL: "it asks for what is not possible on this board",
@@ -44,6 +44,8 @@ class Game(PlainGame):
         press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
             other. `offers`: deals of any kind.
         press_rounds: how many offers a power may send in a phase, if the press is `offers`.
+        binding: whether orders that break a deal cannot be given. Else the history tells under
+            `broken` with whom a power broke a deal, and saved games keep that they could.
 
         game = Game("standard", press="offers")
         game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"])   # 1
@@ -59,20 +61,23 @@ class Game(PlainGame):
         max_years: int | None = None,
         press: str | None = None,
         press_rounds: int | None = None,
+        binding: bool = True,
     ):
         super().__init__(game_map, max_years)
-        self._talk_by(press, press_rounds)
+        self._talk_by(press, press_rounds, binding)
 
-    def _talk_by(self, press: str | None, press_rounds: int | None) -> None:
+    def _talk_by(self, press: str | None, press_rounds: int | None, binding: bool) -> None:
         self._press: Press | None = None
         self._offers: list[Offer] = []
         self._offers_phase = self.phase
         if press is not None:
             rounds = MOST_ROUNDS if press == "offers" else 1
             rounds = rounds if press_rounds is None else press_rounds
-            self._press = Press(self._games, *PressRules(press, rounds)[:2])
+            self._press = Press(self._games, *PressRules(press, rounds, binding))
         elif press_rounds is not None:
             raise UserError("press_rounds has no effect without press")
+        elif not binding:
+            raise UserError("binding=False has no effect without press")
 
     @property
     def press(self) -> str | None:
@@ -191,7 +196,7 @@ class Game(PlainGame):
         """Confirm an offer, or raise UserError with the reason."""
         fate = Fate(int(press.settle(make_offers([(0, p, q, clauses)]), np.ones(1, bool))[0]))
         if fate != CONFIRMED:
-            raise UserError(f"{what}: {FATES[fate]}, {_WHY[fate]}")
+            raise UserError(f"{what}: {_WHY[fate]}")
 
     def offers(self, power: str) -> dict[int, str]:
         """Return the open offers to a power in words, by number."""
@@ -266,9 +271,12 @@ class Game(PlainGame):
         who = self.map.powers[offer.sender if side == Side.SENDER else offer.receiver]
         return f"{who} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
 
+    def _has_deals(self) -> bool:
+        return self._press is not None and any(o.state == "deal" for o in self._this_phase())
+
     def _bound_lists(self) -> dict[int, set[int]] | None:
-        """Return province -> orders that the deals leave; None where nothing is agreed upon."""
-        if self._press is None or not any(o.state == "deal" for o in self._this_phase()):
+        """Return province -> orders that the deals leave; None where nothing binds."""
+        if not self._has_deals() or not self._press.binding:
             return None
         bound = self._press.bound(self._games.decisions())
         return {
@@ -320,14 +328,29 @@ class Game(PlainGame):
 
         See games.game.Game.adjudicate.
         """
+        broken = {}
         if self._bound_lists() is not None:
             self._keep_promises()
-        return super().adjudicate()
+        elif self._has_deals():
+            powers, found = self.map.powers, self._press.judge(self._given_orders())[0]
+            broken = {
+                power: [other for other, count in zip(powers, row) if count]
+                for power, row in zip(powers, found)
+                if row.any()
+            }
+        results = super().adjudicate()
+        if broken:
+            self.history[-1]["broken"] = broken
+        return results
 
-    def _keep_promises(self) -> None:
+    def _given_orders(self) -> np.ndarray:
         orders = self._games.new_orders()
         for v, number in self.order_numbers().items():
             orders[0, v] = number
+        return orders
+
+    def _keep_promises(self) -> None:
+        orders = self._given_orders()
         given = orders.copy()
         self._press.correct(orders)
         kinds = self._games.table.kind
@@ -347,12 +370,14 @@ class Game(PlainGame):
         max_years: int | None = None,
         press: str | None = None,
         press_rounds: int | None = None,
+        binding: bool | None = None,
     ) -> "Game":
         """Return the game of a saved game, with the deals of its last phase.
 
         Args:
             saved, game_map, max_years: as for games.game.Game.from_saved_game.
             press, press_rounds: as for Game; the format does not store them.
+            binding: as for Game; None: as the saved game says.
 
         Raises:
             UserError: it is no saved game, its last position is impossible, or (with press) what
@@ -360,7 +385,8 @@ class Game(PlainGame):
         """
         game = super().from_saved_game(saved, game_map, max_years)
         if press is not None:
-            game._talk_by(press, press_rounds)
+            binding = saved.get("binding") is not False if binding is None else binding
+            game._talk_by(press, press_rounds, binding)
             for number, message in enumerate(game.messages, 1):
                 if is_daide(message["message"]):
                     try:
@@ -390,11 +416,19 @@ class Game(PlainGame):
             self._settle(press, p, q, clauses, "the deal cannot be confirmed")
         self._answer(found[0], "deal" if word == "YES" else "declined", word, write=False)
 
+    def to_saved_game(self) -> dict:
+        """Return the game in the format of the `diplomacy` package.
+
+        Where deals can be broken, it says so with a `binding` of ours.
+        """
+        rules = None if self._press is None else PressRules(binding=self._press.binding)
+        return super().to_saved_game() | notes_of(rules)
+
     def copy(self) -> "Game":
         """Return a game that goes on from here on its own."""
         game = super().copy()
         if self._press is not None:
-            game._talk_by(self._press.protocol, self._press.rounds)
+            game._talk_by(self._press.protocol, self._press.rounds, self._press.binding)
             game._offers = list(self._this_phase())
             game._press.take_up(self._press.deals)
         return game

@@ -219,6 +219,13 @@ def _help_class(name: str, fields: list[tuple], sentence: str | None = "") -> ty
 
 def _about_fields(args_class: type) -> dict[str, tuple[str, str]]:
     """Return the heading above each field in the source, and the sentence below it."""
+    about: dict[str, tuple[str, str]] = {}
+    for base in args_class.__mro__[::-1]:
+        about |= _about_own_fields(base) if dataclasses.is_dataclass(base) else {}
+    return about
+
+
+def _about_own_fields(args_class: type) -> dict[str, tuple[str, str]]:
     source = textwrap.dedent(inspect.getsource(args_class))
     lines, (found,) = source.splitlines(), ast.parse(source).body
     assert isinstance(found, ast.ClassDef)

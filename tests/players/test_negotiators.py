@@ -18,7 +18,7 @@ from diplomacy_engine.players.negotiators.planners import Dealer, Nash, Position
 from diplomacy_engine.players.search.heuristic import CenterClaims
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.table import Press, PressRules
-from tests.support.press import asked_by, breaks
+from tests.support.press import FixedOrders, asked_by, breaks
 
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
 SWAP = (
@@ -26,26 +26,6 @@ SWAP = (
     "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
 )
 ATTACKS = ["A GRE - SER", "A VIE - BUD"]
-
-
-class Fixed:
-    """Gives the same orders in every position; units without one hold."""
-
-    name = "fixed"
-
-    def __init__(self, *texts: str):
-        self.texts = texts
-
-    def act(self, games, decisions):
-        numbers = np.full(len(decisions.slot_province), NONE, np.int32)
-        given = [games.vocabulary.number[text] for text in self.texts]
-        where = {
-            int(games.board.location_province[games.table.location[number]]): number
-            for number in given
-        }
-        for s, v in enumerate(decisions.slot_province.tolist()):
-            numbers[s] = where.get(v, NONE)
-        return numbers
 
 
 def table(position: str, protocol: str = "offers") -> tuple[VectorGame, Press]:
@@ -75,7 +55,7 @@ def offered(games, offers) -> list[set[str]]:
 def test_nash_finds_the_swap_of_supports():
     """Where each can take a center with the other's help alone, that is offered and agreed to."""
     games, press = table(SWAP)
-    nash = Nash(Fixed(*ATTACKS), "nash+fixed", profiles=2)
+    nash = Nash(FixedOrders(*ATTACKS), "nash+fixed", profiles=2)
     offers = nash.offers(talk(press, 0, 1))
     swap = {*ATTACKS, "A ALB S A GRE - SER", "A GAL S A VIE - BUD"}
     assert offered(games, offers) == [swap, swap]
@@ -95,7 +75,7 @@ def test_no_deal_where_one_side_loses():
     games, press = table(
         "three S1901M; ENGLAND A VIE = LON; ITALY A GRE = BUD ROM; RUSSIA A MOS = MOS", "mutual"
     )
-    nash = Nash(Fixed("A VIE - BUD"), "nash+fixed", profiles=2)
+    nash = Nash(FixedOrders("A VIE - BUD"), "nash+fixed", profiles=2)
     wish = nash.wishes(talk(press, 0, 1))
     assert not wish[0].any() and wish[1].tolist() == [True, False, False]
     negotiate(press, games.decisions(), [nash], np.zeros((1, 3), np.int64))
@@ -186,7 +166,7 @@ def test_peaceful_spares_all_but_the_weakest():
 def test_dealers_count_centers():
     """A dealer agrees to more centers, and to as many from a power with two centers less."""
     games, press = table(SWAP)
-    dealer = Dealer(Fixed(*ATTACKS), "dealer+fixed", profiles=1)
+    dealer = Dealer(FixedOrders(*ATTACKS), "dealer+fixed", profiles=1)
     offers = dealer.offers(talk(press, 0))
     assert offers.count == 1
     assert "A ALB S A GRE - SER" in offered(games, offers)[0]

@@ -217,7 +217,7 @@ def test_deals_that_may_be_broken_are_counted():
     press.correct(orders)
     assert np.array_equal(before, orders)
     assert press.judge(orders).tolist() == [[[0, 1], [0, 0]]]
-    assert press.tally.broken_turn[0, 0, 1] == games.state.turn[0]
+    assert press.tally.broken_year[0, 0, 1] == games.state.year[0]
 
 
 def test_others_do_not_see_a_deal():

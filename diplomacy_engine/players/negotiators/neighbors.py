@@ -56,6 +56,24 @@ def first_choice(score: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return np.where(allowed.any(1), best, NONE)
 
 
+def peace_offers(talk: Talk, wish: np.ndarray) -> Offers:
+    """Return an offer of peace to the most dangerous neighbor that it is wished of, (n, P) bool."""
+    around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
+    danger = around.threat[n, :, talk.power]
+    wanted = wish & ~talk.known.peace[n, talk.power] & around.near()[n, talk.power]
+    chosen = first_choice(danger, wanted)
+    return make_offers(
+        [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
+    )
+
+
+def peace_answers(offers: Offers, wish: np.ndarray) -> np.ndarray:
+    """Return which offers (n,) are peace alone, with somebody it is wished of, (n, P) bool."""
+    peace = np.diff(offers.clause_start) == 1
+    peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
+    return peace & wish[np.arange(offers.count), offers.sender]
+
+
 class Peaceful(Silent):
     """Keeps peace with all but the neighbor that is the easiest to take centers from.
 
@@ -76,20 +94,11 @@ class Peaceful(Silent):
 
     def offers(self, talk: Talk) -> Offers:
         """Return an offer of peace to the most dangerous neighbor without one."""
-        around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
-        danger = around.threat[n, :, talk.power]
-        wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power] & around.near()[n, talk.power]
-        chosen = first_choice(danger, wanted)
-        return make_offers(
-            [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
-        )
+        return peace_offers(talk, self.wishes(talk))
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Agree to peace alone, and not with the target."""
-        n = np.arange(len(talk.game))
-        peace = np.diff(offers.clause_start) == 1
-        peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
-        return peace & self.wishes(talk)[n, offers.sender]
+        return peace_answers(offers, self.wishes(talk))
 
 
 class Coin(Peaceful):

@@ -4,13 +4,14 @@ import numpy as np
 
 from ...constants import NONE
 from ...games.vector_game import VectorGame
-from ...press.deals import CONFIRMED, Deals, Offers
+from ...press.deals import CONFIRMED, Deals, Offers, make_offers
 from ...press.table import Press
 from ..asking import orders_of
 from ..negotiation import Talk
 from ..protocols import Player
 from ..search.heuristic import CenterClaims
 
+EPSILON = 1e-6  # smaller gains are rounding
 ROOM = 2048  # boards tried at once
 PROFILE_SEED = np.uint64(0x70726F66696C6573)
 
@@ -89,10 +90,41 @@ class Trials:
         values = self._values(games, np.repeat(talk.game[seats], self.profiles), orders)
         return values[n:] - values[:n][asker], possible[n:]
 
+    def respond(self, talk: Talk, own: np.ndarray, weights: np.ndarray, keeps: bool) -> np.ndarray:
+        """Return the orders (n, V) that answer best to the profiles of others who keep their deals.
+
+        Args:
+            talk: n powers that order.
+            own: (n, V), their orders by province as their player gives them.
+            weights: (n, P), what the value of the board for each power counts.
+            keeps: whether they keep their deals themselves. The candidates are their own orders
+                as the deals leave them, and those of the profiles; or both without regard to deals.
+        """
+        games, n = talk.games, len(talk.game)
+        rows, which = np.unique(talk.game, return_inverse=True)
+        profiles = self.draw(games, rows)[which]
+        others, kept = profiles.copy(), own[:, None].copy()
+        for first in range(0, n, ROOM):
+            part = slice(first, first + ROOM)
+            seats = np.arange(n)[part]
+            for orders in (others[part], kept[part]):
+                self._bind(talk, seats, make_offers([]), orders)
+        candidates = [kept, others] if keeps else [kept, own[:, None], profiles]
+        candidates = np.concatenate(candidates, 1)
+        mine = games.state.unit_power[talk.game] == talk.power[:, None]
+        joint = np.where(mine[:, None, None], candidates[:, :, None], others[:, None])
+        count = candidates.shape[1]
+        flat = joint.reshape(n * count, self.profiles, -1)
+        values = self._values(games, np.repeat(talk.game, count * self.profiles), flat)
+        values = (values.reshape(n, count, -1) * weights[:, None]).sum(2)
+        best = (values > values.max(1, keepdims=True) - EPSILON).argmax(1)  # the first of equals
+        found = np.where(mine, candidates[np.arange(n), best], NONE)
+        return found.astype(np.int32)
+
     def _bind(
         self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray
     ) -> np.ndarray:
-        """Let orders (m, K, V) keep what each seat knows and its offer; tell who can (O,) bool.
+        """Let orders (m, any, V) keep what each seat knows and its offer; tell who can (O,) bool.
 
         The offers are of the last of the seats.
         """
@@ -112,7 +144,7 @@ class Trials:
         fates = press.settle(moved, np.ones(offers.count, bool), full)
         bound = press.bound(full)
         padded = room.new_orders()
-        for k in range(self.profiles):
+        for k in range(orders.shape[1]):
             padded[:m] = orders[:, k]
             press.correct(padded, bound)
             orders[:, k] = padded[:m]
