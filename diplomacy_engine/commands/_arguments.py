@@ -160,8 +160,8 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
-def add_press_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how powers talk."""
+def add_press_options(parser: argparse.ArgumentParser, rounds: int = 1) -> None:
+    """Add the options that say how powers talk; in so many rounds if nothing else is said."""
     add = parser.add_argument_group("talk before the orders").add_argument
     add(
         "--press",
@@ -173,7 +173,8 @@ def add_press_options(parser: argparse.ArgumentParser) -> None:
         "--press-rounds",
         type=whole_number(1, MOST_ROUNDS),
         metavar="N",
-        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} (default: 1)",
+        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} "
+        f"(default: {rounds})",
     )
     add(
         "--open-press",
@@ -182,8 +183,14 @@ def add_press_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRules | None:
+def press_rules(
+    arguments: argparse.Namespace, names: Sequence[str], rounds: int = 1
+) -> PressRules | None:
     """Return how the powers of a match talk; None if they do not.
+
+    Args:
+        names: of the players.
+        rounds: of offers, if nothing is said.
 
     Raises:
         UserError: an option has no effect.
@@ -198,7 +205,8 @@ def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRul
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")
-    return PressRules(arguments.press, arguments.press_rounds or 1, open_press=arguments.open_press)
+    rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
+    return PressRules(arguments.press, rounds, open_press=arguments.open_press)
 
 
 def add_assume(who) -> None:

@@ -288,7 +288,7 @@ class TextGame:
         if Path(name).exists():
             self.write(f"No: {name} exists already.")
             return
-        atomic_write(name, (json.dumps(self.session.saved_game()) + "\n").encode())
+        atomic_write(name, (json.dumps(self.session.saved_game(self.viewer)) + "\n").encode())
         self.write(f"The game so far is in {name}.")
 
     def _completions(self, begun: str) -> list[str]:
