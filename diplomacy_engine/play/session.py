@@ -15,6 +15,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -333,7 +334,7 @@ class PlaySession:
         try:
             players_answer(after.game, number, player, self._draws(after))
         except UserError as error:
-            raise PlayError(f"{power} agrees, but {error}") from None
+            raise PlayError(f"{power} agrees, but there is no deal: {_reason(error)}") from None
         except Exception as error:  # a checkpoint's script is the user's own
             raise PlayError(" ".join(f"{power} could not answer: {error}".split())[:300]) from error
         finally:
@@ -342,22 +343,32 @@ class PlaySession:
     def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
         """Accept or decline an offer; the same answer again changes nothing.
 
+        Args:
+            number: which of the offers from and to the viewer in this phase, from 1 on. (Numbers
+                of all offers would tell how much others talk.)
+
         Raises:
             PlayError: no seat, another step than the current one, no open offer to the viewer, or
                 why there can be no such deal.
         """
         with self.lock:
-            power = self._only_talker(viewer, step)
-            p, wanted = self.game.map.power_index[power], "deal" if agreed else "declined"
-            if any(
-                (o.number, o.receiver, o.state) == (number, p, wanted) for o in self.game.said()
-            ):
+            power, wanted = self._only_talker(viewer, step), "deal" if agreed else "declined"
+            said = self.game.said(power)
+            if not 1 <= number <= len(said):
+                raise PlayError(f"there is no offer {number} in {self.game.phase}")
+            offer = said[number - 1]
+            receiver = self.game.powers[offer.receiver]
+            if receiver != power:
+                raise PlayError(f"offer {number} is your own; {receiver} answers it")
+            if offer.state == wanted:
                 return
+            if offer.state != "open":
+                raise PlayError(f"offer {number} has been answered already: {offer.state}")
             after = self.now.copy()
             try:
-                (after.game.accept if agreed else after.game.decline)(power, number)
+                (after.game.accept if agreed else after.game.decline)(power, offer.number)
             except UserError as error:
-                raise PlayError(str(error)) from None
+                raise PlayError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
             self._give_back_what_is_broken(after)
             self._commit(after)
 
@@ -567,26 +578,39 @@ class PlaySession:
             "press": None if self.press is None else self.press._asdict(),
         }
 
+    def may_hear(self, viewer: Viewer, message: Mapping) -> bool:
+        """Tell whether a viewer may know a message: its own, what all heard, all in the end."""
+        sides = message["sender"], message["recipient"]
+        return (
+            self.press is None
+            or self.game.is_over
+            or not {viewer.power, EVERYONE}.isdisjoint(sides)
+        )
+
+    def _phases_heard(self, viewer: Viewer, phases: Sequence[dict]) -> list[dict]:
+        times, found = count(), []  # what is left out leaves no gap
+        for phase in phases:
+            known = [m for m in phase["messages"] if self.may_hear(viewer, m)]
+            found.append(phase | {"messages": [m | {"time_sent": next(times)} for m in known]})
+        return found
+
     def saved_game(self, viewer: Viewer = Viewer(None)) -> dict:  # noqa: B008
         """Return the game to be shared: no links, and no orders that are not played yet.
 
-        Until it is over it has only what the viewer has said and heard.
+        Until it is over it has only the talk that the viewer may know.
         """
         with self.lock:
             saved = self.game.to_saved_game()
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
             phases = [*saved["phases"][:-1], last]
-            if self.press is not None and not self.game.is_over:
-                phases = [
-                    phase | {"messages": heard(phase["messages"], viewer.power)} for phase in phases
-                ]
+            if self.press is not None:
+                phases = self._phases_heard(viewer, phases)
             return saved | {"phases": phases, "players": _players(self.now.seats)}
 
 
-def heard(messages: Sequence[Mapping], power: str | None) -> list[Mapping]:
-    """Return those of a phase's messages that a power may know; None: of who only watches."""
-    mine = (power, EVERYONE)
-    return [m for m in messages if m["recipient"] in mine or m["sender"] == power is not None]
+def _reason(error: UserError) -> str:
+    """Return why an offer cannot be confirmed, without its number among all offers."""
+    return str(error).partition(": ")[2] or str(error)
 
 
 def _players(seats: Mapping[str, Seat] | None) -> dict[str, str]:

@@ -244,8 +244,13 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
         lines = _lines(game.map, replay.frames[number])
+        known = [
+            said
+            for said, message in zip(replay.frames[number].talk, game.history[number]["messages"])
+            if session.may_hear(viewer, message)
+        ]
         return _picture(
-            game.history[number]["name"], frame_svg(replay, number, legend=False), lines
+            game.history[number]["name"], frame_svg(replay, number, legend=False), lines, known
         )
 
 
@@ -281,8 +286,9 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
         return _picture(game.phase, board_svg(game, orders=given, legend=False), [])
 
 
-def _picture(phase: str, svg: str, orders: list[dict]) -> dict:
-    return {"phase": phase, "title": phase_title(phase), "svg": svg, "orders": orders}
+def _picture(phase: str, svg: str, orders: list[dict], talk: Sequence[tuple] = ()) -> dict:
+    found = {"phase": phase, "title": phase_title(phase), "svg": svg, "orders": orders}
+    return found | {"talk": list(talk)}
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
@@ -333,7 +339,7 @@ def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
         "protocol": game.press,
         "open": talks,
         "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
-        "offers": [offer_view(game, offer) for offer in mine],
+        "offers": [offer_view(game, offer, number) for number, offer in enumerate(mine, 1)],
         "partners": [],
         "peace": peace if open_press else [pair for pair in peace if power in pair],
     }
@@ -351,10 +357,14 @@ def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
     return found
 
 
-def offer_view(game: Game, offer: Offer) -> dict:
-    """Return an offer: number, sender, receiver, state, and clauses of a power and words each."""
+def offer_view(game: Game, offer: Offer, number: int) -> dict:
+    """Return an offer: number, sender, receiver, state, and clauses of a power and words each.
+
+    Args:
+        number: among those that the viewer sees.
+    """
     return {
-        "number": offer.number,
+        "number": number,
         "sender": game.powers[offer.sender],
         "receiver": game.powers[offer.receiver],
         "state": offer.state,

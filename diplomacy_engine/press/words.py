@@ -9,7 +9,7 @@ from ..rules.vocabulary import vocabulary
 from .daide import ClauseRow, is_daide, read_message
 from .deals import Clause, Side
 
-_VERBS = {"PRP": "offers", "YES": "agrees", "REJ": "declines"}
+_VERBS = {"PRP": "offers", "YES": "agrees to", "REJ": "declines"}
 _MOST_SAID = 2000  # letters that are shown of a free message
 
 
