@@ -494,7 +494,10 @@ document.addEventListener("keydown", (event) => {
   const at = state.shown ?? state.view.phases.length - 1;
   const moves = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: state.view.phases.length - 1 };
   if (event.key in moves) look(moves[event.key]);
-  else if (event.key === "Escape") panel.unselect();
+  else if (event.key === "Escape") {
+    talk.picking = false;
+    panel.unselect();
+  }
   else return;
   event.preventDefault();
 });

@@ -54,7 +54,10 @@ export class TalkPanel {
     this.note = "";
     const refused = await this.ask(path, body);
     this.note = refused;
-    if (!refused && path === "/api/offer") this.clear();
+    if (!refused && path === "/api/offer") {
+      this.clear();
+      this.partner = null;
+    }
     this.redraw();
   }
 
