@@ -25,7 +25,14 @@ from .._files import atomic_write
 from .._suggest import quoted
 from ..errors import UserError
 from ..games.saved_game import EVERYONE
-from ..players.advice import Advice, advice, has_decision, orders_by_player, value_scale
+from ..players.advice import (
+    Advice,
+    advice,
+    has_decision,
+    ordering,
+    orders_by_player,
+    value_scale,
+)
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import PressRules
@@ -128,11 +135,12 @@ class PlaySession:
                 self._players[seat.player] = load(seat.player)
         self.hint_name = hint
         if hint is not None:
-            self._hint = self._players.get(hint) or load(hint)
+            self._hint = ordering(self._players.get(hint) or load(hint))
             if not isinstance(self._hint, ExplainingPlayer):
                 raise PlayError(f"{hint} cannot give hints, only a checkpoint can")
         else:
-            able = [p for p in self._players.values() if isinstance(p, ExplainingPlayer)]
+            players = map(ordering, self._players.values())
+            able = [player for player in players if isinstance(player, ExplainingPlayer)]
             self._hint = able[0] if able else None
         self._written: tuple[int, int] | None = None
         if saved is None:
@@ -330,15 +338,12 @@ class PlaySession:
             self._commit(after)
 
     def _let_answer(self, after: SessionState, number: int, power: str, player: Player) -> None:
-        self.asking = {after.seats[power].player: [power]}
-        try:
+        try:  # others need not know who is being asked
             players_answer(after.game, number, player, self._draws(after))
         except UserError as error:
             raise PlayError(f"{power} agrees, but there is no deal: {_reason(error)}") from None
         except Exception as error:  # a checkpoint's script is the user's own
             raise PlayError(" ".join(f"{power} could not answer: {error}".split())[:300]) from error
-        finally:
-            self.asking = {}
 
     def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
         """Accept or decline an offer; the same answer again changes nothing.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..constants import phase_kind
 from ..errors import UserError
+from ..players.advice import seed_player
 from ..players.negotiation import Negotiator, Talk
 from ..players.protocols import Player
 from ..press.deals import make_offers
@@ -34,7 +35,7 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
     }
     if game.press == "mutual":
         for power, player in speakers.items():
-            wish = player.wishes(_talk(game, power, seed))[0]
+            wish = player.wishes(_talk(game, power, player, seed))[0]
             for q in np.flatnonzero(wish):
                 with contextlib.suppress(UserError):  # to oneself, or to who is out
                     game.put(power, game.powers[q], PEACE_ALONE)
@@ -43,7 +44,7 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
     names = [*list(speakers)[first:], *list(speakers)[:first]]  # nobody is always first
     for _ in range(game.table.rounds):
         for power in names:
-            found = speakers[power].offers(_talk(game, power, seed))
+            found = speakers[power].offers(_talk(game, power, speakers[power], seed))
             if not found.count:
                 continue
             rows = zip(*(array[slice(*found.clause_start[:2])] for array in found[4:]))
@@ -54,8 +55,12 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
                 continue  # it waits for an answer, or got one
             with contextlib.suppress(UserError):  # a player of the user's own may ask for anything
                 number = game.put(power, game.powers[receiver], clauses)
-                if game.powers[receiver] in players:
-                    players_answer(game, number, players[game.powers[receiver]], seed)
+                name = game.powers[receiver]
+                if name in players:
+                    try:
+                        players_answer(game, number, players[name], seed)
+                    except UserError:  # agreed to in vain
+                        game.decline(name, number)
 
 
 def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
@@ -70,15 +75,16 @@ def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
     receiver, agreed = game.powers[offer.receiver], False
     if isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers":
         offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
-        agreed = bool(player.answers(_talk(game, receiver, seed), offers)[0])
+        agreed = bool(player.answers(_talk(game, receiver, player, seed), offers)[0])
     if agreed:
         game.accept(receiver, number)
     else:
         game.decline(receiver, number)
 
 
-def _talk(game: Game, power: str, seed: int) -> Talk:
+def _talk(game: Game, power: str, player: Player, seed: int) -> Talk:
     """Return that a power is asked; its player draws from `seed`."""
+    seed_player(player, seed)
     asked = game.copy().vector_game  # seeds of its own would end the deals of the game itself
     asked.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     game_row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])

@@ -14,6 +14,7 @@ from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..scoring.rewards import REWARDS
 from .asking import orders_of
+from .negotiation import Silent
 from .protocols import (
     ExplainingPlayer,
     Player,
@@ -65,9 +66,8 @@ def orders_by_player(
     copy = game.copy()  # seeds of its own would end the deals of the game itself
     games = copy.vector_game
     games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
-    _show_past(copy, player)
-    if isinstance(player, SamplingPlayer):
-        player.generator.manual_seed(seed)
+    _show_past(copy, ordering(player))
+    seed_player(player, seed)
     orders = orders_of(games, player, decisions)
     # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
     texts, listed, given = games.vocabulary.texts, set(decisions.order.tolist()), {}
@@ -76,6 +76,18 @@ def orders_by_player(
         numbers = [orders[0, v] for v in _provinces(games, decisions, d)]
         given[power] = [texts[number] for number in numbers if number in listed]
     return given
+
+
+def ordering(player: Player) -> Player:
+    """Return the player that gives the orders of one that talks; of another itself."""
+    return player.player if isinstance(player, Silent) else player
+
+
+def seed_player(player: Player, seed: int) -> None:
+    """Let a player that samples draw from a seed."""
+    found = ordering(player)
+    if isinstance(found, SamplingPlayer):
+        found.generator.manual_seed(seed)
 
 
 def _decisions(game: Game, powers: Collection[str]) -> Decisions:

@@ -52,6 +52,7 @@ export class TalkPanel {
 
   async sendTo(path, body) {
     this.note = "";
+    if (body.to) this.say(`Waiting for ${nice(body.to)}…`);
     const refused = await this.ask(path, body);
     this.note = refused;
     if (!refused && path === "/api/offer") {
