@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from support.players import Thinker
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -169,6 +170,17 @@ def test_mutual_press_and_who_sees_it(tmp_path, open_press):
         seen = open_press or who == "ENGLAND"
         assert talk(session, who)["peace"] == [("ENGLAND", "RUSSIA")] * seen
     assert talk(session, "ENGLAND")["left"] is None
+
+
+def test_who_talks_can_still_give_hints(tmp_path):
+    """Hints are those of the player that gives the orders, and name none that a deal rules out."""
+    thinker = Partner()
+    thinker.player = Thinker()
+    session = started(tmp_path, people=("ENGLAND",), partner=thinker)
+    assert session.can_hint()
+    session.offer(at(session, "ENGLAND"), 0, "ITALY", {"ours": ["A PAR - GAS"]})
+    slots = dict(session.hint(at(session, "ENGLAND")).slots)
+    assert [text for text, _ in slots["A PAR"]] == ["A PAR - GAS"] and len(slots["A PIC"]) > 3
 
 
 def test_the_terminal(tmp_path):
