@@ -577,6 +577,8 @@ def test_two_people_make_a_deal_by_clicks(start, open_page):
     guest.wait_for_selector("#offers")
     assert "Italy keeps out of Belgium" not in guest.inner_text("#offers")
     assert "you keep out of Belgium" in guest.inner_text("#offers")
+    assert guest.inner_text("#open-offers") == "An offer waits for your answer."
+    guest.click("#open-offers a")
     guest.click("#accept-1")
     guest.wait_for_selector("#unit-A-MAR .lock")
     assert guest.inner_text("#unit-A-MAR").split("\n")[-1] == "support army Paris to Gascony"

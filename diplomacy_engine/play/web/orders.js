@@ -212,6 +212,8 @@ export class OrderPanel {
     if (this.unit) parts.push(this.orderList(hint));
     else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
     if (hint) parts.push(this.hintBox(hint));
+    const open = (this.view.talk?.offers ?? []).filter(({ receiver, state }) => receiver === this.view.you && state === "open").length;
+    if (open) parts.push(h("p", { id: "open-offers" }, h("a", { href: "#talk", onclick: toTalk }, `${open === 1 ? "An offer waits" : `${open} offers wait`} for your answer`), "."));
     const left = decision.count - this.orders().length;
     const rest = { orders: "holds|hold", retreats: "disbands|disband", builds: "build is waived|builds are waived", removals: "is chosen for you|are chosen for you" }[decision.kind];
     const note = left > 0 ? ` (${left} ${rest.split("|")[left > 1 ? 1 : 0]})` : "";
@@ -329,6 +331,12 @@ export class OrderPanel {
   fill(hint) {
     this.take(hint.slots.map(({ orders }) => orders[0].text));
   }
+}
+
+// The address has the seat's token after its #, so that a link within the page goes by script.
+function toTalk(event) {
+  event.preventDefault();
+  document.getElementById("talk").scrollIntoView({ block: "nearest" });
 }
 
 function percent(share) {

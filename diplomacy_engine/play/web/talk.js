@@ -75,6 +75,7 @@ export class TalkPanel {
   picked(province) {
     this.picking = false;
     this.close(province);
+    document.getElementById("composer")?.scrollIntoView({ block: "nearest" });
   }
 
   close(province) {
@@ -95,7 +96,7 @@ export class TalkPanel {
     const sent = talk.offers.filter(({ sender, state }) => sender === view.you && state !== "deal");
     const deals = this.deals(talk);
     const parts = [h("h2", {}, "Deals")];
-    if (this.note) parts.push(h("p", { class: "bad", id: "refused" }, this.note));
+    if (this.note) parts.push(h("p", { class: "bad", id: "refused", role: "alert" }, this.note));
     if (got.length) parts.push(h("ul", { id: "offers" }, ...got.map((offer) => this.received(offer))));
     if (deals.length) parts.push(h("ul", { id: "deals" }, ...deals.map((offer) => this.deal(offer))));
     if (sent.length) parts.push(h("ul", { id: "sent" }, ...sent.map((offer) => this.sentOffer(offer))));
