@@ -160,12 +160,14 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
-def add_press_options(parser: argparse.ArgumentParser, rounds: int = 1) -> None:
+def add_press_options(
+    parser: argparse.ArgumentParser, rounds: int = 1, protocols: Sequence[str] = PROTOCOLS
+) -> None:
     """Add the options that say how powers talk; in so many rounds if nothing else is said."""
     add = parser.add_argument_group("talk before the orders").add_argument
     add(
         "--press",
-        choices=PROTOCOLS,
+        choices=protocols,
         help="mutual: peace between two powers that both wish it; offers: deals of any kind, one "
         "offer a power and round (default: nobody talks)",
     )

@@ -37,6 +37,7 @@ from ._arguments import (
 )
 
 FOLDER = Path("runs") / "play"
+PROTOCOLS = ("mutual", "offers")  # by which people can talk
 TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
 
 _EPILOG = """\
@@ -123,7 +124,7 @@ def add_play(commands) -> None:
         metavar="N",
         help="port of the page; 0 for any free one (default: 8000)",
     )
-    add_press_options(parser, MOST_ROUNDS)
+    add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
     parser.set_defaults(run=run_play)
 
 
