@@ -38,7 +38,7 @@ from ..press.game import Game
 from ..press.table import PressRules
 from ..replays.replay import player_label
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
-from .talk import players_answer, players_talk
+from .talk import answer_offer, broken_orders, make_offer, players_talk
 
 MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
 
@@ -324,66 +324,33 @@ class PlaySession:
                 or deal.
         """
         with self.lock:
-            power = self._only_talker(viewer, step)
-            after = self.now.copy()
-            game, players = after.game, self._speakers(after)
-            try:
-                number = game.offer(power, receiver, **terms)
-            except UserError as error:
-                raise PlayError(str(error)) from None
-            name = game.powers[game.said()[number - 1].receiver]
-            if name in players:
-                self._let_answer(after, number, name, players[name])
-            self._give_back_what_is_broken(after)
-            self._commit(after)
-
-    def _let_answer(self, after: SessionState, number: int, power: str, player: Player) -> None:
-        try:  # others need not know who is being asked
-            players_answer(after.game, number, player, self._draws(after))
-        except UserError as error:
-            raise PlayError(f"{power} agrees, but there is no deal: {_reason(error)}") from None
-        except Exception as error:  # a checkpoint's script is the user's own
-            raise PlayError(" ".join(f"{power} could not answer: {error}".split())[:300]) from error
+            power, after = self._only_talker(viewer, step), self.now.copy()
+            players, draws = self._speakers(after), self._draws(after)
+            self._agree(after, make_offer, power, receiver, terms, players, draws)
 
     def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
         """Accept or decline an offer; the same answer again changes nothing.
 
         Args:
-            number: which of the offers from and to the viewer in this phase, from 1 on. (Numbers
-                of all offers would tell how much others talk.)
+            number: which of the offers from and to the viewer in this phase, from 1 on.
 
         Raises:
             PlayError: no seat, another step than the current one, no open offer to the viewer, or
                 why there can be no such deal.
         """
         with self.lock:
-            power, wanted = self._only_talker(viewer, step), "deal" if agreed else "declined"
-            said = self.game.said(power)
-            if not 1 <= number <= len(said):
-                raise PlayError(f"there is no offer {number} in {self.game.phase}")
-            offer = said[number - 1]
-            receiver = self.game.powers[offer.receiver]
-            if receiver != power:
-                raise PlayError(f"offer {number} is your own; {receiver} answers it")
-            if offer.state == wanted:
-                return
-            if offer.state != "open":
-                raise PlayError(f"offer {number} has been answered already: {offer.state}")
-            after = self.now.copy()
-            try:
-                (after.game.accept if agreed else after.game.decline)(power, offer.number)
-            except UserError as error:
-                raise PlayError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
-            self._give_back_what_is_broken(after)
-            self._commit(after)
+            power, after = self._only_talker(viewer, step), self.now.copy()
+            self._agree(after, answer_offer, power, number, agreed)
 
-    def _give_back_what_is_broken(self, after: SessionState) -> None:
-        """Let who has given orders that a new deal rules out order again."""
-        for power, texts in after.game.orders.items():
-            try:
-                after.game.copy().submit(power, texts)
-            except UserError:
-                self._give_back(after, power)
+    def _agree(self, after: SessionState, action: Callable, *arguments: object) -> None:
+        """Do something about a deal; who has given orders that it rules out orders again."""
+        try:
+            action(after.game, *arguments)
+        except UserError as error:
+            raise PlayError(str(error)) from None
+        for power in broken_orders(after.game):
+            self._give_back(after, power)
+        self._commit(after)
 
     def _only_talker(self, viewer: Viewer, step: int) -> str:
         power = self._only_seat(viewer)
@@ -611,11 +578,6 @@ class PlaySession:
             if self.press is not None:
                 phases = self._phases_heard(viewer, phases)
             return saved | {"phases": phases, "players": _players(self.now.seats)}
-
-
-def _reason(error: UserError) -> str:
-    """Return why an offer cannot be confirmed, without its number among all offers."""
-    return str(error).partition(": ")[2] or str(error)
 
 
 def _players(seats: Mapping[str, Seat] | None) -> dict[str, str]:

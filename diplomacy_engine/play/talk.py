@@ -82,6 +82,77 @@ def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
         game.decline(receiver, number)
 
 
+def make_offer(
+    game: Game,
+    power: str,
+    receiver: str,
+    terms: Mapping,
+    players: Mapping[str, Player],
+    seed: int,
+) -> None:
+    """Offer a deal for a person; let a player that gets it answer.
+
+    Args:
+        terms: keywords of Game.offer.
+        players, seed: as for `players_talk`.
+
+    Raises:
+        UserError: why there can be no such offer, or no deal although the player agrees.
+    """
+    number = game.offer(power, receiver, **terms)
+    name = game.powers[game.said()[number - 1].receiver]
+    if name not in players:
+        return
+    try:
+        players_answer(game, number, players[name], seed)
+    except UserError as error:
+        raise UserError(f"{name} agrees, but there is no deal: {_reason(error)}") from None
+    except Exception as error:  # a checkpoint's script is the user's own
+        raise UserError(" ".join(f"{name} could not answer: {error}".split())[:300]) from error
+
+
+def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
+    """Accept or decline an offer for a person; the same answer again changes nothing.
+
+    Args:
+        number: which of the offers from and to the power in this phase, from 1 on. (Numbers among
+            all offers would tell how much others talk.)
+
+    Raises:
+        UserError: it is no open offer to the power, or there can be no such deal.
+    """
+    said, wanted = game.said(power), "deal" if agreed else "declined"
+    if not 1 <= number <= len(said):
+        raise UserError(f"there is no offer {number} in {game.phase}")
+    offer = said[number - 1]
+    receiver = game.powers[offer.receiver]
+    if receiver != power:
+        raise UserError(f"offer {number} is your own; {receiver} answers it")
+    if offer.state not in ("open", wanted):
+        raise UserError(f"offer {number} has been answered already: {offer.state}")
+    if offer.state == "open":
+        try:
+            (game.accept if agreed else game.decline)(power, offer.number)
+        except UserError as error:
+            raise UserError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
+
+
+def broken_orders(game: Game) -> list[str]:
+    """Return the powers that have given orders which a deal rules out."""
+    found = []
+    for power, texts in game.orders.items():
+        try:
+            game.copy().submit(power, texts)
+        except UserError:
+            found.append(power)
+    return found
+
+
+def _reason(error: UserError) -> str:
+    """Return why an offer cannot be confirmed, without its number among all offers."""
+    return str(error).partition(": ")[2] or str(error)
+
+
 def _talk(game: Game, power: str, player: Player, seed: int) -> Talk:
     """Return that a power is asked; its player draws from `seed`."""
     seed_player(player, seed)
