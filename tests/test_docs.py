@@ -308,10 +308,10 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(9))
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Stable-Baselines3 recommends a Monitor
 def test_the_examples_of_environments_run(number, capsys):
-    assert len(blocks(ENVIRONMENTS, "python")) == 8
+    assert len(blocks(ENVIRONMENTS, "python")) == 9
     code = blocks(ENVIRONMENTS, "python")[number]
     exec(compile(code, f"environments.md, example {number}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == shown(code) != []

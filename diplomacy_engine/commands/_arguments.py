@@ -160,12 +160,17 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
-def add_press_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how powers talk."""
+def add_press_options(
+    parser: argparse.ArgumentParser, rounds: int = 1, protocols: Sequence[str] = PROTOCOLS
+) -> None:
+    """Add the options that say how powers talk; in so many rounds if nothing else is said.
+
+    Only with all `protocols`, that is not where people talk, can deals be such as may be broken.
+    """
     add = parser.add_argument_group("talk before the orders").add_argument
     add(
         "--press",
-        choices=PROTOCOLS,
+        choices=protocols,
         help="mutual: peace between two powers that both wish it; offers: deals of any kind, one "
         "offer a power and round (default: nobody talks)",
     )
@@ -173,13 +178,17 @@ def add_press_options(parser: argparse.ArgumentParser) -> None:
         "--press-rounds",
         type=whole_number(1, MOST_ROUNDS),
         metavar="N",
-        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} (default: 1)",
+        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} "
+        f"(default: {rounds})",
     )
     add(
         "--open-press",
         action="store_true",
         help="everybody sees who has peace with whom, instead of the own deals alone",
     )
+    if len(protocols) < len(PROTOCOLS):
+        parser.set_defaults(binding=None)
+        return
     add(
         "--binding",
         choices=("yes", "no"),
@@ -187,8 +196,14 @@ def add_press_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRules | None:
+def press_rules(
+    arguments: argparse.Namespace, names: Sequence[str], rounds: int = 1
+) -> PressRules | None:
     """Return how the powers of a match talk; None if they do not.
+
+    Args:
+        names: of the players.
+        rounds: of offers, if nothing is said.
 
     Raises:
         UserError: an option has no effect.
@@ -210,7 +225,8 @@ def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRul
             raise UserError(
                 f"{quoted(name, 100)} has no use where deals bind: it needs --binding no"
             )
-    return PressRules(arguments.press, arguments.press_rounds or 1, binding, arguments.open_press)
+    rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
+    return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
 
 def add_assume(who) -> None:

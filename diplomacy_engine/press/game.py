@@ -9,12 +9,14 @@ import numpy as np
 from .._suggest import quoted
 from ..constants import COMPLETED, HOLD, NONE, phase_kind
 from ..errors import UserError
+from ..games.decisions import Decisions
 from ..games.game import Game as PlainGame
 from ..rules.map import Map
 from ..rules.notation import read_place
 from .daide import ClauseRow, is_daide, offer_text, read_message
-from .deals import CONFIRMED, MAX_CLAUSES, Clause, Fate, Side, make_offers
+from .deals import CONFIRMED, FATES, MAX_CLAUSES, Clause, Fate, Side, make_offers
 from .table import MOST_ROUNDS, Press, PressRules, notes_of
+from .words import offer_words
 
 _WHY = {
     Fate.ILLEGAL: "it asks for what is not possible on this board",
@@ -83,6 +85,11 @@ class Game(PlainGame):
     def press(self) -> str | None:
         """How powers talk, `mutual` or `offers`; None if they make no deals."""
         return None if self._press is None else self._press.protocol
+
+    @property
+    def table(self) -> Press | None:
+        """The Press whose only game is this one, for negotiators; None without press."""
+        return self._press
 
     def _this_phase(self) -> list[Offer]:
         if self._offers_phase != self.phase:
@@ -162,6 +169,11 @@ class Game(PlainGame):
             raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {len(clauses)}")
         return self._put(press, p, q, tuple(clauses), write=True)
 
+    def put(self, sender: str, receiver: str, clauses: Sequence[ClauseRow]) -> int:
+        """Offer a deal as negotiators write it, in rows of press.deals.Offers; else as `offer`."""
+        p, q = self.map.power_number(sender), self.map.power_number(receiver)
+        return self._put(self._talking(), p, q, tuple(clauses), write=True)
+
     def _put(
         self, press: Press, p: int, q: int, clauses: tuple[ClauseRow, ...], write: bool
     ) -> int:
@@ -170,7 +182,8 @@ class Game(PlainGame):
         sent = [offer for offer in self._this_phase() if offer.sender == p]
         if mutual and [clause[0] for clause in clauses] != [Clause.PEACE]:
             raise UserError("with mutual press only peace can be offered")
-        if mutual and any(offer.receiver == q for offer in sent):
+        same = [o for o in sent if o.receiver == q and o.clauses == clauses]
+        if any(mutual or offer.state != "declined" for offer in same):
             raise UserError(f"{self.map.powers[p]} has offered it already")
         if not mutual and len(sent) >= press.rounds:
             raise UserError(
@@ -206,6 +219,22 @@ class Game(PlainGame):
             for offer in self._this_phase()
             if offer.receiver == q and offer.state == "open"
         }
+
+    def said(self, power: str | None = None) -> list[Offer]:
+        """Return the offers of this phase, whatever came of them; those from or to a power."""
+        if power is None:
+            return list(self._this_phase())
+        p = self.map.power_number(power)
+        return [offer for offer in self._this_phase() if p in (offer.sender, offer.receiver)]
+
+    def peace(self) -> list[tuple[str, str]]:
+        """Return the pairs of powers that have peace in this phase."""
+        pairs = {
+            tuple(sorted((offer.sender, offer.receiver)))
+            for offer in self._this_phase()
+            if offer.state == "deal" and any(row[0] == Clause.PEACE for row in offer.clauses)
+        }
+        return [(self.map.powers[p], self.map.powers[q]) for p, q in sorted(pairs)]
 
     def accept(self, power: str, number: int) -> None:
         """Agree to an offer, which binds both sides at once.
@@ -255,21 +284,29 @@ class Game(PlainGame):
         return list(dict.fromkeys(found))  # a peace of two offers is one deal
 
     def _offer_words(self, offer: Offer) -> str:
-        return "; ".join(self._clause_words(offer, clause) for clause in offer.clauses)
+        return offer_words(self.map, offer.sender, offer.receiver, offer.clauses)
 
-    def _clause_words(self, offer: Offer, clause: ClauseRow) -> str:
-        kind, side, v, number = clause
-        powers = sorted(self.map.powers[power] for power in (offer.sender, offer.receiver))
-        both = " and ".join(powers)
-        if kind == Clause.PEACE:
-            return f"peace between {both}"
-        if kind == Clause.ORDER:
-            return self._games.vocabulary.texts[number]
-        where = self.map.provinces[v]
-        if kind == Clause.ZONE:
-            return f"{both} keep out of {where} and leave it"
-        who = self.map.powers[offer.sender if side == Side.SENDER else offer.receiver]
-        return f"{who} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
+    def decisions(self) -> Decisions:
+        """Return what every power has to decide, without the orders that break a deal."""
+        decisions = super().decisions()
+        return decisions if self._press is None else self._press.bound(decisions)
+
+    def bindings(self, power: str) -> dict[str, list[Offer]]:
+        """Return province -> the deals that take orders from the power's unit there."""
+        p, found = self.map.power_number(power), {}
+        if self._press is not None and not self._press.binding:
+            return found
+        full = self._games.decisions()
+        mine = self._games.state.unit_power[0, full.slot_province] == p
+        for offer in self._this_phase():
+            if offer.state != "deal" or p not in (offer.sender, offer.receiver):
+                continue
+            alone = Press(self._games, "offers")
+            self._settle(alone, offer.sender, offer.receiver, offer.clauses, "")
+            left = np.diff(alone.bound(full).order_start)
+            for s in np.flatnonzero(mine & (left < np.diff(full.order_start))):
+                found.setdefault(self.map.provinces[full.slot_province[s]], []).append(offer)
+        return found
 
     def _has_deals(self) -> bool:
         return self._press is not None and any(o.state == "deal" for o in self._this_phase())
@@ -278,7 +315,7 @@ class Game(PlainGame):
         """Return province -> orders that the deals leave; None where nothing binds."""
         if not self._has_deals() or not self._press.binding:
             return None
-        bound = self._press.bound(self._games.decisions())
+        bound = self.decisions()
         return {
             int(v): set(bound.order[bound.order_start[s] : bound.order_start[s + 1]].tolist())
             for s, v in enumerate(bound.slot_province)
@@ -386,14 +423,24 @@ class Game(PlainGame):
         game = super().from_saved_game(saved, game_map, max_years)
         if press is not None:
             binding = saved.get("binding") is not False if binding is None else binding
-            game._talk_by(press, press_rounds, binding)
-            for number, message in enumerate(game.messages, 1):
-                if is_daide(message["message"]):
-                    try:
-                        game._read(message)
-                    except UserError as error:
-                        raise UserError(f"message {number} of {game.phase}: {error}") from None
+            game.take_up_talk(press, press_rounds, binding)
         return game
+
+    def take_up_talk(
+        self, press: str, press_rounds: int | None = None, binding: bool = True
+    ) -> None:
+        """Let powers talk from here on; the `messages` of this phase are read back to deals.
+
+        Raises:
+            UserError: they are no offers and answers.
+        """
+        self._talk_by(press, press_rounds, binding)
+        for number, message in enumerate(self.messages, 1):
+            if is_daide(message["message"]):
+                try:
+                    self._read(message)
+                except UserError as error:
+                    raise UserError(f"message {number} of {self.phase}: {error}") from None
 
     def _read(self, message: Mapping) -> None:
         """Do what a message of this phase says."""

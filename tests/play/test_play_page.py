@@ -22,6 +22,8 @@ from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
+from diplomacy_engine.press.game import Game as TalkingGame
+from diplomacy_engine.press.table import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).parents[2]
@@ -55,9 +57,9 @@ def start(tmp_path):
     """Return a function that serves a game until the test ends; seats as in SEATS."""
     running = []
 
-    def start_(game, opponents=("hold",), seats=None, load=load):
+    def start_(game, opponents=("hold",), seats=None, load=load, press=None):
         file = tmp_path / f"game{len(running)}.jsonl"
-        server = serving(PlaySession(game, file, list(opponents), load, seats))
+        server = serving(PlaySession(game, file, list(opponents), load, seats, press=press))
         running.append(server)
         return server.__enter__()
 
@@ -551,3 +553,55 @@ def test_the_page_says_whom_it_waits_for(start, open_page):
     finally:
         go_on.set()
     until(lambda: "Waiting" not in page.inner_text("#say"))
+
+
+def test_two_people_make_a_deal_by_clicks(start, open_page):
+    """An offer of support, peace and a closed province; locks on bound units; a reason."""
+    units = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
+    game = TalkingGame.from_state("three", {"name": "S1901M", "units": units}, max_years=3)
+    game.take_up_talk("offers", 4)
+    sides = seats(game, "ENGLAND", "ITALY")
+    server = start(game, seats=sides, press=PressRules("offers", 4))
+    host, guest = open_page(server.link("host")), open_page(server.link("ITALY"), **PHONE)
+    host.click("#partner-ITALY")
+    assert "First choose your orders" in host.inner_text("#composer")
+    host.click("#unit-A-PAR")
+    province(host, "GAS")
+    host.click('[data-support="A MAR S A PAR - GAS"]')
+    host.click("#offer-peace")
+    host.click("#close")
+    province(host, "BEL")
+    host.select_option("#closed-BEL", "they")
+    host.click("#send-offer")
+    host.wait_for_selector("#sent")
+    guest.wait_for_selector("#offers")
+    assert "Italy keeps out of Belgium" not in guest.inner_text("#offers")
+    assert "you keep out of Belgium" in guest.inner_text("#offers")
+    assert guest.inner_text("#open-offers") == "An offer waits for your answer."
+    guest.click("#open-offers a")
+    guest.click("#accept-1")
+    guest.wait_for_selector("#unit-A-MAR .lock")
+    assert guest.inner_text("#unit-A-MAR").split("\n")[-1] == "support army Paris to Gascony"
+    host.wait_for_selector("#deals")
+    assert "Army Marseilles: support army Paris to Gascony" in host.inner_text("#deals")
+    host.wait_for_selector(".play-lock", state="attached")
+    host.click("#unit-A-PAR")
+    assert host.locator("#choices .order").count() == 1
+    assert "Bound by your deal with Italy" in host.inner_text("#choices")
+    host.click("#partner-ITALY")
+    host.click("#offer-peace")
+    host.select_option("#close-list", "GAS")
+    host.click("#send-offer")
+    host.wait_for_selector("#sent")
+    guest.allowed.append("400")
+    guest.click("#accept-2")
+    guest.wait_for_selector("#refused")
+    assert "contradicts a promise" in guest.inner_text("#refused")
+    guest.click("#decline-2")
+    guest.wait_for_selector("#offers", state="detached")
+    assert guest.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    host.click("#submit")
+    guest.click("#submit")
+    guest.wait_for_selector("#said")
+    assert "England to Italy: offers A PAR - GAS" in guest.inner_text("#said")
+    assert server.session.game.units["ENGLAND"] == ["A GAS", "A PIC"]
