@@ -167,13 +167,14 @@ def add_press_options(parser: argparse.ArgumentParser) -> None:
         "--press",
         choices=PROTOCOLS,
         help="mutual: peace between two powers that both wish it; offers: deals of any kind, one "
-        "offer a power and round (default: nobody talks)",
+        "offer a power and round; propose-choose: one to each other power, and each pair picks one "
+        "of its two (default: nobody talks)",
     )
     add(
         "--press-rounds",
         type=whole_number(1, MOST_ROUNDS),
         metavar="N",
-        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} (default: 1)",
+        help=f"rounds of offers in a movement phase, 1 to {MOST_ROUNDS} (default: 1)",
     )
     add(
         "--open-press",
@@ -199,7 +200,7 @@ def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRul
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
             if voice(name) is not None:
-                raise UserError(f"{quoted(name, 100)} talks: that needs --press mutual or offers")
+                raise UserError(f"{quoted(name, 100)} talks: that needs --press")
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")

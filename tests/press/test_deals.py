@@ -288,6 +288,7 @@ def test_who_is_confirmed_first_rotates():
         (("offers", 5), "1 to 4 rounds"),
         (("offers", True), "1 to 4 rounds"),
         (("mutual", 2), "one round"),
+        (("propose-chose",), "did you mean 'propose-choose'"),
     ],
 )
 def test_rules_that_are_none(arguments, words):
@@ -305,6 +306,13 @@ def test_offers_and_wishes_do_not_mix():
         Press(games, "offers").propose(np.zeros((1, 2, 2), bool))
     with pytest.raises(UserError, match="1 to 8 clauses"):
         make_offers([(0, 0, 1, [])])
+    pair = [(0, p, 1 - p, [clause(games, Clause.PEACE)]) for p in (0, 1)]
+    choosing = Press(games, "propose-choose")
+    with pytest.raises(ValueError, match="picks at most one"):
+        choosing.settle(make_offers(pair), np.ones(2, bool))
+    assert choosing.settle(make_offers(pair), np.array([True, False])).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="at most one offer to each other power"):
+        choosing.settle(make_offers(pair[:1] * 2), np.zeros(2, bool))
     with pytest.raises(ValueError, match="at most one"):
         offers = make_offers([(0, 0, 1, [clause(games, Clause.PEACE)])] * 2)
         Press(games, "offers").settle(offers, np.ones(2, bool))
