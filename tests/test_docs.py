@@ -25,6 +25,7 @@ from support.pages import (
 )
 
 import distill_search_diplomacy as distill
+import ppo_press_diplomacy as press
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -97,7 +98,7 @@ def test_commands(page, monkeypatch):
 
 def known_flags() -> set[str]:
     """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
-    scripts = Args, distill.Args
+    scripts = Args, press.Args, distill.Args
     names = {name for args in scripts for name in inspect.signature(args).parameters}
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}

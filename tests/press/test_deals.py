@@ -316,3 +316,36 @@ def test_offers_and_wishes_do_not_mix():
     with pytest.raises(ValueError, match="at most one"):
         offers = make_offers([(0, 0, 1, [clause(games, Clause.PEACE)])] * 2)
         Press(games, "offers").settle(offers, np.ones(2, bool))
+
+
+def test_only_who_keeps_its_word_is_bound():
+    """Where deals may be broken, the lists and orders of the honest are as if they could not."""
+    rng, broken = np.random.default_rng(11), 0
+    games = VectorGame("three", 12, seed=11, threads=2)
+    free, binding = Press(games, "offers", binding=False), Press(games, "offers")
+    for _ in range(25):
+        talk_at_random(binding, rng)
+        free.take_up(binding.deals)
+        honest = rng.random((12, 3)) < 0.5
+        full = games.decisions()
+        found, bound = free.bound(full, honest), binding.bound(full)
+        kept = honest[full.game, full.power]
+        for rows, same in ((kept, bound), (~kept, full)):
+            for one, other in zip(found.take(rows), same.take(rows)):
+                assert np.array_equal(one, other)
+        orders = games.new_orders()
+        orders[:] = rng.integers(NONE, len(games.vocabulary), orders.shape)
+        corrected = orders.copy()
+        binding.correct(corrected, bound)
+        free.correct(orders, found, honest)
+        owner = games.state.unit_power
+        mine = (owner != NONE) & honest[np.arange(12)[:, None], owner]
+        assert np.array_equal(orders[mine], corrected[mine])
+        count = free.judge(orders, full)
+        assert not count[honest].any()
+        broken += int(count.sum())
+        games.step(orders)
+    assert broken > 0
+    assert (free.tally.kept <= free.tally.given).all() and free.tally.kept.sum() > 0
+    mask = free.tally.broken_year != NONE
+    assert np.array_equal(mask, free.tally.broken > 0)

@@ -189,6 +189,20 @@ def test_talk_in_hostile_checkpoints():
             counts.load_state_dict(good | bad)
 
 
+def test_silent_voices_are_refused(tmp_path, capsys):
+    """Bots of the pool do not talk; a policy without a head for wishes is none to begin with."""
+    flags = ["--map", "three", "--runs-folder", str(tmp_path)]
+    refusals = (
+        (["--pool-bots", "nash+dumbbot"], "would be silent"),
+        (["--start-from", "runs/reference/three__pure__1"], "does not fit ppo_press_diplomacy.py"),
+        (["--wish-entropy", "-1"], "--wish-entropy must be"),
+    )
+    for more, words in refusals:
+        assert press.main([*flags, *more]) == 2
+        assert words in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_plain_trainer_knows_no_talk():
     """Its experience has no wishes, and its decisions have all legal orders."""
     run = ppo.Run(make_args(map="three"), load_map("three"), CPU)
