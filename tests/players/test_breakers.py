@@ -124,7 +124,7 @@ def test_among_keepers_nothing_changes():
     assert found[1]["press"]["kept_by_player"] == [1, 1]
 
 
-@pytest.mark.parametrize("name", ["breaker", "sanction", "grudge"])
+@pytest.mark.parametrize("name", ["breaker", "sanction"])
 def test_matches_do_not_depend_on_threads(name):
     """Who breaks what is the same however games are shared by threads; and things are broken."""
     player = load_player("breaker(profiles=4)+dumbbot")

@@ -212,20 +212,22 @@ def test_dealers_count_centers():
     ]
 
 
+@pytest.mark.parametrize("name", ["silent", "nash(profiles=1)"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_silent_players_play_as_without_press(protocol):
-    """With nobody who talks, press changes nothing at all."""
+def test_silent_players_play_as_without_press(protocol, name):
+    """With nobody who talks, or nobody to talk to, press changes nothing at all."""
     plain, _ = evaluate_player("three", make_bot("random"), make_bot("chaos"), 6, max_years=4)
     talked, _ = evaluate_player(
         "three",
-        load_player("silent+random"),
+        load_player(f"{name}+random"),
         make_bot("chaos"),
         6,
         max_years=4,
         press=PressRules(protocol),
     )
     assert talked["overall"] == plain["overall"] and talked["by_power"] == plain["by_power"]
-    assert talked["press"]["offered"] == talked["press"]["broken"] == 0
+    assert talked["press"]["agreed"] == talked["press"]["broken"] == 0
+    assert (talked["press"]["offered"] > 0) == (name != "silent")
 
 
 @pytest.mark.parametrize("name", ["peaceful", "coin", "nash(profiles=2)", "dealer(profiles=2)"])

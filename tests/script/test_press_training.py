@@ -104,7 +104,7 @@ def test_wishes_are_drawn_as_often_as_they_are_likely():
     rows, powers = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     obs = games.view_boards(rows, powers.astype(np.int8))
     asked = np.arange(3) != powers[:, None]
-    draws = 2000
+    draws = 800
     noise = torch.rand(12, 3, draws, generator=torch.Generator().manual_seed(2)).numpy()
     shares = np.zeros((12, 3))
     for k in range(draws):
@@ -113,7 +113,7 @@ def test_wishes_are_drawn_as_often_as_they_are_likely():
         shares += wish == 1
     with torch.no_grad():
         likely = agent.wish_logits(obs, agent.encode(obs)).sigmoid().numpy()
-    np.testing.assert_allclose((shares / draws)[asked], likely[asked], atol=0.05)
+    np.testing.assert_allclose((shares / draws)[asked], likely[asked], atol=0.08)
     wish, logprob = agent.draw_wishes(obs, asked, np.full((12, 3), 0.5, np.float32))
     assert (wish[asked] == (likely > 0.5)[asked]).all()
     each = np.where(wish == 1, likely, 1 - likely)

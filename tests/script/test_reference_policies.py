@@ -50,7 +50,7 @@ def test_its_evaluations_are_of_a_thousand_games(folder):
         assert Path(result["player"]).name == "policy.pt"
 
 
-@pytest.mark.parametrize("press", ["mutual", "offers", "propose-choose"])
+@pytest.mark.parametrize("press", ["mutual", "offers"])
 def test_a_policy_with_a_voice(press):
     """A negotiator tries deals on what a policy would order, and the policy keeps them."""
     player = load_player("nash(profiles=8)+runs/reference/three__pure__1")
