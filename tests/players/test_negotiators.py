@@ -212,7 +212,7 @@ def test_dealers_count_centers():
     ]
 
 
-@pytest.mark.parametrize("name", ["silent", "nash(profiles=1)"])
+@pytest.mark.parametrize("name", ["silent", "coin"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_silent_players_play_as_without_press(protocol, name):
     """With nobody who talks, or nobody to talk to, press changes nothing at all."""
