@@ -33,7 +33,12 @@ from diplomacy_engine.constants import NONE
 from diplomacy_engine.games import BoardViews, Decisions
 from diplomacy_engine.players import PolicyPlayer
 from diplomacy_engine.players.negotiation import Talk
-from diplomacy_engine.players.negotiators.neighbors import peace_answers, peace_offers
+from diplomacy_engine.players.negotiators.neighbors import (
+    peace_answers,
+    peace_choices,
+    peace_offers,
+    peace_proposals,
+)
 from diplomacy_engine.press.deals import Offers
 from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.press.views import TalkViews, who_can_answer
@@ -226,7 +231,15 @@ class PressPlayer(PolicyPlayer):
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Agree to peace alone, where it wishes it."""
-        return peace_answers(offers, self.wishes(talk))
+        return peace_answers(talk, offers, self.wishes(talk))
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return an offer of peace to everybody it wishes it of."""
+        return peace_proposals(talk, self.wishes(talk))
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Pick peace alone, where it wishes it."""
+        return peace_choices(talk, offers, self.wishes(talk))
 
     def hear(self, talk: Talk) -> None:
         """Learn with whom there is peace, before it orders."""

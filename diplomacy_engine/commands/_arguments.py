@@ -172,14 +172,14 @@ def add_press_options(
         "--press",
         choices=protocols,
         help="mutual: peace between two powers that both wish it; offers: deals of any kind, one "
-        "offer a power and round (default: nobody talks)",
+        "offer a power and round; propose-choose: one to each other power, and each pair picks one "
+        "of its two (default: nobody talks)",
     )
     add(
         "--press-rounds",
         type=whole_number(1, MOST_ROUNDS),
         metavar="N",
-        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} "
-        f"(default: {rounds})",
+        help=f"rounds of offers in a movement phase, 1 to {MOST_ROUNDS} (default: {rounds})",
     )
     add(
         "--open-press",
@@ -214,7 +214,7 @@ def press_rules(
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
             if voice(name) is not None:
-                raise UserError(f"{quoted(name, 100)} talks: that needs --press mutual or offers")
+                raise UserError(f"{quoted(name, 100)} talks: that needs --press")
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")

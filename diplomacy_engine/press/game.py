@@ -14,7 +14,7 @@ from ..games.game import Game as PlainGame
 from ..rules.map import Map
 from ..rules.notation import read_place
 from .daide import ClauseRow, is_daide, offer_text, read_message
-from .deals import CONFIRMED, FATES, MAX_CLAUSES, Clause, Fate, Side, make_offers
+from .deals import CONFIRMED, MAX_CLAUSES, Clause, Fate, Side, make_offers
 from .table import MOST_ROUNDS, Press, PressRules, notes_of
 from .words import offer_words
 
@@ -44,8 +44,10 @@ class Game(PlainGame):
     Args:
         game_map, max_years: as for games.game.Game, which says what else there is.
         press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
-            other. `offers`: deals of any kind.
-        press_rounds: how many offers a power may send in a phase, if the press is `offers`.
+            other. `offers`: deals of any kind. `propose-choose`: deals of any kind, of which two
+            powers make one in a round.
+        press_rounds: how many offers a power may send in a phase, if the press is `offers`; or to
+            each other power, if it is `propose-choose`.
         binding: whether orders that break a deal cannot be given. Else the history tells under
             `broken` with whom a power broke a deal, and saved games keep that they could.
 
@@ -73,7 +75,7 @@ class Game(PlainGame):
         self._offers: list[Offer] = []
         self._offers_phase = self.phase
         if press is not None:
-            rounds = MOST_ROUNDS if press == "offers" else 1
+            rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
             rounds = rounds if press_rounds is None else press_rounds
             self._press = Press(self._games, *PressRules(press, rounds, binding))
         elif press_rounds is not None:
@@ -83,7 +85,7 @@ class Game(PlainGame):
 
     @property
     def press(self) -> str | None:
-        """How powers talk, `mutual` or `offers`; None if they make no deals."""
+        """How powers talk, such as `mutual`; None if they make no deals."""
         return None if self._press is None else self._press.protocol
 
     @property
@@ -98,7 +100,7 @@ class Game(PlainGame):
 
     def _talking(self) -> Press:
         if self._press is None:
-            raise UserError('powers make deals in a Game with press="mutual" or press="offers"')
+            raise UserError('powers make deals in a Game with press, such as press="offers"')
         if phase_kind(self.phase) != "movement":
             at = "the game is over" if self.phase == COMPLETED else f"this is {self.phase}"
             raise UserError(f"deals are made in movement phases; {at}")
@@ -179,16 +181,18 @@ class Game(PlainGame):
     ) -> int:
         """Take an offer in; refuse what could not be confirmed even if nothing else were agreed."""
         mutual = press.protocol == "mutual"
+        choosing = press.protocol == "propose-choose"
         sent = [offer for offer in self._this_phase() if offer.sender == p]
+        sent = [offer for offer in sent if offer.receiver == q or not choosing]
         if mutual and [clause[0] for clause in clauses] != [Clause.PEACE]:
             raise UserError("with mutual press only peace can be offered")
         same = [o for o in sent if o.receiver == q and o.clauses == clauses]
         if any(mutual or offer.state != "declined" for offer in same):
             raise UserError(f"{self.map.powers[p]} has offered it already")
         if not mutual and len(sent) >= press.rounds:
-            raise UserError(
-                f"{self.map.powers[p]} has sent its {press.rounds} offers of this phase"
-            )
+            to = f" to {self.map.powers[q]}" if choosing else ""
+            count = f"{press.rounds} offer{'s' * (press.rounds > 1)}{to}"
+            raise UserError(f"{self.map.powers[p]} has sent its {count} of this phase")
         self._settle(Press(self._games, "offers"), p, q, clauses, "this cannot be offered")
         number = 1 + len(self._offers)
         offer = Offer(number, p, q, clauses, "open")
@@ -247,6 +251,11 @@ class Game(PlainGame):
         if press.protocol == "mutual":
             self.offer(power, self.map.powers[offer.sender], peace=True)
             return
+        pair = {offer.sender, offer.receiver}
+        made = [o for o in self._offers if o.state == "deal" and {o.sender, o.receiver} == pair]
+        if press.protocol == "propose-choose" and len(made) >= press.rounds:
+            names = " and ".join(self.map.powers[p] for p in sorted(pair))
+            raise UserError(f"{names} have picked their offer of this phase")
         what = f"offer {number} cannot be confirmed"
         self._settle(press, offer.sender, offer.receiver, offer.clauses, what)
         self._answer(offer, "deal", "YES")

@@ -43,7 +43,7 @@ from .deals import (
     province_words,
 )
 
-PROTOCOLS = ("mutual", "offers")
+PROTOCOLS = ("mutual", "offers", "propose-choose")
 MOST_ROUNDS = 4
 PEACE_ALONE = ((PEACE, BOTH, NONE, NONE),)  # the clauses of an offer of peace
 
@@ -91,6 +91,9 @@ class Press:
         games: a VectorGame, which is not changed.
         protocol: `mutual`: peace between two powers that both wish it. `offers`: in each round a
             power may send one offer to one other power, which then says yes or no.
+            `propose-choose`: in each round it may send one to each other power, and then each side
+            of a pair picks one of the pair's two offers, or none; what both pick is a deal
+            (Kramar et al. 2022).
         rounds: of offers in a movement phase.
         binding: orders that break a deal cannot be given; else they are only counted.
         open_press: everybody sees who has peace with whom.
@@ -113,7 +116,9 @@ class Press:
     ):
         if protocol not in PROTOCOLS:
             hint = did_you_mean(str(protocol), PROTOCOLS)
-            raise UserError(f"press must be {' or '.join(PROTOCOLS)}, not {quoted(protocol)}{hint}")
+            raise UserError(
+                f"press must be one of {', '.join(PROTOCOLS)}, not {quoted(protocol)}{hint}"
+            )
         if type(rounds) is not int or not 1 <= rounds <= MOST_ROUNDS:
             raise UserError(f"press has 1 to {MOST_ROUNDS} rounds, not {quoted(rounds)}")
         if protocol == "mutual" and rounds > 1:
@@ -218,17 +223,19 @@ class Press:
         They are taken by a rotation of the powers that each game's seed and turn give.
 
         Args:
-            offers: at most one of each sender in a game.
-            agreed: (O,) bool, whether the receiver said yes.
+            offers: at most one of each sender in a game; with `propose-choose`, to each receiver.
+            agreed: (O,) bool, whether the receiver said yes; with `propose-choose`, whether both
+                picked it, of a pair's two offers.
             decisions: all legal orders of these games, by game and power, if they are at hand.
 
         Raises:
-            ValueError: games or powers that do not exist, or two offers of one sender.
+            ValueError: games or powers that do not exist, two offers of one sender, or both of a
+                pair picked.
             UserError: the protocol has no offers.
         """
         games = self.games
-        if self.protocol != "offers":
-            raise UserError(f"the press is {self.protocol}: it has wishes and no offers")
+        if self.protocol == "mutual":
+            raise UserError("the press is mutual: it has wishes and no offers")
         count, powers = games.num_games, games.num_powers
         for array, most in (
             (offers.game, count),
@@ -237,14 +244,24 @@ class Press:
         ):
             if array.size and not 0 <= array.min() <= array.max() < most:
                 raise ValueError(f"games must be 0..{count - 1}, powers 0..{powers - 1}")
-        if len(np.unique(offers.game * powers + offers.sender)) < offers.count:
-            raise ValueError("a power sends at most one offer in a round")
+        choosing = self.protocol == "propose-choose"
+        sender, receiver = offers.sender.astype(np.int64), offers.receiver.astype(np.int64)
+        keys = offers.game * powers + sender
+        keys = keys * powers + receiver if choosing else keys
+        if len(np.unique(keys)) < offers.count:
+            to = " to each other power" if choosing else ""
+            raise ValueError(f"a power sends at most one offer{to} in a round")
+        if choosing:
+            ends = np.minimum(sender, receiver), np.maximum(sender, receiver)
+            pairs = ((offers.game * powers + ends[0]) * powers + ends[1])[agreed]
+            if len(np.unique(pairs)) < len(pairs):
+                raise ValueError("a pair of powers picks at most one of its two offers")
         talking = self.talking()
         decisions = games.decisions() if decisions is None else decisions
         first = np.zeros(count, np.int64)
         games.call(draw_rotations, games.state, powers, first)
         turns = (offers.sender - first[offers.game]) % powers
-        rows = np.lexsort((turns, offers.game))
+        rows = np.lexsort(((receiver - first[offers.game]) % powers, turns, offers.game))
         fates = np.empty(offers.count, np.int8)
         fates[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
         if self.log is not None:

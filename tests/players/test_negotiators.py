@@ -17,7 +17,7 @@ from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surrounding
 from diplomacy_engine.players.negotiators.planners import Dealer, Nash, Position
 from diplomacy_engine.players.search.heuristic import CenterClaims
 from diplomacy_engine.press.deals import make_offers
-from diplomacy_engine.press.table import Press, PressRules
+from diplomacy_engine.press.table import PROTOCOLS, Press, PressRules
 from tests.support.press import FixedOrders, asked_by, breaks
 
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
@@ -68,6 +68,40 @@ def test_nash_finds_the_swap_of_supports():
     units = games.state.unit_power[0]
     provinces = games.map.province_index
     assert (units[provinces["SER"]], units[provinces["BUD"]]) == (0, 1)
+
+
+def test_both_pick_the_best_of_their_two_offers():
+    """With propose-choose each makes an offer to each other, and both pick the same one."""
+    games, press = table(SWAP, "propose-choose")
+    nash = Nash(FixedOrders(*ATTACKS), "nash+fixed", profiles=2)
+    offers = nash.proposals(talk(press, 0, 1))
+    swap = {*ATTACKS, "A ALB S A GRE - SER", "A GAL S A VIE - BUD"}
+    mutual = [swap == texts for texts in offered(games, offers)]
+    assert sum(mutual) == 2 and len(set(zip(offers.sender, offers.receiver))) == offers.count
+    both = nash.choices(talk(press, 0, 0, 1, 1), offers.take(np.tile(np.flatnonzero(mutual), 2)))
+    assert both.tolist() == [True, False, True, False]  # alike, so the first sender's
+    negotiate(press, games.decisions(), [nash], np.zeros((1, 3), np.int64))
+    assert press.deals.dealt[0, 0, 1] and press.tally.agreed[0] == press.deals.dealt.sum() // 2
+
+
+class OwnOffer(Peaceful):
+    """Wants peace with everybody, but by its own offer alone."""
+
+    def wishes(self, talk):
+        return np.arange(talk.games.num_powers) != talk.power[:, None]
+
+    def choices(self, talk, offers):
+        return super().choices(talk, offers) & (offers.sender == talk.power)
+
+
+@pytest.mark.parametrize("who, deals", [([0, 0, 0], 0), ([0, 1, 1], 3), ([1, 0, 1], 2)])
+def test_a_pair_that_picks_differently_has_no_deal(who, deals):
+    """Where each insists on its own offer there is no deal; of equal ones the first is picked."""
+    games, press = table(SWAP, "propose-choose")
+    stubborn, easy = OwnOffer(make_bot("hold"), "own"), OwnOffer(make_bot("hold"), "any")
+    easy.choices = lambda talk, offers: Peaceful.choices(easy, talk, offers)
+    negotiate(press, games.decisions(), [stubborn, easy], np.array([who]))
+    assert press.tally.offered[0] == 6 and press.tally.agreed[0] == deals
 
 
 def test_no_deal_where_one_side_loses():
@@ -142,7 +176,7 @@ def single_gains(games, copy, clauses, q, profiles):
 def test_two_powers_never_deal():
     """On small one power's gain is the other's loss."""
     player = load_player("nash(profiles=2)+random")
-    for protocol in ("mutual", "offers"):
+    for protocol in PROTOCOLS:
         result, _ = evaluate_player(
             "small", player, player, 2, max_years=4, threads=1, press=PressRules(protocol)
         )
@@ -178,20 +212,22 @@ def test_dealers_count_centers():
     ]
 
 
-@pytest.mark.parametrize("protocol", ["mutual", "offers"])
-def test_silent_players_play_as_without_press(protocol):
-    """With nobody who talks, press changes nothing at all."""
+@pytest.mark.parametrize("name", ["silent", "coin"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_silent_players_play_as_without_press(protocol, name):
+    """With nobody who talks, or nobody to talk to, press changes nothing at all."""
     plain, _ = evaluate_player("three", make_bot("random"), make_bot("chaos"), 6, max_years=4)
     talked, _ = evaluate_player(
         "three",
-        load_player("silent+random"),
+        load_player(f"{name}+random"),
         make_bot("chaos"),
         6,
         max_years=4,
         press=PressRules(protocol),
     )
     assert talked["overall"] == plain["overall"] and talked["by_power"] == plain["by_power"]
-    assert talked["press"]["offered"] == talked["press"]["broken"] == 0
+    assert talked["press"]["agreed"] == talked["press"]["broken"] == 0
+    assert (talked["press"]["offered"] > 0) == (name != "silent")
 
 
 @pytest.mark.parametrize("name", ["peaceful", "coin", "nash(profiles=2)", "dealer(profiles=2)"])
@@ -209,7 +245,7 @@ def test_matches_do_not_depend_on_threads_and_batches(name):
     assert found[0]["press"]["broken"] == 0 and found[0]["press"]["offered"] > 0
 
 
-@pytest.mark.parametrize("protocol", ["mutual", "offers"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_saved_matches_keep_the_talk(protocol):
     """Each phase of a saved game has the deals that bound its orders."""
     player = load_player("coin+chaos")

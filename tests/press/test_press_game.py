@@ -113,7 +113,7 @@ def test_impossible_partners_and_answers():
         winter.offer("ENGLAND", "RUSSIA", zone=["SPA"])
     with pytest.raises(UserError, match="press="):
         Game("small").offer("ENGLAND", "RUSSIA", peace=True)
-    with pytest.raises(UserError, match="mutual or offers"):
+    with pytest.raises(UserError, match="one of mutual, offers"):
         Game("small", press="loud")
 
 
@@ -269,3 +269,19 @@ def test_deals_that_may_be_broken():
     assert "binding" not in Game("small", press="offers").to_saved_game()
     with pytest.raises(UserError, match="binding=False has no effect without press"):
         Game("small", binding=False)
+
+
+def test_a_pair_picks_one_of_its_offers():
+    """With propose-choose each may send an offer to each other power; a pair has one deal."""
+    game = Game("three", press="propose-choose")
+    first = game.offer("ENGLAND", "ITALY", peace=True)
+    game.offer("ENGLAND", "RUSSIA", peace=True)
+    with pytest.raises(UserError, match="ENGLAND has sent its 1 offer to ITALY"):
+        game.offer("ENGLAND", "ITALY", zone=["MUN"])
+    second = game.offer("ITALY", "ENGLAND", zone=["MUN"])
+    game.accept("ITALY", first)
+    with pytest.raises(UserError, match="ENGLAND and ITALY have picked their offer"):
+        game.accept("ENGLAND", second)
+    assert len(game.deals("ENGLAND")) == 1
+    again = Game.from_saved_game(game.to_saved_game(), press="propose-choose")
+    assert again.deals("ITALY") == game.deals("ITALY")

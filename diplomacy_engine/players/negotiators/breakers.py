@@ -10,7 +10,7 @@ from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...press.deals import Offers
-from ..negotiation import Talk
+from ..negotiation import Talk, partner_of
 from ..protocols import Player
 from ..search.draws import by_province, is_moving
 from .neighbors import Surroundings
@@ -103,6 +103,12 @@ class Grudge(Nash):
         """Return whether each offer is agreed to, (n,) bool."""
         n = np.arange(len(talk.game))
         return super().answers(talk, offers) & ~self.distrusts(talk)[n, offers.sender]
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return which offers are picked, (n,) bool."""
+        n = np.arange(len(talk.game))
+        distrusted = self.distrusts(talk)[n, partner_of(talk, offers)]
+        return super().choices(talk, offers) & ~distrusted
 
 
 class Sanction(Grudge, Responder):

@@ -6,7 +6,7 @@ from ...constants import NONE
 from ...games.vector_game import VectorGame
 from ...press.deals import Clause, Offers, make_offers
 from ...press.table import PEACE_ALONE
-from ..negotiation import Silent, Talk
+from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 
 COIN_SEED = 0x636F696E
 
@@ -67,11 +67,24 @@ def peace_offers(talk: Talk, wish: np.ndarray) -> Offers:
     )
 
 
-def peace_answers(offers: Offers, wish: np.ndarray) -> np.ndarray:
+def peace_proposals(talk: Talk, wish: np.ndarray) -> Offers:
+    """Return an offer of peace to every power that it is wished of, (n, P) bool."""
+    wanted = wish & ~talk.known.peace[np.arange(len(talk.game)), talk.power]
+    return make_offers(
+        [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in np.argwhere(wanted)]
+    )
+
+
+def peace_answers(talk: Talk, offers: Offers, wish: np.ndarray) -> np.ndarray:
     """Return which offers (n,) are peace alone, with somebody it is wished of, (n, P) bool."""
     peace = np.diff(offers.clause_start) == 1
     peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
-    return peace & wish[np.arange(offers.count), offers.sender]
+    return peace & wish[np.arange(offers.count), partner_of(talk, offers)]
+
+
+def peace_choices(talk: Talk, offers: Offers, wish: np.ndarray) -> np.ndarray:
+    """Return which of them are picked of the two of each pair."""
+    return best_of_pairs(talk, offers, peace_answers(talk, offers, wish).astype(float))
 
 
 class Peaceful(Silent):
@@ -98,7 +111,15 @@ class Peaceful(Silent):
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Agree to peace alone, and not with the target."""
-        return peace_answers(offers, self.wishes(talk))
+        return peace_answers(talk, offers, self.wishes(talk))
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return an offer of peace to everybody it wishes it of."""
+        return peace_proposals(talk, self.wishes(talk))
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Pick peace alone, and not with the target."""
+        return peace_choices(talk, offers, self.wishes(talk))
 
 
 class Coin(Peaceful):

@@ -1,6 +1,6 @@
 """`dealer` and `nash`: negotiators that try what a deal would bring before they offer or agree."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ...games.decisions import Decisions
 from ...press.deals import Clause, Offers, Side, make_offers
 from ...press.table import PEACE_ALONE
-from ..negotiation import Silent, Talk
+from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 from ..protocols import Player
 from .neighbors import Surroundings
 from .trials import EPSILON, Trials
@@ -202,6 +202,15 @@ class Planner(Silent):
 
     def offers(self, talk: Talk) -> Offers:
         """Return at most one offer of each power."""
+        return self._best(talk, lambda seats, others: seats)
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power to each other one."""
+        powers = talk.games.num_powers
+        return self._best(talk, lambda seats, others: seats * powers + others)
+
+    def _best(self, talk: Talk, group: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Offers:
+        """Return the best offer of each group of seats and partners, if any is wanted."""
         around = Surroundings(talk.games, talk.game)
         games, which = np.unique(talk.game, return_inverse=True)
         profiles = self.trials.draw(talk.games, games)
@@ -220,8 +229,9 @@ class Planner(Silent):
         n = np.arange(len(rows))
         score = self.score(self.worth(talk.take(seats), gains), gains[n, others])
         score = np.where(possible, score, -np.inf)
-        best = np.lexsort((n, -score, seats))  # of each seat its best comes first
-        best = best[np.unique(seats[best], return_index=True)[1]]
+        groups = group(seats, others)
+        best = np.lexsort((n, -score, groups))  # of each group its best comes first
+        best = best[np.unique(groups[best], return_index=True)[1]]
         return offers.take(best[score[best] > 0])
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
@@ -229,6 +239,14 @@ class Planner(Silent):
         n = np.arange(len(talk.game))
         gains, possible = self.trials.gains(talk, n, offers)
         return possible & self.agrees(talk, offers.sender, self.worth(talk, gains))
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return which offers are picked, (n,) bool: those that it would rather make itself."""
+        n = np.arange(len(talk.game))
+        gains, possible = self.trials.gains(talk, n, offers)
+        theirs = gains[n, partner_of(talk, offers)]
+        score = self.score(self.worth(talk, gains), theirs)
+        return best_of_pairs(talk, offers, np.where(possible, score, 0.0))
 
     @staticmethod
     def _seats(talk: Talk) -> tuple[np.ndarray, np.ndarray]:

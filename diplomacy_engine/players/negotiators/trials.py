@@ -8,12 +8,16 @@ from ...press.deals import CONFIRMED, Deals, Offers, make_offers
 from ...press.table import Press
 from ..asking import orders_of
 from ..negotiation import Talk
+from ..policy import PolicyPlayer
 from ..protocols import Player
+from ..search.draws import PolicyDraws
 from ..search.heuristic import CenterClaims
+from ..search.noise import phase_seeds
 
 EPSILON = 1e-6  # smaller gains are rounding
 ROOM = 2048  # boards tried at once
 PROFILE_SEED = np.uint64(0x70726F66696C6573)
+TRIALS_SALT = 402  # a use of `state.decision_seed`
 
 
 def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -43,10 +47,16 @@ class Trials:
         self._drawn: tuple = ()
 
     def draw(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
-        """Return profiles of the games `rows`, (rows, K, V) int32, by their seeds and turns."""
+        """Return profiles of the games `rows`, (rows, K, V) int32, by their seeds and turns.
+
+        The rows are in rising order.
+        """
         state, count = games.state, self.profiles
         key = (games, rows.tobytes(), state.seed[rows].tobytes(), state.turn[rows].tobytes())
         if self._drawn and self._drawn[0][0] is games and self._drawn[0][1:] == key[1:]:
+            return self._drawn[1]
+        if isinstance(self.player, PolicyPlayer):
+            self._drawn = key, self._of_policy(games, rows)
             return self._drawn[1]
         need = len(rows) * count
         copies = self._copies
@@ -63,6 +73,16 @@ class Trials:
         orders = orders_of(copies, self.player, copies.decisions(at))[:need]
         profiles = orders.reshape(len(rows), count, -1)
         self._drawn = key, profiles
+        return profiles
+
+    def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
+        """Return the profiles of a policy; each board is encoded once, and its generator rests."""
+        decisions = games.decisions(rows)
+        seeds = phase_seeds(games, decisions.game, decisions.power, TRIALS_SALT, self.profiles)
+        drawn, _ = PolicyDraws(self.player).draw(games, decisions, seeds)
+        profiles = np.full((len(rows), *drawn.shape[1:]), NONE, np.int32)
+        d, k, v = np.nonzero(drawn != NONE)
+        profiles[np.searchsorted(rows, decisions.game)[d], k, v] = drawn[d, k, v]
         return profiles
 
     def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
