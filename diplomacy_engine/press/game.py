@@ -486,6 +486,7 @@ class Game(PlainGame):
         if self._press is not None:
             game._talk_by(self._press.protocol, self._press.rounds, self._press.binding)
             game._offers = list(self._this_phase())
+            self._press.talking()  # which forgets the deals of earlier phases
             game._press.take_up(self._press.deals)
         return game
 

@@ -14,6 +14,7 @@ from diplomacy_engine.play.session import PlayError, PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import board_view, game_view
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.negotiation import Silent
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.game import Game
@@ -170,6 +171,29 @@ def test_mutual_press_and_who_sees_it(tmp_path, open_press):
         seen = open_press or who == "ENGLAND"
         assert talk(session, who)["peace"] == [("ENGLAND", "RUSSIA")] * seen
     assert talk(session, "ENGLAND")["left"] is None
+
+
+@pytest.mark.parametrize("rules", [PressRules("mutual"), PressRules("offers", 2)])
+def test_players_talk_through_a_whole_game(tmp_path, rules):
+    """A game between players goes on to its end; no order that is kept breaks a deal."""
+    game = Game("three", max_years=4, press=rules.protocol, press_rounds=rules.rounds)
+    names = ["peaceful+dumbbot", "dealer+dumbbot"]
+    seats = {power: Seat(PLAYER, names[n % 2]) for n, power in enumerate(game.powers)}
+    file, made = tmp_path / "game.jsonl", {}
+
+    def load(name):
+        return made.setdefault(name, load_player(name, game_map=game.map))
+
+    session = PlaySession(game, file, names, load, seats, press=rules)
+    host = session.viewer(session.tokens["host"])
+    while not session.game.is_over:
+        session.go_on(host, session.now.step)
+        again, _ = read_session(file)
+        assert again.said() == session.game.said() and again.peace() == session.game.peace()
+    history = session.game.history
+    assert sum(len(phase["messages"]) for phase in history) > 4
+    assert any(phase["name"].endswith("A") for phase in history)
+    assert not any("void" in words for phase in history for words in phase["results"].values())
 
 
 def test_who_talks_can_still_give_hints(tmp_path):

@@ -12,7 +12,7 @@ const state = {
   view: null,
   shown: null, // number of the phase looked at; null: now
   playing: false, // watching: go on by itself
-  busy: false,
+  busy: "", // what is being sent
   hint: null,
   hinting: false,
 };
@@ -69,12 +69,14 @@ async function tellWaiting() {
 // Send something; what was lost on the way is sent again, which the server counts once. Returns
 // why it was refused, or nothing.
 async function send(path, body) {
-  if (state.busy) return "";
-  state.busy = true;
+  const content = { step: state.view.step, ...body }, key = path + JSON.stringify(content);
+  if (state.busy === key) return ""; // clicked twice
+  while (state.busy) await sleep(50);
+  state.busy = key;
   try {
     for (let attempt = 0; ; attempt++) {
       try {
-        take(await ask(path, { step: state.view.step, ...body }));
+        take(await ask(path, content));
         connected();
         return "";
       } catch (error) {
@@ -89,7 +91,7 @@ async function send(path, body) {
     say(sentence(error.message), true);
     return sentence(error.message);
   } finally {
-    state.busy = false;
+    state.busy = "";
     draw();
   }
 }
@@ -331,7 +333,7 @@ function drawWaiting(view) {
     parts.push(
       h("p", {}, view.you ? "You have nothing to order." : "Nobody at the board has anything to order."),
       h("div", { class: "buttons" },
-        h("button", { class: "main", id: "next", disabled: state.busy, onclick: () => send("/api/next", {}) }, "Next phase"),
+        h("button", { class: "main", id: "next", disabled: Boolean(state.busy), onclick: () => send("/api/next", {}) }, "Next phase"),
         h("button", { id: "play", "aria-pressed": String(state.playing), onclick: () => { state.playing = !state.playing; draw(); } },
           state.playing ? "Pause" : "Play on")),
     );
@@ -346,7 +348,7 @@ function drawTools(view) {
       title: view.can_hint ? "What the trained policy would order" : "Only a trained policy gives hints: play against a checkpoint" },
       state.hinting ? "Hide hint" : "Hint"));
   if (view.host && view.started)
-    tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || state.busy, onclick: () => send("/api/back", {}),
+    tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || Boolean(state.busy), onclick: () => send("/api/back", {}),
       title: "Go back to your last orders" }, "Take back"));
   if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "The game as a file to replay or share" }, "Download game"));
   if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Skip to now"));
