@@ -82,15 +82,15 @@ class Agent(ppo.Agent):
 
     def wish_logits(self, obs: BoardViews, encoded: tuple) -> torch.Tensor:
         """Return the logit (D, P) of wishing peace with each power; `encoded` is from `encode`."""
-        _, codes, view, _ = encoded
-        others = self._by_view(obs, self.wish_other(codes))
+        _, powers, view, _ = encoded
+        others = self._by_view(obs, self.wish_other(powers))
         return self.wish(F.relu(self.wish_own(view).unsqueeze(1) + others)).squeeze(-1)
 
-    def context(self, obs: BoardViews, codes: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
+    def context(self, obs: TalkViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
         """Return what all orders of a decision have in common, with whom there is peace as well."""
         partners = torch.from_numpy(obs.peace).to(view.device, view.dtype).unsqueeze(-1)
-        at_peace = (partners * self._by_view(obs, self.peace(codes))).sum(1)
-        return super().context(obs, codes, view) + at_peace
+        at_peace = (partners * self._by_view(obs, self.peace(powers))).sum(1)
+        return super().context(obs, powers, view) + at_peace
 
     @torch.no_grad()
     def draw_wishes(

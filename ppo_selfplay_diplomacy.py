@@ -307,7 +307,7 @@ class Agent(nn.Module):
         """Return the value (D,) of the boards for the powers that view them."""
         return self.encode(obs)[-1]
 
-    def context(self, obs: BoardViews, codes: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
+    def context(self, obs: BoardViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
         """Return what all orders of a decision have in common, (D, H); arguments as of `encode`."""
         return self.order_context(view)
 
@@ -360,9 +360,9 @@ class Agent(nn.Module):
 
     def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
         """Return what `draw_orders` (policy/order_logits.py) finds, and the values (D,)."""
-        x, codes, view, value = self.encode(obs)
+        x, powers, view, value = self.encode(obs)
         layer, score = self.earlier_orders, self.score.weight[0]
-        context = self.context(obs, codes, view)
+        context = self.context(obs, powers, view)
         tables = (*self._tables(x), context, score, layer.weight, layer.bias)
         boards, kinds, context, score, *layer = (table.cpu().numpy() for table in tables)
         rows, columns = self.inputs.orders(obs, decisions), self.inputs.columns
@@ -384,13 +384,13 @@ class Agent(nn.Module):
 
     def _score_chosen(self, obs: BoardViews, encoded: tuple, decisions: Decisions, chosen):
         """Return log-probability and entropy, as above, of what `encode` has returned."""
-        x, codes, view, _ = encoded
+        x, powers, view, _ = encoded
         boards, kinds = self._tables(x)
         picked = decisions.order_start[:-1] + chosen
         rows = self.inputs.orders(obs, decisions, picked, self.autoregressive)
         decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
         of_decision = torch.from_numpy(decision)
-        bases = self.context(obs, codes, view).cpu().index_select(0, of_decision)
+        bases = self.context(obs, powers, view).cpu().index_select(0, of_decision)
         if self.autoregressive:
             of_boards, of_kinds = rows.of_chosen(picked)
             codes = bases + Kernel.apply(RowSums(of_boards), boards)[0]
@@ -929,9 +929,9 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 if run.average:
                     update_average(run.average, agent, run.counters["updates"], args.average)
                 run.counters["updates"] += 1
-                groups = {"losses": losses, "timing": clock.figures()}
-                groups["league"] = {"pool_size": len(run.pool.members)}
-                groups |= self_play.figures(run.ranks, run.global_step)
+                groups = {"losses": losses} | self_play.figures(run.ranks, run.global_step)
+                pool = {"pool_size": len(run.pool.members)}
+                groups |= {"timing": clock.figures(), "league": pool}
                 charts = buffer.take_episodes(run.ranks.total) | {"ent_coef": ent_coef}
                 charts |= {"SPS": run.global_step / (run.seconds + clock.since_lap)}
                 charts |= {"learning_rate": run.optimizer.param_groups[0]["lr"], "batch_size": size}
