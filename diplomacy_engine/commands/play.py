@@ -18,7 +18,8 @@ from ..play.session import PlaySession
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
-from ..players.loading import load_player
+from ..players.loading import load_members, load_player
+from ..players.population import drawn_member, drawn_names, is_drawn, read_population
 from ..players.protocols import ExplainingPlayer, Player
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
@@ -65,7 +66,8 @@ def add_play(commands) -> None:
         nargs="+",
         metavar="PLAYER",
         help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
-        "the order of the powers (default: dumbbot)",
+        "the order of the powers; `population` draws members of the map's population, and tells "
+        "who they were when the game is over (default: dumbbot)",
     )
     add_teams(add)
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
@@ -129,7 +131,9 @@ def run_play(arguments: argparse.Namespace) -> int:
     session_maker = _resumed if arguments.resume else _new
     announce_compilation()
     if arguments.text:
-        TextGame(session_maker(arguments), explain=arguments.explain).run()
+        session = session_maker(arguments)
+        TextGame(session, explain=arguments.explain).run()
+        _tell(session)
         return 0
     _check_host(arguments.host)
     # The port is tried before a file is written, the session before the link is shown.
@@ -141,7 +145,20 @@ def run_play(arguments: argparse.Namespace) -> int:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print(f"\nThe game is kept in {server.session.file}.")
+        _tell(server.session)
     return 0
+
+
+def _tell(session: PlaySession) -> None:
+    """Print who the members of a population were, once the game is over."""
+    for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
+        if seat.player in session.drawn:
+            population, member = drawn_member(seat.player, session.game.map, session.seed)
+            place = 1 + population.members.index(member)
+            print(
+                f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
+                f"{place} of {len(population.members)} members"
+            )
 
 
 def _check_host(host: str) -> None:
@@ -174,7 +191,11 @@ def _print_links(server: PlayServer) -> None:
 def _new(arguments: argparse.Namespace) -> PlaySession:
     opponents = arguments.against or ["dumbbot"]
     hint = [arguments.hint] if arguments.hint else []
-    game_map = map_of(arguments.map, [*opponents, *hint], arguments.script)
+    loaded = [name for name in [*opponents, *hint] if not is_drawn(name)]
+    folders = [name.partition(":")[2] for name in opponents if is_drawn(name) and ":" in name]
+    game_map = read_population(folders[0]).map if folders and arguments.map is None else None
+    game_map = game_map or map_of(arguments.map, loaded, arguments.script)
+    opponents = drawn_names(opponents, len(game_map.powers))
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     years = arguments.max_years or game_map.max_years
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
@@ -195,7 +216,7 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     except UserError as error:
         raise UserError(f"{arguments.resume} cannot be gone on with: {error}") from None
     if play is None:
-        opponents = arguments.against or ["dumbbot"]
+        opponents = drawn_names(arguments.against or ["dumbbot"], len(game.map.powers))
         seats = _seats(arguments, game.map, opponents)
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
         return _session(arguments, game, opponents, seats, seed)
@@ -203,6 +224,8 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
     opponents, seats = arguments.against or play["opponents"], play["seats"]
+    if arguments.against:
+        opponents = drawn_names(opponents, len(game.map.powers))
     if arguments.against or arguments.power or arguments.guest or arguments.watch:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)
@@ -225,6 +248,10 @@ def _session(
         return Game(chosen, max_years=arguments.max_years or chosen.max_years)
 
     def load(name: str) -> Player:
+        if name in drawn:
+            population, member = drawn[name]
+            given = {"greedy": arguments.greedy, "seed": seed, "threads": 1}
+            return load_members(population, [member], **given)[0]
         return load_player(
             name,
             game_map=game.map,
@@ -236,13 +263,14 @@ def _session(
 
     hint = arguments.hint or (play and play["hint"])
     names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
-    check_assume(arguments, names)
+    drawn = {name: drawn_member(name, game.map, seed) for name in names if is_drawn(name)}
+    check_assume(arguments, [name for name in names if name not in drawn])
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
-    return PlaySession(
-        game, file, opponents, load, seats, hint, seed, play, BOTS, maps, new_game if maps else None
-    )
+    made = new_game if maps else None
+    told = {name: member.name for name, (_, member) in drawn.items()}
+    return PlaySession(game, file, opponents, load, seats, hint, seed, play, BOTS, maps, made, told)
 
 
 def _rehearse(game: Game, name: str, player: Player) -> None:

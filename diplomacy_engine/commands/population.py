@@ -28,6 +28,7 @@ from ..matches.population import (
     rank_person,
     rank_player,
 )
+from ..matches.population_page import population_page
 from ..players.bots import BOTS
 from ..players.checkpoints import CHECKPOINT, policy_file
 from ..players.loading import (
@@ -76,6 +77,7 @@ def add_population(commands) -> None:
     kinds = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_make(kinds)
     _add_rank(kinds)
+    _add_show(kinds)
 
 
 def _add_make(kinds) -> None:
@@ -158,6 +160,32 @@ def _add_rank(kinds) -> None:
     add_script(add)
     add("--json", metavar="FILE", help="write the result")
     parser.set_defaults(run=run_rank)
+
+
+def _add_show(kinds) -> None:
+    parser = kinds.add_parser(
+        "show",
+        help="show a population as a page",
+        description="Write a page with the ladder of a population, who ends above whom, and how "
+        "every member was trained.",
+    )
+    _add_population_options(parser.add_argument)
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="page to write (default: population_MAP.html in this folder)",
+    )
+    parser.set_defaults(run=run_show)
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Write the page of a population."""
+    population = _population(arguments)
+    file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
+    check_target(file)
+    atomic_write(file, population_page(population).encode())
+    print(f"{file} shows {len(population.members)} members of {population.folder}")
+    return 0
 
 
 def _add_population_options(add) -> None:

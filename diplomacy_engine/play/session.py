@@ -29,6 +29,7 @@ from ..players.protocols import ExplainingPlayer, Player
 from ..replays.replay import player_label
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
 
+PERSON = "a person"  # in a saved game, who had a person's seat
 MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
 
 
@@ -78,6 +79,7 @@ class PlaySession:
         bots: names of more players that the host may choose, loaded when they are.
         maps: names of maps among which the host may choose before the game begins.
         new_game: begins a game on one of these.
+        drawn: names of opponents -> who they really are, which is told once the game is over.
 
     Attributes:
         now: the SessionState.
@@ -100,7 +102,9 @@ class PlaySession:
         bots: Sequence[str] = (),
         maps: Sequence[str] = (),
         new_game: Callable[[str], Game] | None = None,
+        drawn: Mapping[str, str] | None = None,
     ):
+        self.drawn = dict(drawn or {})
         self.file, self.seed = Path(file), seed
         self.opponents, self._load = list(dict.fromkeys(opponents)), load
         self.choices = list(dict.fromkeys([*opponents, *bots]))
@@ -431,7 +435,7 @@ class PlaySession:
                 f"another program has written {self.file}, perhaps a second game with the same "
                 "file; nothing was changed here"
             )
-        saved = after.game.to_saved_game() | {"players": _players(after.seats)}
+        saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = self._play_key(after)
         atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
         self._written = _stamp(self.file)
@@ -459,15 +463,18 @@ class PlaySession:
             saved = self.game.to_saved_game()
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
             phases = [*saved["phases"][:-1], last]
-            return saved | {"phases": phases, "players": _players(self.now.seats)}
+            return saved | {"phases": phases, "players": self._told_players(self.now)}
 
+    def told(self, name: str, game: Game) -> str:
+        """Return a player's name as it may be told now."""
+        return self.drawn.get(name, name) if game.is_over else name
 
-def _players(seats: Mapping[str, Seat] | None) -> dict[str, str]:
-    """Return who plays each power, for a saved game: no folders of this machine."""
-    return {
-        power: player_label(seat.player) if seat.kind == PLAYER else "a person"
-        for power, seat in (seats or {}).items()
-    }
+    def _told_players(self, now: SessionState) -> dict[str, str]:
+        """Return who plays each power, for a saved game: no folders of this machine."""
+        return {
+            power: player_label(self.told(seat.player, now.game)) if seat.kind == PLAYER else PERSON
+            for power, seat in (now.seats or {}).items()
+        }
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

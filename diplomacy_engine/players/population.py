@@ -252,6 +252,26 @@ def read_weights(population: Population, member: PopulationMember) -> dict[str, 
         raise UserError(f"{who} cannot be used: {path} has no arrays of weights") from None
 
 
-def as_players(members: Sequence[PopulationMember], folder: Path) -> list[str]:
-    """Return the names by which `load_player` finds members."""
-    return [str(folder / member.file) if member.file else member.name for member in members]
+def is_drawn(name: str) -> bool:
+    """Tell whether a name stands for members that are drawn: population, or population:FOLDER."""
+    return name.partition(":")[0].partition("#")[0] == "population"
+
+
+def drawn_names(names: Sequence[str], powers: int) -> list[str]:
+    """Return names with members that are drawn told apart: population#1, population#2, ...
+
+    One that stands alone is as many as there are powers, since several take turns at these.
+    """
+    names = list(names) * (powers if len(names) == 1 and is_drawn(names[0]) else 1)
+    return [f"{name}#{n}" if is_drawn(name) else name for n, name in enumerate(names, 1)]
+
+
+def drawn_member(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
+    """Return the member that is drawn for a name of `drawn_names`, none for two in one game."""
+    _, _, rest = name.partition("population")
+    folder, _, number = rest.removeprefix(":").rpartition("#")
+    if not number.isdecimal():
+        raise UserError(f"{quoted(name)} is no member that was drawn")
+    population = read_population(population_folder(folder or None, game_map), game_map)
+    order = np.random.default_rng(seed).permutation(len(population.members))
+    return population, population.members[order[int(number) % len(order)]]
