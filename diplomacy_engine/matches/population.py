@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..players.population import Population
-from ..players.protocols import Player
+from ..players.protocols import Player, SamplingPlayer
 from ..replays.replay import Replay
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
@@ -152,6 +152,10 @@ def rank_player(
     """
     game_map = game_map or population.map
     rng, teams = np.random.default_rng(seed), game_map.teams
+    for number, member in enumerate(members):
+        if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
+            drawn = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0]
+            member.generator.manual_seed(int(drawn >> np.uint64(1)))
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     outcomes, _ = play_tables(
         game_map,

@@ -97,9 +97,9 @@ def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
             f' height="10" fill="{shade}"/>'
         )
     parts.append(
-        f'<text x="{left + SIDE / 2 + 6:.1f}" y="{TOP + SIDE + 15:g}">the row ends above the column'
-        " in 0 % to 100 % of their games; gray: they never met</text>"
-        f'<text x="{left:g}" y="16">columns in the order of the rows</text>'
+        f'<text x="{left + SIDE / 2 + 6:.1f}" y="{TOP + SIDE + 15:g}">0 % to 100 %; gray: they'
+        f' never met</text><text x="{left:g}" y="16">share of games in which the row ends above'
+        " the column; columns in the order of the rows</text>"
     )
     return "".join([*parts, "</svg>"])
 
