@@ -235,14 +235,17 @@ class Policy(NamedTuple):
 KEPT = (*NETWORK, "map", "reward", "reward_mix", "gamma", "year_limit", "teams")
 
 
-def policies_of_run(folder: str | Path) -> list[Policy]:
-    """Return the policies of a run by age: its newest, those of its pool and of its checkpoints.
+def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
+    """Return the policies of a run by age, `copies` of them at about even distances.
 
-    Untrained ones are left out, and of those of one age all but one.
+    They are its newest one, those of its pool, and, if these are too few, those of its earlier
+    checkpoints. Untrained ones are left out.
     """
     newest = checkpoints.policy_file(folder)
     found: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
+        if len(found) >= copies:
+            break
         saved = ppo.FILES.read(path)
         ppo.load_agent(saved, path)  # says what is wrong if it cannot be played
         settings = ppo.FILES.settings(saved)
@@ -250,12 +253,15 @@ def policies_of_run(folder: str | Path) -> list[Policy]:
         for copy in saved.get("pool", {}).get("all", ()):
             if copy["model"] is not None and copy["frozen_at"] > 0:
                 models.setdefault(copy["frozen_at"], copy["model"])
-        kept = {name: settings[name] for name in KEPT}
-        command = command_of(settings)
+        kept, seed = {name: settings[name] for name in KEPT}, settings["seed"]
         for decisions, model in models.items():
             weights = {name: weight.float().cpu().numpy() for name, weight in model.items()}
-            found.setdefault(decisions, Policy(decisions, kept, command, settings["seed"], weights))
-    return [found[decisions] for decisions in sorted(found)]
+            policy = Policy(decisions, kept, command_of(settings), seed, weights)
+            found.setdefault(decisions, policy)
+    ages = np.array(sorted(found))
+    wanted = ages[-1] * np.arange(1, copies + 1) / copies
+    picked = {int(np.abs(ages - age).argmin()) for age in wanted}
+    return [found[int(ages[i])] for i in sorted(picked)]
 
 
 def command_of(settings: dict[str, Any]) -> str:

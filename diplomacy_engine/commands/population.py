@@ -325,9 +325,7 @@ def run_make(arguments: argparse.Namespace) -> int:
     script = load_script(POPULATION_SCRIPT, ("policies_of_run",))
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
-        policies = script.policies_of_run(run.folder)
-        for i in np.unique(np.linspace(0, len(policies) - 1, arguments.copies).round().astype(int)):
-            policy = policies[i]
+        for policy in script.policies_of_run(run.folder, arguments.copies):
             if policy.settings["map"] != arguments.map:
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
