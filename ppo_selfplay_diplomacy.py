@@ -205,6 +205,8 @@ class Args:
     """players to evaluate against, by name or path; by default never used for training"""
     league_games: Natural = 28
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
+    eval_population: Natural = 0
+    """games of one evaluation that rank the learner in the map's base population; 0: none"""
     save_interval: Positive = 250_000
     """learner decisions between checkpoints"""
     save_games: Natural = 2
@@ -808,8 +810,7 @@ class Run:
         known = {member.number: member.player.share_memory() for member in self.pool.learners}
         self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
         self.self_play = self.self_play_class(own, game_map, self.pool, self.rng, self.workers)
-        rated = args.eval_bots, args.league_games, args.seed, args.max_years or None, args.threads
-        self.league = League(game_map, *rated)
+        self.league = League.of(args, game_map, self.ranks.rank == 0)
         names = "global_step order_steps env_steps games updates"
         self.counters = dict.fromkeys(names.split(), 0)
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
@@ -942,9 +943,8 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 run.next_eval += 0 if finished else args.eval_interval
                 with clock("evaluation"):
                     run.evaluations, samples = evaluate(run)
-                    rated = run.policy, run.pool.members, run.player
-                    ratings = run.league.play(*rated) if run.ranks.rank == 0 else None
-                log.evaluations(run.evaluations, samples, run.global_step, ratings)
+                    rated = run.league.play(run.policy, run.pool.members, run.player)
+                log.evaluations(run.evaluations, samples, run.global_step, rated)
                 with clock("capture"):
                     log.captures(samples, args.capture_games, run.global_step, run.game_map)
 

@@ -20,6 +20,7 @@ from .check_reward import add_check_reward
 from .evaluate import add_evaluate
 from .llm_prompt import add_llm_prompt
 from .play import add_play
+from .population import add_population
 from .replay import add_replay
 from .tournament import add_tournament
 
@@ -85,4 +86,5 @@ def _parser() -> argparse.ArgumentParser:
     add_check_reward(commands)
     add_replay(commands)
     add_llm_prompt(commands)
+    add_population(commands)
     return parser

@@ -18,8 +18,9 @@ from ..play.talk import players_talk
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
-from ..players.loading import load_player
+from ..players.loading import load_members, load_player
 from ..players.negotiators.naming import voice
+from ..players.population import drawn_member, drawn_names, is_drawn, read_population
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
@@ -73,8 +74,9 @@ def add_play(commands) -> None:
         nargs="+",
         metavar="PLAYER",
         help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
-        "the order of the powers; with --press also those that talk, such as nash+dumbbot "
-        "(default: dumbbot, with --press nash+dumbbot)",
+        "the order of the powers; with --press also those that talk, such as nash+dumbbot; "
+        "`population` draws members of the map's population, and tells who they were when the game "
+        "is over (default: dumbbot, with --press nash+dumbbot)",
     )
     add_teams(add)
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
@@ -139,7 +141,9 @@ def run_play(arguments: argparse.Namespace) -> int:
     session_maker = _resumed if arguments.resume else _new
     announce_compilation()
     if arguments.text:
-        TextGame(session_maker(arguments), explain=arguments.explain).run()
+        session = session_maker(arguments)
+        TextGame(session, explain=arguments.explain).run()
+        _tell(session)
         return 0
     _check_host(arguments.host)
     # The port is tried before a file is written, the session before the link is shown.
@@ -151,7 +155,20 @@ def run_play(arguments: argparse.Namespace) -> int:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print(f"\nThe game is kept in {server.session.file}.")
+        _tell(server.session)
     return 0
+
+
+def _tell(session: PlaySession) -> None:
+    """Print who the members of a population were, once the game is over."""
+    for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
+        if seat.player in session.drawn:
+            population, member = drawn_member(seat.player, session.game.map, session.seed)
+            place = 1 + population.members.index(member)
+            print(
+                f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
+                f"{place} of {len(population.members)} members"
+            )
 
 
 def _check_host(host: str) -> None:
@@ -184,8 +201,12 @@ def _print_links(server: PlayServer) -> None:
 def _new(arguments: argparse.Namespace) -> PlaySession:
     opponents = arguments.against or _usual_opponents(arguments.press is not None)
     hint = [arguments.hint] if arguments.hint else []
-    press = press_rules(arguments, [*opponents, *hint], MOST_ROUNDS)
-    game_map = map_of(arguments.map, [*opponents, *hint], arguments.script)
+    loaded = [name for name in [*opponents, *hint] if not is_drawn(name)]
+    press = press_rules(arguments, loaded, MOST_ROUNDS)
+    folders = [name.partition(":")[2] for name in opponents if is_drawn(name) and ":" in name]
+    game_map = read_population(folders[0]).map if folders and arguments.map is None else None
+    game_map = game_map or map_of(arguments.map, loaded, arguments.script)
+    opponents = drawn_names(opponents, len(game_map.powers))
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     years = arguments.max_years or game_map.max_years
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
@@ -224,6 +245,7 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         raise UserError(f"{arguments.resume} cannot be gone on with: {error}") from None
     if play is None:
         opponents = arguments.against or _usual_opponents(press is not None)
+        opponents = drawn_names(opponents, len(game.map.powers))
         seats = _seats(arguments, game.map, opponents)
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
         return _session(arguments, game, opponents, seats, seed, press=press)
@@ -231,6 +253,8 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
     opponents, seats = arguments.against or play["opponents"], play["seats"]
+    if arguments.against:
+        opponents = drawn_names(opponents, len(game.map.powers))
     if arguments.against or arguments.power or arguments.guest or arguments.watch:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)
@@ -254,6 +278,10 @@ def _session(
         return _new_game(chosen, arguments.max_years or chosen.max_years, press)
 
     def load(name: str) -> Player:
+        if name in drawn:
+            population, member = drawn[name]
+            given = {"greedy": arguments.greedy, "seed": seed, "threads": 1}
+            return load_members(population, [member], **given)[0]
         return load_player(
             name,
             game_map=game.map,
@@ -265,14 +293,16 @@ def _session(
 
     hint = arguments.hint or (play and play["hint"])
     names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
-    check_assume(arguments, names)
+    drawn = {name: drawn_member(name, game.map, seed) for name in names if is_drawn(name)}
+    check_assume(arguments, [name for name in names if name not in drawn])
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
     bots = [*BOTS, *TALKERS] if press else BOTS
     begin = new_game if maps else None
+    told = {name: member.name for name, (_, member) in drawn.items()}
     return PlaySession(
-        game, file, opponents, load, seats, hint, seed, play, bots, maps, begin, press
+        game, file, opponents, load, seats, hint, seed, play, bots, maps, begin, press, told
     )
 
 

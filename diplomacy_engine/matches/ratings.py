@@ -58,6 +58,63 @@ def rate_games(
     return mean, deviation
 
 
+def fit_ratings(
+    mean: np.ndarray,
+    known: np.ndarray,
+    seats: np.ndarray,
+    ranks: np.ndarray,
+    rng: np.random.Generator,
+    counts: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ratings that explain games best, all games at once; their order says nothing.
+
+    The same model and scale as `rate_games`, with a newcomer's rating as what is known before
+    (the posterior mode). One pass over the games leaves extreme ratings too close to the middle.
+
+    Args:
+        mean: (players,) where to begin; for anchors, their ratings.
+        known: (players,) bool, which are anchors, whose ratings stay.
+        seats, ranks, rng: as for `rate_games`.
+        counts: (E,) how often each game counts; None: once.
+
+    Returns:
+        (players,) float64 means and standard errors; 0 for anchors. Without any, the errors are
+        those of the distance from the mean of all, since only differences mean something.
+    """
+    players, (_, size) = len(mean), seats.shape
+    spread = DEVIATION / 2 * np.sqrt(size)  # of what a difference of ratings is measured by
+    mean, free = mean.astype(np.float64), np.flatnonzero(~known)
+    counts = np.ones(len(seats)) if counts is None else counts
+    finish = np.take_along_axis(seats, np.lexsort((rng.random(ranks.shape), ranks)), 1)
+    for _ in range(50):
+        slope, bend = np.zeros(players), np.zeros((players, players))
+        strength = mean[finish] / spread
+        for place in range(size - 1):  # Plackett-Luce: the best of those who are left comes next
+            left = finish[:, place:]
+            share = np.exp(strength[:, place:] - strength[:, place:].max(1, keepdims=True))
+            share /= share.sum(1, keepdims=True)
+            np.add.at(slope, left[:, 0], counts / spread)
+            np.add.at(slope, left, -share * counts[:, None] / spread)
+            weighed = counts[:, None] * share / spread**2
+            np.add.at(bend, (left, left), weighed)
+            pairs = weighed[:, :, None] * share[:, None, :]
+            np.add.at(bend, (left[:, :, None], left[:, None, :]), -pairs)
+        slope += (MEAN - mean) / DEVIATION**2
+        bend[np.diag_indices(players)] += 1 / DEVIATION**2
+        inverse = np.linalg.inv(bend[np.ix_(free, free)])
+        step = np.clip(
+            inverse @ slope[free], -spread, spread
+        )  # far from the mode Newton overshoots
+        mean[free] += step
+        if np.abs(step).max(initial=0) < 1e-6:
+            break
+    deviation = np.zeros(players)
+    if not known.any():
+        inverse = inverse - inverse.mean(0) - inverse.mean(1, keepdims=True) + inverse.mean()
+    deviation[free] = np.sqrt(np.diag(inverse))
+    return mean, deviation
+
+
 def bootstrap_errors(
     players: int,
     seats: np.ndarray,

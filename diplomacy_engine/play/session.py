@@ -40,6 +40,7 @@ from ..replays.replay import player_label
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
 from .talk import answer_offer, broken_orders, make_offer, players_talk
 
+PERSON = "a person"  # in a saved game, who had a person's seat
 MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
 
 
@@ -90,6 +91,7 @@ class PlaySession:
         maps: names of maps among which the host may choose before the game begins.
         new_game: begins a game on one of these.
         press: how powers talk; `game` then has the same press. None: nobody makes deals.
+        drawn: names of opponents -> who they really are, which is told once the game is over.
 
     Attributes:
         now: the SessionState.
@@ -113,8 +115,10 @@ class PlaySession:
         maps: Sequence[str] = (),
         new_game: Callable[[str], Game] | None = None,
         press: PressRules | None = None,
+        drawn: Mapping[str, str] | None = None,
     ):
         self.file, self.seed, self.press = Path(file), seed, press
+        self.drawn = dict(drawn or {})
         self.opponents, self._load = list(dict.fromkeys(opponents)), load
         self.choices = list(dict.fromkeys([*opponents, *bots]))
         self.maps, self._new_game = list(maps), new_game
@@ -527,7 +531,7 @@ class PlaySession:
                 f"another program has written {self.file}, perhaps a second game with the same "
                 "file; nothing was changed here"
             )
-        saved = after.game.to_saved_game() | {"players": _players(after.seats)}
+        saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = self._play_key(after)
         atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
         self._written = _stamp(self.file)
@@ -577,15 +581,18 @@ class PlaySession:
             phases = [*saved["phases"][:-1], last]
             if self.press is not None:
                 phases = self._phases_heard(viewer, phases)
-            return saved | {"phases": phases, "players": _players(self.now.seats)}
+            return saved | {"phases": phases, "players": self._told_players(self.now)}
 
+    def told(self, name: str, game: Game) -> str:
+        """Return a player's name as it may be told now."""
+        return self.drawn.get(name, name) if game.is_over else name
 
-def _players(seats: Mapping[str, Seat] | None) -> dict[str, str]:
-    """Return who plays each power, for a saved game: no folders of this machine."""
-    return {
-        power: player_label(seat.player) if seat.kind == PLAYER else "a person"
-        for power, seat in (seats or {}).items()
-    }
+    def _told_players(self, now: SessionState) -> dict[str, str]:
+        """Return who plays each power, for a saved game: no folders of this machine."""
+        return {
+            power: player_label(self.told(seat.player, now.game)) if seat.kind == PLAYER else PERSON
+            for power, seat in (now.seats or {}).items()
+        }
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

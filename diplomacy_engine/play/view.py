@@ -218,7 +218,9 @@ def _power_view(session: PlaySession, power: str, waiting: list[str]) -> dict:
     game, seat = session.game, (session.now.seats or {}).get(power)
     who = None
     if seat is not None:
-        who = {HOST: "host", GUEST: "guest", PLAYER: seat.player}[seat.kind]
+        who = {HOST: "host", GUEST: "guest", PLAYER: session.told(seat.player, session.game)}[
+            seat.kind
+        ]
     return {
         "power": power,
         "player": who,

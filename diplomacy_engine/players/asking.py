@@ -16,7 +16,11 @@ def ask_player(games: VectorGame, decisions: Decisions, player: Player) -> np.nd
     Raises:
         UserError: it returns something else.
     """
-    numbers = player.act(games, decisions)
+    return _checked(player.act(games, decisions), decisions, player)
+
+
+def _checked(numbers: object, decisions: Decisions, player: object) -> np.ndarray:
+    """Return what a player has answered; UserError unless these are order numbers."""
     slots = len(decisions.slot_province)
     if (
         not isinstance(numbers, np.ndarray)
@@ -41,15 +45,26 @@ def ask_players(
 
     Args:
         decisions: D of them, of any rows of `games`.
-        players: each is asked once for all its decisions; in this order.
+        players: each is asked once for all its decisions; those of a group together.
         who: (D,) integers, which of `players` decides.
     """
     orders = games.new_orders()
+    groups: dict[int, list[int]] = {}  # of players that are asked together
     for number, player in enumerate(players):
+        group = getattr(player, "group", None)
+        if group is not None:
+            groups.setdefault(id(group), []).append(number)
+            continue
         rows = np.flatnonzero(who == number)
         if len(rows):
             asked = decisions if len(rows) == decisions.count else decisions.take(rows)
             games.write_orders(orders, asked, ask_player(games, asked, player))
+    for numbers in groups.values():
+        rows = np.flatnonzero(np.isin(who, numbers))
+        if len(rows):
+            asked, group = decisions.take(rows), players[numbers[0]].group
+            found = group.act(games, asked, players, who[rows])
+            games.write_orders(orders, asked, _checked(found, asked, players[numbers[0]]))
     return orders
 
 

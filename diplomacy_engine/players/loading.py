@@ -15,6 +15,7 @@ has a copy, but that copy is only ever pointed out, never run unasked.
 """
 
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -31,11 +32,13 @@ from .bots import BOTS, make_bot
 from .checkpoints import CHECKPOINT, POLICY, policy_file, ready_policies, script_name
 from .language.settings import LanguageSettings, is_language_name, read_settings
 from .negotiators.naming import make_voice, voice
+from .population import MEMBER, Population, PopulationMember, read_population, read_weights
 from .protocols import Player
 from .search.naming import OPTIONS, make_search, spelled
 
 SCRIPT = Path(__file__).parents[2] / "ppo_selfplay_diplomacy.py"
 LANGUAGE_SCRIPT = SCRIPT.parent / "grpo_llm_diplomacy.py"
+POPULATION_SCRIPT = SCRIPT.parent / "population_diplomacy.py"
 
 
 class PlayerError(UserError):
@@ -56,9 +59,9 @@ def load_player(
 
     Args:
         name: of a bot, the path of a checkpoint or of a folder that has one, the name of a policy
-            that comes along, such as small-pure-2 (both: `policy_file`), a
-            search on such a policy, as search/naming.py reads it, a language model, or any of
-            these with a negotiator before it, as negotiators/naming.py reads it.
+            that comes along, such as small-pure-2 (both: `policy_file`), the file of a member of a
+            population, a search on such a policy, as search/naming.py reads it, a language model,
+            or any of these with a negotiator before it, as negotiators/naming.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
         script: the trainer's script that plays a checkpoint; None: see `find_script`.
         device: where the policy computes, as torch names it.
@@ -81,6 +84,10 @@ def load_player(
     parts = spelled(str(name))
     if parts is not None:
         return make_search(str(name), parts, load, assume)
+    if Path(name).suffix == MEMBER:
+        population = read_population(Path(name).parent, game_map)
+        members = [population.member(Path(name).name)]
+        return load_members(population, members, greedy=greedy, seed=seed, threads=1)[0]
     path = _checkpoint(name)
     source, module, header = _opened(path, script)
     if game_map is not None:
@@ -112,6 +119,8 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
     parts = spelled(str(name))
     if parts is not None:
         return policy_map(parts.policy, script)
+    if Path(name).suffix == MEMBER:
+        return read_population(Path(name).parent).map
     path = _checkpoint(name)
     _, _, header = _opened(path, script)
     if header["map_name"] in MAP_NAMES:
@@ -122,6 +131,36 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
         return Map(dict(header["map_facts"]), header["map_name"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise PlayerError(f"checkpoint {path} does not hold its map: give it with --map") from None
+
+
+def load_members(
+    population: Population,
+    members: Sequence[PopulationMember] | None = None,
+    *,
+    greedy: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+) -> list[Player]:
+    """Return members of a population as players; asked together, they answer in batches.
+
+    Args:
+        members: of `population`; None: all.
+        greedy, seed: of their draws, as for `load_player`.
+        threads: that share the batches; None: as many as there are processors.
+
+    Raises:
+        UserError: a member's file is missing, changed, or does not fit; the message names it.
+    """
+    members = population.members if members is None else members
+    policies = [member for member in members if member.file]
+    weights = [read_weights(population, member) for member in policies]  # before torch is loaded
+    made: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
+    if policies:
+        script = load_script(POPULATION_SCRIPT, ("population_players",))
+        threads = threads or os.cpu_count() or 1
+        players = script.population_players(population, policies, weights, greedy, seed, threads)
+        made |= {player.name: player for player in players}
+    return [made[member.name] for member in members]
 
 
 def _language_player(name: str, device: str, greedy: bool, seed: int) -> Player:

@@ -6,23 +6,38 @@ from that policy, with a newcomer's deviation. The first bot is the anchor: its 
 newcomer's is, so that ratings compare from one evaluation to the next. What the other bots and the
 copies that stay in the pool are worth is known better with every evaluation, and links the learner
 to the anchor also when it has long beaten that in every game.
+
+A base population (docs/population.md) has ratings that stand, so that ranks in it compare from one
+run to the next as well.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import UserError
 from ..matches.arena import play_tables
+from ..matches.population import rank_player
+from ..matches.population_page import population_ladder, population_matrix
 from ..matches.ratings import DEVIATION, MEAN, rate_games
 from ..matches.tournament import balanced_seats
-from ..players.loading import load_player
+from ..pictures.png import png
+from ..players.loading import load_members, load_player
+from ..players.population import population_folder, read_population
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.rewards import ranks
 from .opponent_pool import Member
 
 COPIES = 3  # of the pool: the newest, the oldest, and one between
+
+
+class Rated(NamedTuple):
+    """What an evaluation says of the learner's strength."""
+
+    figures: Mapping[str, float]  # by their names in TensorBoard
+    pictures: Mapping[str, bytes]  # the same, PNG
 
 
 class League:
@@ -35,6 +50,7 @@ class League:
         seed: of all games; training's own draws are left alone.
         max_years: as for arena.evaluate_player.
         threads: of the games.
+        population_games: of one evaluation that rank the learner in the map's base population.
     """
 
     def __init__(
@@ -45,6 +61,7 @@ class League:
         seed: int,
         max_years: int | None = None,
         threads: int | None = None,
+        population_games: int = 0,
     ):
         self.game_map, self.bots, self.seed = game_map, tuple(bots), seed
         self.num_games = num_games if bots and len(game_map.powers) > 1 else 0
@@ -54,23 +71,62 @@ class League:
         self.ratings: dict[str | int, tuple[float, float]] = {
             bot: (MEAN, 0.0 if bot == self.bots[0] else DEVIATION) for bot in self.bots
         }
+        self.population_games = population_games
+        if population_games:
+            if game_map.teams.text:
+                raise UserError("--eval-population ranks powers, and goes without --teams")
+            self.population = read_population(population_folder(None, game_map), game_map)
+            self.members = load_members(self.population, threads=threads)
+
+    @classmethod
+    def of(cls, args: Any, game_map: Map, active: bool) -> "League":
+        """Return that of a run's settings; one that is not active never plays."""
+        rated = args.eval_bots, args.league_games * active, args.seed, args.max_years or None
+        return cls(game_map, *rated, args.threads, args.eval_population * active)
 
     def play(
         self,
         learner: Any,
         members: Sequence[Member],
         make_player: Callable[[Any, str, int], Player],
-    ) -> dict[str, float]:
-        """Play the games of an evaluation; return `rating_*` figures.
+    ) -> Rated:
+        """Play the games of an evaluation; return `league/rating_*` and `population/*`.
 
         Args:
             learner: the trainer's policy as it is now.
             members: the copies in the pool, oldest first.
             make_player: makes a player of a policy, a name and the seed of its draws.
         """
-        if not self.num_games:
-            return {}
-        self.evaluations += 1
+        self.evaluations += bool(self.num_games or self.population_games)
+        figures = self._play(learner, members, make_player) if self.num_games else {}
+        figures = {f"league/{name}": value for name, value in figures.items()}
+        if not self.population_games:
+            return Rated(figures, {})
+        # The same seats and draws at every evaluation: what differs is the learner alone.
+        population, drawn = self.population, np.random.SeedSequence([self.seed, 2**32 - 1])
+        player = make_player(learner, "learner", int(drawn.generate_state(1)[0]))
+        stands = rank_player(
+            population, player, self.members, self.population_games, self.seed, self.threads
+        )
+        for name in ("rank", "best", "worst", "share"):
+            figures[f"population/{name}"] = float(getattr(stands, name))
+        figures["population/rating"] = stands.value
+        drawings = {"population/ladder": population_ladder(population, {"learner": stands})}
+        if self.evaluations == 1:  # this one never changes
+            drawings["population/matrix"] = population_matrix(population)
+        try:
+            pictures = {name: png(svg, self.game_map, width=760) for name, svg in drawings.items()}
+        except UserError:  # there is no resvg-py, which pictures need and nothing else
+            pictures = {}
+        return Rated(figures, pictures)
+
+    def _play(
+        self,
+        learner: Any,
+        members: Sequence[Member],
+        make_player: Callable[[Any, str, int], Player],
+    ) -> dict[str, float]:
+        """Play the league's games; return `rating_*` figures."""
         seeds = np.random.SeedSequence([self.seed, self.evaluations])
         rng = np.random.default_rng(seeds)
         picked = np.unique(np.linspace(0, len(members) - 1, COPIES).round().astype(int))

@@ -85,7 +85,7 @@ class RunLog:
         evaluations: Mapping[str, dict],
         samples: Mapping[str, Sequence[Mapping]],
         global_step: int,
-        ratings: Mapping[str, float],
+        rated: Any,
     ) -> None:
         """Log an evaluation, and keep the sample games.
 
@@ -93,7 +93,7 @@ class RunLog:
             evaluations: against each bot, see arena.evaluate_player.
             samples: saved games against each bot.
             global_step: learner decisions so far.
-            ratings: see league.League.play.
+            rated: see league.Rated.
         """
         figures = {
             f"eval/{bot}/{name}": figure["value"]
@@ -110,8 +110,10 @@ class RunLog:
             for bot, result in evaluations.items()
             for name, share in result["orders"].items()
         }
-        figures |= {f"league/{name}": value for name, value in ratings.items()}
-        self.scalars(figures, global_step)
+        self.scalars(figures | dict(rated.figures), global_step)
+        with self._writing_events():
+            for name, image in rated.pictures.items():
+                self._add_png(name, image, global_step)
         games = itertools.chain.from_iterable(samples.values())
         self.folder.save_games(f"{global_step:012d}", games)
         if evaluations:
@@ -382,6 +384,8 @@ DASHBOARD = {
     "league": {
         "pool": ["league/pool_size"],
         "ratings": ["league/rating_(?!learner_deviation)"],
+        "rank in the base population, 1 is best": ["population/(rank|best|worst)$"],
+        "population share": ["population/share$"],
     },
     "timing": {
         "decisions per second": ["charts/SPS"],

@@ -14,6 +14,7 @@ import dataclasses
 import inspect
 import math
 import re
+import shlex
 import sys
 import textwrap
 import tomllib
@@ -116,6 +117,26 @@ def check_values(args_class: type, values: dict, source: str) -> dict[str, Any]:
                 f"{source}: {quoted(key, 60)} must be {kind}, not {quoted(value, 60)}"
             ) from None
     return checked
+
+
+def flags_of(defaults: Any, values: dict[str, Any]) -> str:
+    """Return the flags that make the settings `defaults` those of `values`, as one would type them.
+
+    Values that `defaults` does not have are left out.
+    """
+    words = []
+    for name, default in dataclasses.asdict(defaults).items():
+        value = values.get(name, default)
+        if isinstance(value, list):  # a tuple that has been in a file
+            value = tuple(value)
+        if value == default:
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{'' if value else 'no-'}{_dashes(name)}")
+        else:
+            many = value if isinstance(value, tuple) else (value,)
+            words += [f"--{_dashes(name)}", *(shlex.quote(str(one)) for one in many)]
+    return " ".join(words)
 
 
 def fail(message: object) -> NoReturn:

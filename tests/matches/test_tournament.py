@@ -210,7 +210,9 @@ def test_a_league_rates_the_learner_between_its_copies_and_the_bots():
     play = lambda policy, name, seed: policy  # noqa: E731
     pool = members("hold", "random", "chaos", "random", "dumbbot-paquette")
     ours = league()
-    figures = ours.play(make_bot("dumbbot-paquette"), pool, play)
+    rated = ours.play(make_bot("dumbbot-paquette"), pool, play)
+    assert not rated.pictures
+    figures = {name.removeprefix("league/"): value for name, value in rated.figures.items()}
     names = "rating_random rating_dumbbot rating_learner rating_pool_oldest rating_pool_newest"
     assert set(figures) == {*names.split(), "rating_learner_deviation"}
     assert figures["rating_random"] == MEAN
@@ -220,8 +222,8 @@ def test_a_league_rates_the_learner_between_its_copies_and_the_bots():
     assert set(ours.ratings) == {"learner", "random", "dumbbot", 0, 2, 4}
     # Bots and copies are known better the second time; who has left the pool is forgotten.
     before = dict(ours.ratings)
-    again = ours.play(make_bot("dumbbot-paquette"), pool[1:], play)
-    assert again["rating_random"] == MEAN and 0 not in ours.ratings
+    again = ours.play(make_bot("dumbbot-paquette"), pool[1:], play).figures
+    assert again["league/rating_random"] == MEAN and 0 not in ours.ratings
     assert ours.ratings["dumbbot"][1] < before["dumbbot"][1]
     assert ours.ratings[4][1] < before[4][1]
 
@@ -241,7 +243,7 @@ def test_a_league_goes_on_from_its_state():
 
 def test_no_league():
     for ours in (league(num_games=0), league(bots=())):
-        assert ours.play(None, [], None) == {}
+        assert ours.play(None, [], None) == ({}, {})
 
 
 def test_the_page():
@@ -250,5 +252,5 @@ def test_the_page():
     assert _parser().parse_args(shlex.split(line)).players[0] == "dumbbot"
     for other in others:
         _parser().parse_args(shlex.split(other))
-    figures = league(num_games=7).play(make_bot("hold"), members("random"), lambda p, *_: p)
-    assert all(f"`league/{name}`" in page for name in figures)
+    rated = league(num_games=7).play(make_bot("hold"), members("random"), lambda p, *_: p)
+    assert all(f"`{name}`" in page for name in rated.figures)

@@ -1,6 +1,5 @@
 """The replay page in a real browser: it steps, charts, links, fits a phone, and is soon there."""
 
-
 import pytest
 from support.players import Thinker
 

@@ -1,0 +1,484 @@
+"""`population make`, `rank` and `show`: players among frozen policies of many kinds."""
+
+import argparse
+import contextlib
+import dataclasses
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._files import atomic_write, check_target, check_writable, read_file
+from .._jit import announce_compilation
+from .._suggest import quoted
+from ..errors import UserError
+from ..matches.population import (
+    PROVISIONAL,
+    Standing,
+    base_tournament,
+    rank_games,
+    rank_person,
+    rank_player,
+)
+from ..matches.population_page import population_page
+from ..players.checkpoints import CHECKPOINT, policy_file
+from ..players.loading import (
+    POPULATION_SCRIPT,
+    SCRIPT,
+    load_members,
+    load_script,
+)
+from ..players.population import (
+    FOLDERS,
+    MEMBER,
+    Population,
+    PopulationMember,
+    pack_weights,
+    population_folder,
+    read_population,
+    write_population,
+)
+from ..replays.replay import load_replays
+from ..rules.map import Map, load_map
+from ._arguments import (
+    add_assume,
+    add_script,
+    load_players,
+    map_of,
+    showing_progress,
+    whole_number,
+    write_result,
+)
+from ._console import make_console, print_table
+
+RUNS = SCRIPT.parent / "configs" / "population" / "runs.toml"
+# Fast on every map, where those that search are not.
+MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
+PERSON = "a person"  # what `play` calls somebody in a saved game
+TOURNAMENT = {"small": 20_000, "three": 10_000}  # games that rate a new population
+OTHER_TOURNAMENT = 3_000
+
+
+def add_population(commands) -> None:
+    """Describe `population` and its commands."""
+    parser = commands.add_parser(
+        "population",
+        help="rank players among many frozen policies; make and show such populations",
+        description="A base population is many frozen policies and the bots, with ratings. A "
+        "player's rank among them says more than its results against one opponent.",
+    )
+    kinds = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_make(kinds)
+    _add_rank(kinds)
+    _add_show(kinds)
+
+
+def _add_make(kinds) -> None:
+    parser = kinds.add_parser(
+        "make",
+        help="make a population of training runs",
+        description="Take policies of all ages from training runs, add the bots, and rate them all "
+        "in one tournament. Without --runs, the runs of configs/population/runs.toml are trained "
+        "first, one after the other; those that are finished already are not trained again.",
+    )
+    add = parser.add_argument
+    add("--map", default="small", help="small, three, standard, or a map file (default: small)")
+    add("--runs", nargs="+", metavar="RUN", help="finished run folders to take policies from")
+    add("--recipe", metavar="FILE", default=str(RUNS), help="another file of runs to train")
+    add(
+        "--decisions",
+        type=whole_number(100, 10**12),
+        metavar="N",
+        help="learner decisions of a run of share 1 (default: as the file of runs says)",
+    )
+    add(
+        "--runs-folder",
+        default="runs",
+        metavar="FOLDER",
+        help="where the runs are trained, and looked for (default: runs)",
+    )
+    add("--output", metavar="FOLDER", help=f"of the population (default: {FOLDERS.name}/MAP)")
+    add(
+        "--copies",
+        type=whole_number(1, 1000),
+        default=5,
+        metavar="N",
+        help="policies of each run, at even distances over its ages (default: 5)",
+    )
+    add(
+        "--num-games",
+        type=whole_number(1, 10**7),
+        metavar="N",
+        help="games of the tournament (default: small 20,000, three 10,000, others 3,000)",
+    )
+    add("--seed", type=whole_number(1, 2**62), default=1, help="of the tournament (default: 1)")
+    _add_threads(add)
+    parser.set_defaults(run=run_make)
+
+
+def _add_rank(kinds) -> None:
+    parser = kinds.add_parser(
+        "rank",
+        help="tell a player's rank, or a person's by saved games",
+        description="Play against the members of a population, and print the rating with its 95 % "
+        "interval, the rank, and the population share: the mean over members of the share of "
+        "games that end above that member. --games rates somebody by saved games instead.",
+    )
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument(
+        "--player",
+        nargs="+",
+        metavar="PLAYER",
+        help="bots, checkpoints or run folders; of several, the mean rank is printed too",
+    )
+    who.add_argument("--games", nargs="+", metavar="FILE", help="saved games of a person")
+    add = parser.add_argument
+    add(
+        "--as",
+        dest="who",
+        metavar="WHO",
+        help=f"with --games: the person's power, or name there (default: {PERSON!r})",
+    )
+    _add_population_options(add)
+    add(
+        "--num-games",
+        type=whole_number(1, 10**7),
+        metavar="N",
+        help="games of each player (default: small 2,000, three 1,500, others 700)",
+    )
+    add("--seed", type=whole_number(0, 2**62), default=1, help="of seats and games (default: 1)")
+    _add_threads(add)
+    add("--greedy", action="store_true", help="the player's policy gives its likeliest orders")
+    add_assume(parser)
+    add_script(add)
+    add("--json", metavar="FILE", help="write the result")
+    parser.set_defaults(run=run_rank)
+
+
+def _add_show(kinds) -> None:
+    parser = kinds.add_parser(
+        "show",
+        help="show a population as a page",
+        description="Write a page with the ladder of a population, who ends above whom, and how "
+        "every member was trained.",
+    )
+    _add_population_options(parser.add_argument)
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="page to write (default: population_MAP.html in this folder)",
+    )
+    parser.set_defaults(run=run_show)
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Write the page of a population."""
+    population = _population(arguments)
+    file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
+    check_target(file)
+    atomic_write(file, population_page(population).encode())
+    print(f"{file} shows {len(population.members)} members of {population.folder}")
+    return 0
+
+
+def _add_population_options(add) -> None:
+    add("--map", help="small, three, standard, or a map file (default: the player's)")
+    add(
+        "--population",
+        metavar="FOLDER",
+        help="of the population (default: that of the map that comes along)",
+    )
+
+
+def _add_threads(add) -> None:
+    add(
+        "--threads",
+        type=whole_number(1, 1024),
+        metavar="N",
+        help="threads of games and networks (default: as many as there are processors)",
+    )
+
+
+def run_rank(arguments: argparse.Namespace) -> int:
+    """Rank players, print where they stand and write the file asked for."""
+    if arguments.json:
+        check_target(Path(arguments.json))
+    if arguments.who and not arguments.games:
+        raise UserError("--as has no effect without --games")
+    population = _population(arguments)
+    found = _rank_saved(arguments, population) if arguments.games else {}
+    if arguments.player:
+        found = _rank_players(arguments, population)
+    print_standings(population, found)
+    result = {
+        "map": population.map.name,
+        "population": str(population.folder),
+        "seed": arguments.seed,
+        "max_years": population.max_years,
+        "year_limit": population.year_limit,
+        "players": {name: standing._asdict() for name, standing in found.items()},
+    }
+    write_result(arguments.json, result)
+    return 0
+
+
+def _population(arguments: argparse.Namespace) -> Population:
+    """Return the population of a command's flags."""
+    if arguments.population:
+        game_map = load_map(arguments.map) if arguments.map else None
+        return read_population(arguments.population, game_map)
+    names = getattr(arguments, "player", None) or []
+    if arguments.map is None and not names and getattr(arguments, "games", None):
+        game_map = load_replays(arguments.games[0])[0].map
+    else:
+        game_map = map_of(arguments.map, names, getattr(arguments, "script", None))
+    return read_population(population_folder(None, game_map), game_map)
+
+
+def _rank_players(arguments: argparse.Namespace, population: Population) -> dict[str, Standing]:
+    """Return where each of the players stands that the command names."""
+    players = load_players(arguments.player, population.map, arguments)
+    members = load_members(population, seed=arguments.seed, threads=arguments.threads)
+    num_games = arguments.num_games or rank_games(population.map.name)
+    announce_compilation()
+    found = {}
+    for number, player in enumerate(players):
+        with showing_progress(num_games) as report:
+            found[arguments.player[number]] = rank_player(
+                population,
+                player,
+                members,
+                num_games,
+                arguments.seed,
+                arguments.threads,
+                report,
+            )
+    return found
+
+
+def _rank_saved(arguments: argparse.Namespace, population: Population) -> dict[str, Standing]:
+    """Return where the person stands whose saved games the command names."""
+    who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
+    replays = [replay for file in arguments.games for replay in load_replays(file)]
+    return {who: rank_person(population, replays, who, rng)}
+
+
+def print_standings(population: Population, found: dict[str, Standing]) -> None:
+    """Print where players stand."""
+    console = make_console()
+    console.print(
+        f"among {len(population.members)} members of {population.folder} on map "
+        f"{population.map.name}, at most {population.max_years} years "
+        f"({population.year_limit}); in brackets 95 % intervals",
+        markup=False,
+    )
+    rows = [
+        (
+            name,
+            (
+                f"{stands.rank} of {stands.of} ({stands.best} - {stands.worst})",
+                f"{stands.value:.1f} ({stands.low:.1f} - {stands.high:.1f})",
+                f"{100 * stands.share:.0f} %",
+                f"{stands.games:,}" + (", provisional" if stands.games < PROVISIONAL else ""),
+            ),
+        )
+        for name, stands in found.items()
+    ]
+    print_table(console, "player", ("rank", "rating", "population share", "games"), rows)
+    if len(found) > 1:
+        mean = np.mean([stands.rank for stands in found.values()])
+        console.print(f"\nmean rank of these {len(found)}: {mean:.1f}", markup=False)
+
+
+class RecipeRun(NamedTuple):
+    """A run that a population takes policies from."""
+
+    name: str  # begins the names of its members
+    scheme: str  # in words
+    folder: Path
+
+
+def run_make(arguments: argparse.Namespace) -> int:
+    """Make a population: train, take policies, play the tournament, write."""
+    game_map = load_map(arguments.map)
+    folder = Path(arguments.output or FOLDERS / game_map.name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}") from None
+    check_writable(folder)
+    if arguments.runs:
+        runs = [RecipeRun(_plain(Path(run).name), "", Path(run)) for run in arguments.runs]
+        for run in runs:
+            if not policy_file(run.folder).is_file():
+                raise UserError(f"{run.folder} has no policy")
+    else:
+        runs = list(_trained(arguments, game_map))
+    script = load_script(POPULATION_SCRIPT, ("policies_of_run",))
+    members = [PopulationMember(name) for name in MEMBER_BOTS]
+    for run in runs:
+        for policy in script.policies_of_run(run.folder, arguments.copies):
+            if policy.settings["map"] != arguments.map:
+                raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
+            name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
+            atomic_write(folder / f"{name}{MEMBER}", content)
+            member = PopulationMember(
+                name,
+                scheme=run.scheme or run.name,
+                command=policy.command,
+                seed=int(policy.seed),
+                decisions=policy.decisions,
+                file=f"{name}{MEMBER}",
+                sha256=hashlib.sha256(content).hexdigest(),
+                settings=policy.settings,
+            )
+            members.append(member)
+    population = rated(arguments, game_map, folder, members)
+    write_population(population)
+    named = {member.file for member in population.members}
+    for old in folder.glob(f"*{MEMBER}"):  # of a population that was here before
+        if old.name not in named:
+            old.unlink()
+    best, worst = population.members[0], population.members[-1]
+    print(
+        f"{len(population.members)} members in {folder}, from {best.name} ({best.rating:.1f}) "
+        f"down to {worst.name} ({worst.rating:.1f})"
+    )
+    return 0
+
+
+def rated(
+    arguments: argparse.Namespace,
+    game_map: Map,
+    folder: Path,
+    members: Sequence[PopulationMember],
+) -> Population:
+    """Return members as a population, best first, by a tournament among them."""
+    names = [member.name for member in members]
+    if len(set(names)) < len(names):
+        raise UserError("two members would have one name: run folders need different names")
+    count, games = len(members), arguments.num_games
+    games = games or TOURNAMENT.get(game_map.name, OTHER_TOURNAMENT)
+    nothing, years = np.zeros((count, count)), game_map.max_years
+    population = Population(
+        folder, game_map, tuple(members), years, "draw", games, arguments.seed, nothing, nothing
+    )
+    players = load_members(population, seed=arguments.seed, threads=arguments.threads)
+    announce_compilation()
+    with showing_progress(games) as report:
+        found = base_tournament(
+            game_map,
+            players,
+            games,
+            arguments.seed,
+            years,
+            "draw",
+            arguments.threads,
+            report,
+        )
+    best = np.argsort(-found["rating"], kind="stable")
+    rows = np.ix_(best, best)
+    ordered = [
+        dataclasses.replace(
+            members[i],
+            rating=round(float(found["rating"][i]), 3),
+            sigma=round(float(found["sigma"][i]), 3),
+        )
+        for i in best
+    ]
+    return dataclasses.replace(
+        population, members=tuple(ordered), met=found["met"][rows], above=found["above"][rows]
+    )
+
+
+def _trained(arguments: argparse.Namespace, game_map: Map) -> Iterator[RecipeRun]:
+    """Train the runs of a file one after the other; yield each with its folder."""
+    recipe = _read_recipe(arguments.recipe)
+    full = arguments.decisions or recipe["decisions"].get(game_map.name)
+    if full is None:
+        raise UserError(f"{arguments.recipe} has no 'decisions' for map {game_map.name}")
+    for number, run in enumerate(recipe["runs"], 1):
+        name, decisions = str(run["name"]), round(full * run.get("share", 1))
+        words = shlex.split(run.get("flags", ""))
+        start = f"{game_map.name}__population-{name}__{number}__"
+        folder = _finished(Path(arguments.runs_folder), start, decisions)
+        if folder is None:
+            print(f"training {name}, {number} of {len(recipe['runs'])}", file=sys.stderr)
+            flags = _training_flags(arguments, name, number, decisions, words)
+            subprocess.run([sys.executable, str(SCRIPT), *flags], check=False)
+            folder = _finished(Path(arguments.runs_folder), start, decisions)
+        if folder is None:
+            raise UserError(f"the run {name} of {arguments.recipe} was not trained to its end")
+        yield RecipeRun(_plain(name), str(run.get("scheme", name)), folder)
+    for name in recipe.get("references", []):
+        name = name.replace("{map}", game_map.name)
+        if policy_file(name).is_file():
+            yield RecipeRun(_plain(name), "a reference policy", policy_file(name).parent)
+
+
+def _training_flags(
+    arguments: argparse.Namespace, name: str, number: int, decisions: int, words: list[str]
+) -> list[str]:
+    """Return the flags of a run: those of the file after those that all runs have."""
+    flags = {
+        "map": arguments.map,
+        "exp-name": f"population-{name}",
+        "seed": number,
+        "runs-folder": arguments.runs_folder,
+        "threads": 1,
+        "total-timesteps": decisions,
+        "save-interval": max(1, decisions // 6),
+        "eval-interval": decisions,
+        "eval-games": 42,
+        "league-games": 0,
+        "save-games": 0,
+        "capture-games": 0,
+    }
+    if "--pool-schedule" not in words:  # copies of all ages are in the pool at the end
+        flags |= {"pool-size": 10, "pool-interval": max(1, decisions // 10)}
+    return [*(word for flag, value in flags.items() for word in (f"--{flag}", str(value))), *words]
+
+
+def _read_recipe(path: str) -> dict[str, Any]:
+    """Return a file of runs; UserError unless it is one."""
+    try:
+        recipe = tomllib.loads(read_file(path, 1_000_000).decode())
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not TOML: {error}") from None
+    runs = recipe.get("runs")
+    sound = isinstance(runs, list) and all(isinstance(run, dict) for run in runs)
+    if not sound or not isinstance(recipe.setdefault("decisions", {}), dict):
+        raise UserError(f"{path} has no [[runs]]")
+    for run in runs:
+        if not re.fullmatch(r"[\w-]{1,60}", str(run.get("name"))):
+            raise UserError(f"{path}: a run has no name of letters, digits, '_' and '-'")
+        share = run.get("share", 1)
+        if type(share) not in (int, float) or not 0 < share <= 100:
+            raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")
+    return recipe
+
+
+def _finished(folder: Path, start: str, decisions: int) -> Path | None:
+    """Return a run whose folder's name has this beginning, and that has made all its decisions."""
+    for path in sorted(folder.glob(f"{start}*/{CHECKPOINT}")):
+        with contextlib.suppress(OSError, ValueError, KeyError, IndexError, TypeError):
+            args = json.loads(read_file(path.with_name("args.json"), 1_000_000))
+            lines = read_file(path.with_name("metrics.jsonl"), 2**30).splitlines()
+            if args["total_timesteps"] == decisions <= json.loads(lines[-1])["global_step"]:
+                return path.parent
+    return None
+
+
+def _plain(name: str) -> str:
+    """Return a name as a member's can begin."""
+    return re.sub(r"[^\w.-]", "_", name)[:80]

@@ -1,0 +1,243 @@
+"""Ranks among a base population: where a player stands among frozen policies and bots.
+
+The player has one seat in every game, every power equally often; the other seats are members'. The
+members' ratings are anchors, so that two players who were ranked at different times compare. On a
+map with teams a seat is a team's.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import UserError
+from ..players.population import Population
+from ..players.protocols import Player, SamplingPlayer
+from ..replays.replay import Replay
+from ..rules.map import Map
+from ..rules.vocabulary import vocabulary
+from ..scoring.outcomes import check_year_limit
+from ..scoring.rewards import ranks as ranks_of
+from .arena import figure_values_of_teams, play_tables
+from .ratings import MEAN, RESAMPLES, fit_ratings
+from .statistics import Z
+from .tournament import balanced_seats, cross_table
+
+GAMES = {"small": 2000, "three": 1500}  # of a rank; elsewhere OTHER_GAMES
+OTHER_GAMES = 700
+PROVISIONAL = 20  # fewer games say little of a person
+
+
+def rank_games(map_name: str) -> int:
+    """Return how many games a rank is found by, unless somebody says otherwise."""
+    return GAMES.get(map_name, OTHER_GAMES)
+
+
+def candidate_seats(
+    members: int, powers: int, num_games: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return who sits where when one player meets the members of a population.
+
+    A table is played once in every rotation, so that nobody's powers are better than another's.
+    Members are dealt like cards: nobody comes again before all have come, or twice at a table.
+
+    Args:
+        members: how many; at least powers - 1.
+        powers: of the map, or teams.
+        num_games: rounded up to a multiple of the powers.
+
+    Returns:
+        (E, powers) integers: 0 is the player, 1 + i member i.
+    """
+    if members < powers - 1:
+        raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")
+    tables = -(-num_games // powers)
+    deck: list[int] = []
+    seats = np.zeros((tables * powers, powers), np.int64)
+    for table in range(tables):
+        if len(deck) < powers - 1:
+            fresh = rng.permutation(members).tolist()
+            # Those who are at this table already come last of the new deal.
+            deck += [i for i in fresh if i not in deck] + [i for i in fresh if i in deck]
+        dealt, deck = deck[: powers - 1], deck[powers - 1 :]
+        row = np.array([0, *(1 + i for i in dealt)])
+        for turn in range(powers):
+            seats[table * powers + turn] = np.roll(row, turn)
+    return seats
+
+
+class Standing(NamedTuple):
+    """Where a player stands among the members of a population."""
+
+    value: float  # rating
+    low: float  # and its 95 % interval
+    high: float
+    rank: int  # 1 + members rated above
+    best: int  # the ranks at both ends of the interval
+    worst: int
+    of: int  # members and the player
+    share: float  # mean over members of the share of games that end above that member
+    games: int
+
+    def text(self) -> str:
+        """Return it in one line."""
+        return (
+            f"rank {self.rank} of {self.of} ({self.best} - {self.worst}), rating {self.value:.1f} "
+            f"({self.low:.1f} - {self.high:.1f}), population share {100 * self.share:.0f} %"
+        )
+
+
+def standing(
+    ratings: np.ndarray,
+    seats: np.ndarray,
+    ranks: np.ndarray,
+    rng: np.random.Generator,
+    strangers: int = 0,
+) -> Standing:
+    """Return where a player stands after some games.
+
+    Args:
+        ratings: (members,), which stay.
+        seats: (E, seats) integers: 0 is the player, who has one seat; 1 + i is member i.
+        ranks: (E, seats), 1 = best; equal ones are ties.
+        rng: breaks ties and draws resamples.
+        strangers: so many others play too, numbered after the members and rated along.
+    """
+    members = len(ratings)
+    mean = np.array([MEAN, *ratings, *[MEAN] * strangers])
+    known = (np.arange(len(mean)) > 0) & (np.arange(len(mean)) <= members)
+
+    def fit(counts: np.ndarray | None = None) -> tuple[float, float]:
+        found, error = fit_ratings(mean, known, seats, ranks, rng, counts)
+        return float(found[0]), float(error[0])
+
+    value, error = fit()
+    games = len(seats)
+    if games > 1:  # where all resamples are alike, the model's own error is larger
+        draws = rng.multinomial(games, np.full(games, 1 / games), RESAMPLES).astype(np.float64)
+        error = max(error, float(np.std([fit(counts)[0] for counts in draws], ddof=1)))
+    low, high = value - Z * error, value + Z * error
+    rank, worst, best = (1 + int((ratings > rating).sum()) for rating in (value, low, high))
+    mine = ranks[seats == 0][:, None]
+    ahead = (mine < ranks) + 0.5 * (mine == ranks)
+    met, above = np.zeros((2, len(mean)))
+    np.add.at(met, seats, 1.0)
+    np.add.at(above, seats, ahead)
+    some = np.flatnonzero(met[1 : members + 1]) + 1
+    share = float((above[some] / met[some]).mean()) if len(some) else 0.0
+    return Standing(value, low, high, rank, best, worst, members + 1, share, games)
+
+
+def rank_player(
+    population: Population,
+    player: Player,
+    members: Sequence[Player],
+    num_games: int,
+    seed: int = 1,
+    threads: int | None = None,
+    report: Callable[[float], None] | None = None,
+    game_map: Map | None = None,
+) -> Standing:
+    """Play a player against a population, and return where it stands.
+
+    Args:
+        population: whose ratings, years and year limit hold.
+        player: the one to be ranked.
+        members: the population's, in its order.
+        num_games: rounded up to a multiple of the powers, or of the teams.
+        seed: of seats and games; the same seed gives the same result whatever the threads.
+        threads: of the games; None: as many as there are processors.
+        report: called now and then with how many games have been played.
+        game_map: the population's map with teams; None: without.
+    """
+    game_map = game_map or population.map
+    rng, teams = np.random.default_rng(seed), game_map.teams
+    for number, member in enumerate(members):
+        if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
+            drawn = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0]
+            member.generator.manual_seed(int(drawn >> np.uint64(1)))
+    seats = candidate_seats(len(members), len(teams.names), num_games, rng)
+    outcomes, _ = play_tables(
+        game_map,
+        (player, *members),
+        seats[:, teams.of_power],
+        seed,
+        population.max_years,
+        threads,
+        report,
+    )
+    ranks = figure_values_of_teams(outcomes, game_map, population.year_limit)["rank"]
+    return standing(population.ratings, seats, ranks, rng)
+
+
+def base_tournament(
+    game_map: Map,
+    players: Sequence[Player],
+    num_games: int,
+    seed: int = 1,
+    max_years: int | None = None,
+    year_limit: str = "draw",
+    threads: int | None = None,
+    report: Callable[[float], None] | None = None,
+) -> dict[str, np.ndarray]:
+    """Rate the members of a population that is made, in games among them all.
+
+    Args:
+        num_games: at least as many as players; the others as for `rank_player`.
+
+    Returns:
+        `rating` and `sigma` (players,), `met` and `above` as Population has them.
+    """
+    check_year_limit(year_limit)
+    count, powers = len(players), len(game_map.powers)
+    if count < powers:
+        raise UserError(f"a population of {game_map.name} needs at least {powers} members")
+    rng = np.random.default_rng(seed)
+    seats = balanced_seats(count, powers, num_games, rng)
+    outcomes, _ = play_tables(game_map, players, seats, seed, max_years, threads, report)
+    ranks = figure_values_of_teams(outcomes, game_map, year_limit)["rank"]
+    start, unknown = np.full(count, MEAN), np.zeros(count, bool)
+    rating, sigma = fit_ratings(start, unknown, seats, ranks, rng)
+    met = cross_table(seats, ranks, np.zeros_like(ranks), count)
+    return {"rating": rating, "sigma": sigma, "met": met["games"], "above": met["above"]}
+
+
+def rank_person(
+    population: Population, replays: Sequence[Replay], who: str, rng: np.random.Generator
+) -> Standing:
+    """Return where a person stands by saved games.
+
+    Games that are not over, and games without the person, say nothing.
+
+    Args:
+        population: whose members are known by the names in the games' `players`. Other players are
+            rated along, each name as one.
+        replays: the games.
+        who: the power that the person played, or the person's name in `players`.
+        rng: breaks ties and draws resamples.
+
+    Raises:
+        UserError: a game is of another map or with teams, or none says anything.
+    """
+    names = {name: 1 + i for i, name in enumerate(m.name for m in population.members)}
+    known, seats, finals = len(names), [], []
+    for replay in replays:
+        if vocabulary(replay.map).hash != vocabulary(population.map).hash or replay.map.teams.text:
+            raise UserError(f"game {replay.id!r:.60} is not one of map {population.map.name}")
+        row = []
+        for power in replay.map.powers:
+            name = replay.players.get(power, "").removesuffix(".npz")
+            person = power == who.upper() or name == who
+            row.append(
+                0 if person else names.setdefault(name or f"{power}, unknown", len(names) + 1)
+            )
+        if replay.winners and row.count(0) == 1 and len(set(row)) == len(row):
+            centers = replay.frames[-1].scene.centers
+            seats.append(row)
+            finals.append([len(centers[power]) for power in replay.map.powers])
+    if not any(0 < number <= known for row in seats for number in row):
+        raise UserError(
+            f"no finished game has {who} in one seat and a member of {population.folder} in another"
+        )
+    found = ranks_of(np.array(finals))
+    return standing(population.ratings, np.array(seats), found, rng, len(names) - known)

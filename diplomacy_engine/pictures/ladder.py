@@ -1,0 +1,116 @@
+"""Pictures of many players: a ladder of their ratings, and who ends above whom, as SVG."""
+
+from collections.abc import Collection, Sequence
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+LINE = 14.0  # pixels of a rung
+LABELS = 190.0  # pixels of the names
+WIDTH = 760.0
+SIDE = 620.0  # of a matrix
+TOP, EDGE = 26.0, 12.0
+INK, PALE, PAPER = "#1f2430", "#c9ced6", "#ffffff"
+PLAIN, MARKED = "#3b6ea5", "#c2410c"
+# Shares from 0 to 1 in equal steps: from red over white to blue, told apart without green.
+SHADES = ("#b2182b", "#d6604d", "#f4a582", "#fddbc7", "#f7f7f7", "#d1e5f0", "#92c5de", "#4393c3",
+          "#2166ac")  # fmt: skip
+_FONT = 'font-family="system-ui, sans-serif"'
+
+
+def ladder_svg(
+    names: Sequence[str],
+    ratings: Sequence[float],
+    errors: Sequence[float],
+    marked: Collection[str] = (),
+) -> str:
+    """Return ratings as a ladder, the best on top.
+
+    Args:
+        names: of the players.
+        ratings: theirs.
+        errors: half the widths of their intervals.
+        marked: names that stand out.
+    """
+    order = sorted(range(len(names)), key=lambda i: -ratings[i])
+    low = min(r - e for r, e in zip(ratings, errors))
+    high = max(max(r + e for r, e in zip(ratings, errors)), low + 1)
+    height = TOP + LINE * len(names) + EDGE
+
+    def x(rating: float) -> float:
+        return LABELS + (WIDTH - LABELS - EDGE) * (rating - low) / (high - low)
+
+    parts = [_head(WIDTH, height, "ladder of ratings")]
+    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000, 1e6) if (high - low) / s <= 10)
+    for tick in np.arange(np.ceil(low / step) * step, high, step):
+        parts.append(
+            f'<path d="M{x(tick):.1f} {TOP - 4:g}V{height - EDGE:g}" stroke="{PALE}"/>'
+            f'<text x="{x(tick):.1f}" y="14" text-anchor="middle">{tick:g}</text>'
+        )
+    for place, i in enumerate(order):
+        y, color = TOP + LINE * (place + 0.5), MARKED if names[i] in marked else PLAIN
+        weight = ' font-weight="bold"' if names[i] in marked else ""
+        parts.append(
+            f'<text x="{LABELS - 8:g}" y="{y + 3.5:.1f}" text-anchor="end"{weight}>'
+            f"{place + 1} {_short(names[i], 28)}</text>"
+            f'<path d="M{x(ratings[i] - errors[i]):.1f} {y:.1f}H{x(ratings[i] + errors[i]):.1f}"'
+            f' stroke="{color}" stroke-width="2"/>'
+            f'<circle cx="{x(ratings[i]):.1f}" cy="{y:.1f}" r="3.5" fill="{color}">'
+            f"<title>{escape(names[i])}: {ratings[i]:.1f}</title></circle>"
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
+    """Return who ends above whom as a square of colors, row above column.
+
+    Args:
+        names: of the players, in order.
+        shares: (players, players), of the games of row and column in which the row ends above; NaN
+            where they never met.
+    """
+    count = len(names)
+    cell = SIDE / count
+    size, left = min(10.0, cell), LABELS
+    cells: dict[str, list[str]] = {}
+    for row, column in np.ndindex(shares.shape):
+        share = shares[row, column]
+        if row != column and share == share:
+            shade = SHADES[min(int(share * len(SHADES)), len(SHADES) - 1)]
+            at = f"M{left + column * cell:.1f} {TOP + row * cell:.1f}"
+            cells.setdefault(shade, []).append(f"{at}h{cell:.2f}v{cell:.2f}h-{cell:.2f}z")
+    parts = [_head(left + SIDE + EDGE, TOP + SIDE + 3 * EDGE, "who ends above whom")]
+    parts.append(
+        f'<rect x="{left:g}" y="{TOP:g}" width="{SIDE:g}" height="{SIDE:g}" fill="{PALE}"/>'
+    )
+    parts += [f'<path d="{"".join(paths)}" fill="{shade}"/>' for shade, paths in cells.items()]
+    for row, name in enumerate(names):
+        y = TOP + (row + 0.5) * cell + size / 3
+        parts.append(
+            f'<text x="{left - 4:g}" y="{y:.1f}" text-anchor="end" font-size="{size:.1f}">'
+            f"{_short(name, 30)}</text>"
+        )
+    wide = SIDE / len(SHADES) / 2
+    for number, shade in enumerate(SHADES):
+        parts.append(
+            f'<rect x="{left + number * wide:.1f}" y="{TOP + SIDE + 6:g}" width="{wide:.1f}"'
+            f' height="10" fill="{shade}"/>'
+        )
+    parts.append(
+        f'<text x="{left + SIDE / 2 + 6:.1f}" y="{TOP + SIDE + 15:g}">0 % to 100 %; gray: they'
+        f' never met</text><text x="{left:g}" y="16">share of games in which the row ends above'
+        " the column; columns in the order of the rows</text>"
+    )
+    return "".join([*parts, "</svg>"])
+
+
+def _head(width: float, height: float, label: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img"'
+        f' aria-label="{label}" width="{width:g}" height="{height:g}" font-size="10" {_FONT}'
+        f' fill="{INK}"><rect width="{width:g}" height="{height:g}" fill="{PAPER}"/>'
+    )
+
+
+def _short(name: str, most: int) -> str:
+    return escape(name if len(name) <= most else name[: most - 1] + "…")

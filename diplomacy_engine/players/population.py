@@ -1,0 +1,277 @@
+"""Base populations: frozen policies and bots with ratings, in a folder of their own.
+
+    runs/population/{map}/
+      population.json      the map, the games that gave the ratings, and every member
+      {member}.npz         the weights of one policy, in float16
+
+Nothing in such a folder can run code: the weights are plain arrays, and which file belongs to a
+member, with which sha256, stands in population.json.
+"""
+
+import dataclasses
+import hashlib
+import io
+import json
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import atomic_write, read_file
+from .._suggest import did_you_mean, quoted
+from ..errors import UserError
+from ..games.observation import OBSERVATION_VERSION
+from ..rules.map import MAP_NAMES, Map, MapError, load_map
+from ..rules.vocabulary import vocabulary
+from ..scoring.outcomes import YEAR_LIMITS
+from .bots import BOTS
+from .checkpoints import REFERENCE
+
+POPULATION = "population.json"
+MEMBER = ".npz"  # ends the name of a member's file
+FORMAT = 1
+FOLDERS = REFERENCE.parent / "population"  # of those that come along, one a map
+MOST_LIST = 20_000_000  # bytes of population.json
+MOST_FILE = 20_000_000  # bytes of a member's file
+MOST_WEIGHTS = 200_000_000  # bytes of its arrays
+MOST_MEMBERS = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class PopulationMember:
+    """A player of a base population."""
+
+    name: str
+    rating: float = 0.0  # openskill's scale, see matches/ratings.py
+    sigma: float = 0.0  # its standard error
+    scheme: str = "a bot"  # how it was trained, in words
+    command: str = ""  # that trained it
+    seed: int = 0  # of its training
+    decisions: int = 0  # that it had learned from
+    file: str = ""  # its weights; empty for a bot
+    sha256: str = ""  # of that file
+    # Of its training: what its network is made of, and what its values mean.
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Population:
+    """A base population of a map, best rating first."""
+
+    folder: Path
+    map: Map
+    members: tuple[PopulationMember, ...]
+    max_years: int  # of all games
+    year_limit: str
+    games: int  # of the tournament that gave the ratings
+    seed: int  # of its seats and games
+    # Of each pair of members: the games that both played in, and the sum of the shares of these in
+    # which the first ended above the second, (members, members) each.
+    met: np.ndarray
+    above: np.ndarray
+
+    @property
+    def ratings(self) -> np.ndarray:
+        """The members' ratings, (members,)."""
+        return np.array([member.rating for member in self.members])
+
+    def member(self, name: str) -> PopulationMember:
+        """Return the member of a name, or of the name of its file; UserError if there is none."""
+        name = name.removesuffix(MEMBER)
+        for member in self.members:
+            if member.name == name:
+                return member
+        names = [member.name for member in self.members]
+        raise UserError(
+            f"{self.folder}: the population has no member {quoted(name)}{did_you_mean(name, names)}"
+        )
+
+
+def population_folder(where: str | Path | None, game_map: Map) -> Path:
+    """Return the folder of a population: that given, else the one of the map that comes along."""
+    if where is not None:
+        return Path(where)
+    folder = FOLDERS / game_map.name
+    if not (folder / POPULATION).is_file():
+        raise UserError(
+            f"there is no base population of map {game_map.name}: make one with `population make`, "
+            "or name its folder with --population"
+        )
+    return folder
+
+
+def read_population(folder: str | Path, game_map: Map | None = None) -> Population:
+    """Return the population of a folder; its members' files are looked at when they are loaded.
+
+    Args:
+        folder: with a population.json.
+        game_map: the map to be played; a population of another one is refused.
+
+    Raises:
+        UserError: there is none, or it is not sound.
+    """
+    folder = Path(folder)
+    path = folder / POPULATION
+    try:
+        saved = json.loads(read_file(path, MOST_LIST))
+    except FileNotFoundError:
+        raise UserError(f"{folder} is no population: it has no {POPULATION}") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is no JSON") from None
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        raise UserError(f"{path}: not a population of this version (format {FORMAT})")
+    try:
+        found = _map(saved)
+    except (MapError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path}: its map cannot be used: {str(error)[:200]}") from None
+    if saved.get("vocabulary_hash") != vocabulary(found).hash:
+        raise UserError(f"{path}: made for another order vocabulary of {found.name}")
+    if saved.get("observation_version") != OBSERVATION_VERSION:
+        raise UserError(f"{path}: made for observations of another version")
+    if game_map is not None and vocabulary(game_map).hash != saved["vocabulary_hash"]:
+        raise UserError(f"{folder} is a population of map {found.name}, not of {game_map.name}")
+    members = _members(saved.get("members"), path)
+    numbers = [saved.get(name) for name in ("max_years", "games", "seed")]
+    if any(type(number) is not int or not 0 < number < 2**62 for number in numbers):
+        raise UserError(f"{path}: max_years, games and seed must be numbers above 0")
+    if saved.get("year_limit") not in YEAR_LIMITS:
+        raise UserError(f"{path}: year_limit must be one of {', '.join(YEAR_LIMITS)}")
+    met, above = (_table(saved.get(name), len(members), name, path) for name in ("met", "above"))
+    years, games, seed = numbers
+    return Population(folder, found, members, years, saved["year_limit"], games, seed, met, above)
+
+
+def _map(saved: Mapping) -> Map:
+    """Return the map of a population: one that comes along, else as it is written there."""
+    if saved["map"] in MAP_NAMES:
+        return load_map(saved["map"])
+    return Map(dict(saved["map_facts"]), str(saved["map"]))
+
+
+def _members(saved: object, path: Path) -> tuple[PopulationMember, ...]:
+    """Return the members of a population.json; UserError unless they are sound."""
+    if not isinstance(saved, list) or not 1 < len(saved) <= MOST_MEMBERS:
+        raise UserError(f"{path}: it needs two to {MOST_MEMBERS:,} members")
+    fields = {field.name: field.default for field in dataclasses.fields(PopulationMember)}
+    members = []
+    for entry in saved:
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
+            raise UserError(f"{path}: a member has no name of letters, digits, '.', '_' and '-'")
+        given = {key: entry[key] for key in fields if key in entry}
+        for key, value in given.items():
+            kind = {"name": str, "settings": dict}.get(key, type(fields[key]))
+            if type(value) is not kind and not (kind is float and type(value) is int):
+                raise UserError(f"{path}: member {name} has no sound {key}")
+        member = PopulationMember(**given)
+        if not abs(member.rating) < 1e6 or not 0 <= member.sigma < 1e6:
+            raise UserError(f"{path}: member {name} has no sound rating")
+        if not member.file and name not in BOTS:
+            raise UserError(f"{path}: member {name} has no file, and is no bot")
+        if member.file and member.file != f"{name}{MEMBER}":
+            raise UserError(f"{path}: the file of member {name} must be {name}{MEMBER}")
+        members.append(member)
+    names = [member.name for member in members]
+    if len(set(names)) < len(names):
+        raise UserError(f"{path}: two members have one name")
+    return tuple(members)
+
+
+def _table(saved: object, size: int, name: str, path: Path) -> np.ndarray:
+    """Return a table of pairs of members; UserError unless it is one."""
+    try:
+        table = np.array(saved, np.float64)
+    except (ValueError, TypeError):
+        table = np.empty(0)
+    if table.shape != (size, size) or not (np.isfinite(table) & (table >= 0)).all():
+        raise UserError(f"{path}: {name!r} is no table of {size} members")
+    return table
+
+
+def write_population(population: Population) -> None:
+    """Write population.json, with the members best rating first."""
+    best = sorted(range(len(population.members)), key=lambda i: -population.members[i].rating)
+    game_map = population.map
+    own = {} if game_map.name in MAP_NAMES else {"map_facts": game_map.facts}
+    saved = {
+        "format": FORMAT,
+        "map": game_map.name,
+        **own,
+        "vocabulary_hash": vocabulary(game_map).hash,
+        "observation_version": OBSERVATION_VERSION,
+        "max_years": population.max_years,
+        "year_limit": population.year_limit,
+        "games": population.games,
+        "seed": population.seed,
+        "members": [dataclasses.asdict(population.members[i]) for i in best],
+    }
+    head = json.dumps(saved, indent=1).removesuffix("\n}")
+    tables = {"met": population.met, "above": np.round(population.above, 2)}
+    for name, table in tables.items():  # a line for each member
+        rows = (json.dumps([int(x) if x == int(x) else x for x in table[i, best]]) for i in best)
+        head += f',\n "{name}": [\n  ' + ",\n  ".join(rows) + "\n ]"
+    atomic_write(population.folder / POPULATION, (head + "\n}\n").encode())
+
+
+def pack_weights(weights: Mapping[str, np.ndarray]) -> bytes:
+    """Return weights as a member's file, in float16; UserError if one is too large for that."""
+    packed = {}
+    for name, weight in weights.items():
+        with np.errstate(over="ignore"):
+            packed[name] = weight.astype(np.float16)
+        if not np.isfinite(packed[name]).all():
+            raise UserError(f"weights beyond {np.finfo(np.float16).max:,.0f} cannot be kept")
+    content = io.BytesIO()
+    np.savez_compressed(content, **packed)
+    return content.getvalue()
+
+
+def read_weights(population: Population, member: PopulationMember) -> dict[str, np.ndarray]:
+    """Return a member's weights by name, float32; UserError, which names it, if they changed."""
+    path, who = population.folder / member.file, f"member {member.name} of {population.folder}"
+    try:
+        content = read_file(path, MOST_FILE)
+    except FileNotFoundError:
+        raise UserError(f"{who} is missing: there is no file {path}") from None
+    except OSError as error:
+        raise UserError(f"{who} cannot be read: {error.strerror or error}") from None
+    if hashlib.sha256(content).hexdigest() != member.sha256:
+        raise UserError(f"{who} has changed: {path} does not have the sha256 of {POPULATION}")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as parts:
+            if sum(part.file_size for part in parts.infolist()) > MOST_WEIGHTS:
+                raise ValueError("its arrays are too large")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return {name: arrays[name].astype(np.float32) for name in arrays.files}
+    except Exception:  # a damaged or hostile file may fail in any way
+        raise UserError(f"{who} cannot be used: {path} has no arrays of weights") from None
+
+
+def is_drawn(name: str) -> bool:
+    """Tell whether a name stands for members that are drawn: population, or population:FOLDER."""
+    return name.partition(":")[0].partition("#")[0] == "population"
+
+
+def drawn_names(names: Sequence[str], powers: int) -> list[str]:
+    """Return names with members that are drawn told apart: population#1, population#2, ...
+
+    One that stands alone is as many as there are powers, since several take turns at these.
+    """
+    names = list(names) * (powers if len(names) == 1 and is_drawn(names[0]) else 1)
+    return [f"{name}#{n}" if is_drawn(name) else name for n, name in enumerate(names, 1)]
+
+
+def drawn_member(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
+    """Return the member that is drawn for a name of `drawn_names`, none for two in one game."""
+    _, _, rest = name.partition("population")
+    folder, _, number = rest.removeprefix(":").rpartition("#")
+    if not number.isdecimal():
+        raise UserError(f"{quoted(name)} is no member that was drawn")
+    population = read_population(population_folder(folder or None, game_map), game_map)
+    order = np.random.default_rng(seed).permutation(len(population.members))
+    return population, population.members[order[int(number) % len(order)]]

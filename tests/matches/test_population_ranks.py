@@ -1,0 +1,210 @@
+"""Ranks in a base population: seats, ratings, and the checks of known strength."""
+
+import json
+
+import numpy as np
+import pytest
+from support.commands import refusal
+
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.matches.population import candidate_seats, rank_player, standing
+from diplomacy_engine.matches.population_page import population_page
+from diplomacy_engine.matches.ratings import DEVIATION, MEAN, fit_ratings, rate_games
+from diplomacy_engine.players import make_bot
+from diplomacy_engine.players.loading import load_members
+from diplomacy_engine.players.population import FOLDERS, read_population
+from diplomacy_engine.scoring.rewards import ranks as ranks_of
+
+
+@pytest.mark.parametrize("members, powers, games", [(6, 7, 70), (10, 3, 90), (103, 2, 400)])
+def test_seats_of_a_candidate(members, powers, games):
+    seats = candidate_seats(members, powers, games, np.random.default_rng(1))
+    assert seats.shape == (games, powers)
+    # The player has one seat, each power equally often; nobody sits twice at a table.
+    assert ((seats == 0).sum(1) == 1).all() and (np.diff((seats == 0).sum(0)) == 0).all()
+    assert all(len(set(row)) == powers for row in seats.tolist())
+    counts = np.bincount(seats.ravel(), minlength=members + 1)[1:]
+    assert counts.max() - counts.min() <= powers  # whole rotations
+    # In all rotations of a table everybody has each power once.
+    for first in range(0, games, powers):
+        table = seats[first : first + powers]
+        assert all(len(set(table[table == who].tolist())) == 1 for who in set(table[0].tolist()))
+        assert all(sorted(np.argwhere(table == who)[:, 1]) == [*range(powers)] for who in table[0])
+
+
+def test_a_table_needs_enough_members():
+    with pytest.raises(UserError, match="needs 6 members"):
+        candidate_seats(5, 7, 7, np.random.default_rng(1))
+
+
+def simulated(strengths, seats, rng):
+    """Return ranks drawn by the model: the highest of strength and Gumbel noise comes first."""
+    spread = DEVIATION / 2 * np.sqrt(seats.shape[1])
+    drawn = np.asarray(strengths)[seats] / spread + rng.gumbel(size=seats.shape)
+    return (-drawn).argsort(1).argsort(1) + 1.0
+
+
+def test_fitted_ratings_find_the_strengths():
+    rng = np.random.default_rng(3)
+    strengths = np.linspace(5, 45, 12)
+    seats = np.array([rng.permutation(12)[:3] for _ in range(4000)])
+    ranks = simulated(strengths, seats, rng)
+    free = np.zeros(12, bool)
+    mean, error = fit_ratings(np.full(12, MEAN), free, seats, ranks, rng)
+    assert (np.abs(mean - strengths) < 4 * error).all() and 0.1 < error.max() < 1.5
+    # With games that say nothing, a newcomer's rating stays; anchors always do.
+    mean, error = fit_ratings(np.array([1.0, 2.0]), np.array([False, True]), seats[:0, :2],
+                              ranks[:0, :2], rng)  # fmt: skip
+    assert np.allclose(mean, [MEAN, 2]) and np.allclose(error, [DEVIATION, 0])
+    # A game that counts twice is two games.
+    two = seats[:50, :2] % 4, ranks_of(-ranks[:50, :2])
+    two = two[0][two[0][:, 0] != two[0][:, 1]], two[1][two[0][:, 0] != two[0][:, 1]]
+    once = fit_ratings(np.full(4, MEAN), np.zeros(4, bool), *(np.repeat(a, 2, 0) for a in two), rng)
+    twice = fit_ratings(np.full(4, MEAN), np.zeros(4, bool), *two, rng, np.full(len(two[0]), 2.0))
+    assert np.allclose(once, twice)
+
+
+def test_fitted_ratings_are_on_the_scale_of_rated_games():
+    rng = np.random.default_rng(4)
+    seats = np.array([rng.permutation(5)[:2] for _ in range(3000)])
+    ranks = simulated([15, 20, 25, 30, 35], seats, rng)
+    start = np.full(5, MEAN)
+    one_pass, _ = rate_games(start, np.full(5, DEVIATION), seats, ranks, rng)
+    fitted, _ = fit_ratings(start, np.zeros(5, bool), seats, ranks, rng)
+    assert np.abs(one_pass - fitted).max() < 2.5
+
+
+def test_a_standing_covers_the_truth():
+    """The interval of a simulated player has its strength nearly always."""
+    rng = np.random.default_rng(5)
+    ratings = np.linspace(40, 10, 30)
+    hits = 0
+    for _ in range(20):
+        seats = candidate_seats(30, 3, 150, rng)
+        stands = standing(ratings, seats, simulated([28, *ratings], seats, rng), rng)
+        hits += stands.low < 28 < stands.high
+        assert stands.best <= stands.rank <= stands.worst and stands.of == 31
+        assert 0.4 < stands.share < 0.8
+    assert hits >= 16
+
+
+@pytest.fixture(scope="module")
+def small():
+    population = read_population(FOLDERS / "small")
+    return population, load_members(population, threads=1)
+
+
+def test_members_rank_as_themselves(small):
+    """A policy in the middle and bots: the interval has their own rating."""
+    population, members = small
+    middle = len(members) // 2
+    numbers = [i for i, m in enumerate(population.members) if m.name in ("dumbbot", "random")]
+    hits = 0
+    for number in (middle, *numbers):
+        stands = rank_player(population, members[number], members, 600, seed=number)
+        own = population.members[number]
+        hits += stands.low - 2 * own.sigma < own.rating < stands.high + 2 * own.sigma
+        assert abs(stands.value - own.rating) < 5
+        assert stands.best - 3 <= 1 + number <= stands.worst + 4
+    assert hits >= 2
+
+
+def test_the_order_of_known_strength(small):
+    """`random` is among the last, and the best member beats DumbBot, which beats `random`."""
+    population, members = small
+    names = [member.name for member in population.members]
+    found = [
+        rank_player(population, player, members, 400, seed=2)
+        for player in (members[0], make_bot("dumbbot"), make_bot("random"))
+    ]
+    assert found[0].rank < found[1].rank < found[2].rank
+    assert found[0].share > found[1].share > found[2].share
+    assert found[2].worst > 0.9 * len(members) and names.index("random") > 0.9 * len(members)
+
+
+def test_a_rank_repeats(small):
+    population, members = small
+    first, second = (
+        rank_player(population, make_bot("dumbbot"), members, 60, 7, threads) for threads in (1, 2)
+    )
+    assert first == second and first.games == 60
+
+
+def test_the_commands(tmp_path, capsys):
+    out = tmp_path / "rank.json"
+    words = ["population", "rank", "--map", "small", "--player", "dumbbot", "random"]
+    words += ["--num-games", "100", "--json"]
+    assert main([*words, str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "mean rank of these 2" in shown and "population share" in shown
+    found = json.loads(out.read_text())["players"]
+    assert found["dumbbot"]["rank"] < found["random"]["rank"] <= found["random"]["of"]
+    page = tmp_path / "page.html"
+    assert main(["population", "show", "--map", "small", "--output", str(page)]) == 0
+    text = page.read_text()
+    assert "<script" not in text and text.count("<svg") == 2 and "dumbbot-paquette" in text
+
+
+def test_a_page_runs_no_code(small):
+    import dataclasses
+
+    population, _ = small
+    evil = dataclasses.replace(population.members[0], scheme="<script>x</script>", command="<b>")
+    changed = dataclasses.replace(population, members=(evil, *population.members[1:]))
+    text = population_page(changed)
+    assert "<script" not in text and "<b>" not in text and "&lt;script&gt;" in text
+    assert "default-src 'none'" in text
+
+
+def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
+    """Saved games of a bot, whose players are members, give about the bot's own rating."""
+    population, _ = small
+    files = [member for member in population.members if member.file]
+    chosen = [files[len(files) // 3], files[2 * len(files) // 3]]
+    games = tmp_path / "games.jsonl"
+    against = [str(FOLDERS / "small" / member.file) for member in chosen]
+    words = ["tournament", "--map", "small", "--games", "90", "--players", "dumbbot", *against]
+    assert main([*words, "--save-games", str(games), "--save-count", "90", "--threads", "1"]) == 0
+    out = tmp_path / "rank.json"
+    words = ["population", "rank", "--games", str(games), "--json", str(out), "--as"]
+    assert main([*words, "dumbbot"]) == 0
+    assert "provisional" not in capsys.readouterr().out
+    found = json.loads(out.read_text())["players"]["dumbbot"]
+    own = population.member("dumbbot")
+    assert found["games"] == 60
+    assert abs(found["value"] - own.rating) < 2 * (found["high"] - found["value"]) + 3
+    # The games in which it was ENGLAND alone.
+    assert main([*words, "ENGLAND"]) == 0
+    few = "\n".join(games.read_text().splitlines()[:10])
+    games.write_text(few)
+    assert main([*words, "dumbbot"]) == 0
+    assert "provisional" in capsys.readouterr().out
+
+
+def test_refusals(tmp_path, capsys):
+    rank = ["population", "rank"]
+    found = refusal(*rank, "--player", "dumbbot", "--as", "ENGLAND", capsys=capsys)
+    assert "--as has no effect" in found
+    found = refusal(*rank, "--player", "dumbbot", "--population", tmp_path, capsys=capsys)
+    assert "is no population" in found
+    found = refusal("population", "make", "--map", "small", "--runs", tmp_path, capsys=capsys)
+    assert "has no policy" in found
+    recipe = tmp_path / "runs.toml"
+    for text, words in (
+        ("runs = 3", "has no [[runs]]"),
+        ("[[runs]]\nname = 'a b'", "a run has no name"),
+        ("[[runs]]\nname = 'a'\nshare = -1", "the share of run a"),
+        ("[[runs]]\nname = 'a'", "has no 'decisions' for map small"),
+        ("[[", "is not TOML"),
+    ):
+        recipe.write_text(text)
+        make = ["population", "make", "--map", "small", "--recipe", recipe, "--output", tmp_path]
+        assert words in refusal(*make, capsys=capsys)
+    games = tmp_path / "games.jsonl"
+    words = ["tournament", "--players", "hold", "random", "--games", "2", "--save-games", games]
+    assert main([str(word) for word in words]) == 0
+    capsys.readouterr()
+    assert "no finished game has nobody" in refusal(
+        *rank, "--games", games, "--as", "nobody", capsys=capsys
+    )

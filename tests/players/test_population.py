@@ -1,0 +1,188 @@
+"""Files of base populations: what is refused, and that what is kept comes back."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.players import load_player
+from diplomacy_engine.players.loading import load_members, policy_map
+from diplomacy_engine.players.population import (
+    FOLDERS,
+    POPULATION,
+    drawn_member,
+    drawn_names,
+    is_drawn,
+    pack_weights,
+    population_folder,
+    read_population,
+    read_weights,
+    write_population,
+)
+from diplomacy_engine.rules.map import load_map
+
+SMALL = FOLDERS / "small"
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Return a folder with a population of a few members of that of small."""
+    population = read_population(SMALL)
+    policies = [i for i, member in enumerate(population.members) if member.file]
+    bots = [i for i, member in enumerate(population.members) if not member.file]
+    kept = sorted([policies[0], policies[len(policies) // 2], policies[-1], *bots])
+    rows = np.ix_(kept, kept)
+    members = tuple(population.members[i] for i in kept)
+    for member in members:
+        if member.file:
+            shutil.copy(SMALL / member.file, tmp_path)
+    smaller = dataclasses.replace(
+        population,
+        folder=tmp_path,
+        members=members,
+        met=population.met[rows],
+        above=population.above[rows],
+    )
+    write_population(smaller)
+    return tmp_path
+
+
+def change(folder, **changes):
+    path = folder / POPULATION
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def refused(function, *arguments, **given) -> str:
+    with pytest.raises(UserError) as error:
+        function(*arguments, **given)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_populations_that_come_along():
+    """At least 95 policies and the five bots, every file with its sha256, and small enough."""
+    total = 0
+    for folder in sorted(FOLDERS.iterdir()):
+        population = read_population(folder)
+        policies = [member for member in population.members if member.file]
+        assert len(policies) >= 95 and len(population.members) == len(policies) + 5
+        assert {member.file for member in policies} == {p.name for p in folder.glob("*.npz")}
+        for member in policies:
+            weights = read_weights(population, member)
+            assert all(weight.dtype == np.float32 for weight in weights.values())
+            assert member.command.startswith("ppo_selfplay_diplomacy.py --map ")
+        total += sum(path.stat().st_size for path in folder.iterdir())
+        assert max(path.stat().st_size for path in folder.iterdir()) < 20e6
+        assert (np.diff(population.ratings) <= 0).all()
+        assert len({member.scheme for member in policies}) > 10
+        met = population.met + np.eye(len(population.members))
+        assert (population.met == population.met.T).all() and met.min() >= 0
+        assert np.allclose(population.above + population.above.T, population.met, atol=0.02)
+    assert total < 60e6
+
+
+def test_a_population_comes_back_as_it_was_written(copy):
+    population = read_population(copy)
+    before = (copy / POPULATION).read_bytes()
+    write_population(population)
+    assert (copy / POPULATION).read_bytes() == before
+    assert population.map is load_map("small") and population.ratings[0] > population.ratings[-1]
+
+
+def test_members_play_by_the_names_of_their_files(copy):
+    population = read_population(copy)
+    best = next(member for member in population.members if member.file)
+    player = load_player(copy / best.file, game_map=load_map("small"))
+    assert player.name == best.name and policy_map(copy / best.file).name == "small"
+    assert "no member 'nobody'" in refused(load_player, copy / "nobody.npz")
+    other = load_map("three")
+    assert "not of three" in refused(load_player, copy / best.file, game_map=other)
+
+
+def test_a_member_that_is_missing_or_changed_is_named(copy):
+    population = read_population(copy)
+    first, second, third = (member for member in population.members if member.file)
+    (copy / first.file).unlink()
+    assert f"member {first.name} of" in refused(load_members, population, [first])
+    content = bytearray((copy / second.file).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / second.file).write_bytes(content)
+    found = refused(load_members, population)
+    assert "is missing" in found
+    found = refused(load_members, population, [second])
+    assert f"member {second.name} of" in found and "has changed" in found
+    # Of another shape, though with the right checksum.
+    (copy / third.file).write_bytes(b"PK")
+    sha256 = "5a9a8b80fd5fa4a4f4d5d2bf4fa5b25a7de5b5bf0a3ccde4c1d21ba9c9bb9c1d"
+    other = dataclasses.replace(third, sha256=sha256)
+    assert "has changed" in refused(read_weights, population, other)
+
+
+def test_files_that_are_no_weights(copy):
+    import hashlib
+
+    population = read_population(copy)
+    member = next(member for member in population.members if member.file)
+
+    def put(content: bytes):
+        (copy / member.file).write_bytes(content)
+        return dataclasses.replace(member, sha256=hashlib.sha256(content).hexdigest())
+
+    assert "no arrays of weights" in refused(read_weights, population, put(b"PK nonsense"))
+    pickled = pack_weights({"own": np.zeros(3)}).replace(b"'<f2'", b"'|O' ")
+    assert "no arrays of weights" in refused(read_weights, population, put(pickled[:-5]))
+    other = put(pack_weights({"own": np.zeros(3)}))
+    found = refused(load_members, population, [other])
+    assert member.file in found and "other weights" in found
+    with pytest.raises(UserError, match="cannot be kept"):
+        pack_weights({"own": np.array([1e6])})
+
+
+def test_lists_that_are_refused(copy):
+    assert "has no population.json" in refused(read_population, copy / "nowhere")
+    good = json.loads((copy / POPULATION).read_text())
+    members = good["members"]
+    bad = [
+        ({"format": 2}, "not a population of this version"),
+        ({"map": 3}, "its map cannot be used"),
+        ({"vocabulary_hash": "0"}, "another order vocabulary"),
+        ({"observation_version": 0}, "observations of another version"),
+        ({"members": members[:1]}, "it needs two to"),
+        ({"members": [*members, members[0]]}, "two members have one name"),
+        ({"members": [members[0] | {"name": "../x"}, *members[1:]]}, "has no name of letters"),
+        ({"members": [members[0] | {"rating": "1"}, *members[1:]]}, "has no sound rating"),
+        ({"members": [members[0] | {"rating": 1e9}, *members[1:]]}, "has no sound rating"),
+        ({"members": [members[0] | {"file": "../a.npz"}, *members[1:]]}, "must be"),
+        ({"members": [members[0] | {"file": ""}, *members[1:]]}, "has no file, and is no bot"),
+        ({"max_years": 0}, "must be numbers above 0"),
+        ({"year_limit": "no"}, "year_limit must be one of"),
+        ({"met": [[1]]}, "'met' is no table of"),
+        ({"above": "x"}, "'above' is no table of"),
+    ]
+    for changes, words in bad:
+        change(copy, **{**good, **changes})
+        assert words in refused(read_population, copy), changes
+    (copy / POPULATION).write_text("{")
+    assert "is no JSON" in refused(read_population, copy)
+    where = (
+        refused(population_folder, None, load_map("three").with_teams(""))
+        if not (FOLDERS / "three").is_dir()
+        else "no base population"
+    )
+    assert "no base population" in where
+
+
+def test_drawn_members():
+    game_map = load_map("small")
+    assert is_drawn("population") and is_drawn("population:here") and is_drawn("population#1")
+    assert not is_drawn("dumbbot") and not is_drawn("runs/population")
+    assert drawn_names(["population"], 2) == ["population#1", "population#2"]
+    assert drawn_names(["dumbbot", "population"], 2) == ["dumbbot", "population#2"]
+    found = [drawn_member(f"population#{n}", game_map, 5)[1].name for n in (1, 2, 3)]
+    assert len(set(found)) == 3
+    where = f"population:{SMALL}#2"
+    assert drawn_member(where, game_map, 5)[1].name == found[1]
+    assert "no member that was drawn" in refused(drawn_member, "population", game_map, 5)

@@ -1,0 +1,179 @@
+"""Policies of a population: asked in batches they order what each orders alone; made from runs."""
+
+import json
+import shlex
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import torch
+from support.training import metrics, resume, train
+
+import population_diplomacy as pop
+from diplomacy_engine import VectorGame
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.matches.arena import play_tables
+from diplomacy_engine.matches.population import candidate_seats
+from diplomacy_engine.players import ask_player, ask_players, make_bot
+from diplomacy_engine.players.population import FOLDERS, population_folder, read_population
+from diplomacy_engine.policy.stacked import StackedBoards
+from diplomacy_engine.rules.map import load_map
+
+ppo = pop.ppo
+SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False}, {"value_shares": True})
+
+
+@lru_cache
+def agents(map_name: str) -> list[ppo.Agent]:
+    """Return untrained policies, two of each shape."""
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    settings, game_map = vars(ppo.Args()) | {"hidden": 24}, load_map(map_name)
+    found = [ppo.make_agent(settings | shape, game_map).eval() for shape in SHAPES]
+    found += [ppo.frozen_copy(agent) for agent in found]
+    for number, agent in enumerate(found):
+        weight = agent.score.weight.detach()  # so that they prefer something, and not the same
+        agent.score.weight.data = 30 * weight.roll(number, 1)
+    return found
+
+
+def policies(map_name: str, greedy: bool = False) -> list:
+    """Return these policies as players, which belong to no group yet."""
+    return [ppo.policy_player(a, f"p{n}", n, greedy) for n, a in enumerate(agents(map_name))]
+
+
+@pytest.mark.parametrize("map_name, greedy", [("small", True), ("three", False)])
+def test_a_group_orders_what_its_players_order_alone(map_name, greedy, monkeypatch):
+    game_map, rng = load_map(map_name), np.random.default_rng(2)
+    players = [*policies(map_name, greedy), make_bot("random")]
+    alone = [*policies(map_name, greedy), make_bot("random")]
+    pop.PolicyGroup(players[:-1], 2)
+    monkeypatch.setattr(pop, "PROVINCES", 150)  # several batches, some of them of one player
+    games = VectorGame(game_map, 40, seed=3, max_years=6, threads=1, auto_reset=False)
+    seats = rng.integers(len(players), size=(40, len(game_map.powers)))
+    seats[:15] = 3  # one player with many seats, also with several in one game
+    for _ in range(5):
+        decisions = games.decisions()
+        who = seats[decisions.game, decisions.power]
+        orders = ask_players(games, decisions, players, who)
+        assert np.array_equal(orders, ask_players(games, decisions, alone, who))
+        games.step(orders)
+
+
+def test_a_member_asked_alone_and_one_that_is_not_asked():
+    players = policies("small")
+    pop.PolicyGroup(players, 1)
+    games = VectorGame("small", 4, seed=1, threads=1, auto_reset=False)
+    decisions = games.decisions()
+    answer = ask_player(games, decisions, players[4])
+    assert answer.shape == (len(decisions.slot_province),)
+    orders = ask_players(games, decisions, players, np.full(decisions.count, 7))
+    assert (orders[:, games.state.unit_power[0] != -1] >= 0).all()
+
+
+def test_stacked_boards_fill_up():
+    game_map = load_map("small")
+    inputs = policies("small")[0].agent.inputs
+    games = VectorGame(game_map, 3, seed=1, threads=1, auto_reset=False)
+    views = games.view_boards(np.array([0, 1, 2]), np.array([0, 1, 0]))
+    boards = StackedBoards(inputs, views, np.array([2, 1]))
+    assert boards.shape == (2, len(game_map.provinces), 2)
+    assert boards.power.tolist() == [[0, 1], [0, 0]] and boards.at.tolist() == [0, 1, 2]
+
+
+def test_tables_with_a_group_do_not_depend_on_threads():
+    game_map, found = load_map("small"), []
+    for threads in (1, 2):
+        players = policies("small")
+        pop.PolicyGroup(players, threads)
+        seats = candidate_seats(len(players), 2, 40, np.random.default_rng(1))
+        found.append(play_tables(game_map, [make_bot("dumbbot"), *players], seats, 5, 4)[0])
+    assert all(np.array_equal(one, two) for one, two in zip(*found))
+
+
+@pytest.fixture(scope="module")
+def population(tmp_path_factory):
+    """Return the folder of a population made of two tiny runs."""
+    folder = tmp_path_factory.mktemp("population")
+    runs = [
+        train(folder / "runs", "--exp-name", name, "--league-games", "0", "--eval-games", "2")
+        for name in ("first", "second")
+    ]
+    made = folder / "population" / "small"
+    words = ["population", "make", "--map", "small", "--runs", *map(str, runs)]
+    words += ["--output", str(made), "--copies", "3", "--num-games", "60", "--threads", "1"]
+    assert main(words) == 0
+    return made
+
+
+def test_making_a_population(population):
+    found = read_population(population)
+    policies = [member for member in found.members if member.file]
+    assert len(policies) == 6 and len(found.members) == 11 and found.games == 60
+    assert {member.file for member in policies} == {p.name for p in population.glob("*.npz")}
+    ages = sorted({member.decisions for member in policies})
+    assert ages[0] >= 100 and 600 <= ages[-1] < 700 and len(ages) == 3
+    for member in policies:
+        assert member.settings["hidden"] == 16 and member.settings["reward"] == "score"
+        assert "--hidden 16" in member.command and "--exp-name" not in member.command
+    assert found.met.sum() == 2 * 60 and (found.met == found.met.T).all()
+
+
+def test_the_command_of_a_run_trains_the_same(population):
+    """The flags that are kept stand for all settings of the run."""
+    member = next(m for m in read_population(population).members if m.file)
+    words = shlex.split(member.command)
+    assert words[0] == "ppo_selfplay_diplomacy.py"
+    args = ppo.launch.read_settings(ppo.Args, words[1:], ppo.CONFIGS, ppo.FILES).args
+    kept = {name: getattr(args, name) for name in pop.KEPT}
+    assert kept == {n: v for n, v in member.settings.items() if n in pop.KEPT}
+
+
+def test_ranks_during_training(population, tmp_path, monkeypatch):
+    """Evaluations rank the policy, the same when the run is resumed; the pictures are kept."""
+    folders = "diplomacy_engine.players.population.FOLDERS"
+    monkeypatch.setattr(folders, population.parent)
+    assert population_folder(None, load_map("small")) == population
+    flags = ("--eval-population", "20", "--league-games", "0", "--eval-games", "2")
+    whole = train(tmp_path / "runs", *flags)
+    ranked = [line for line in metrics(whole) if "population/rank" in line]
+    assert len(ranked) == 2 and all(1 <= line["population/rank"] <= 12 for line in ranked)
+    assert all(0 <= line["population/share"] <= 1 for line in ranked)
+    parts = train(tmp_path / "runs", *flags, "--total-timesteps", "300", anneal_lr=False)
+    assert resume(parts, "--total-timesteps", "600") == 0
+    proto = pytest.importorskip("tensorboard.compat.proto.event_pb2")
+    loaders = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    tags = [
+        value.tag
+        for path in whole.glob("events.out.tfevents*")
+        for data in loaders.RawEventFileLoader(str(path)).Load()
+        for value in proto.Event.FromString(data).summary.value
+        if value.HasField("image")
+    ]
+    assert tags.count("population/ladder") == 2 and tags.count("population/matrix") == 1
+
+
+def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
+    """The runs of a file are trained one after the other; a finished one is not trained again."""
+    recipe = tmp_path / "runs.toml"
+    tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2"
+    recipe.write_text(
+        f"[[runs]]\nname = 'one'\nflags = '{tiny}'\n"
+        f"[[runs]]\nname = 'two'\nshare = 0.5\nflags = '{tiny} --pool-schedule staged'\n"
+    )
+    started = []
+
+    def run(words, check):
+        started.append(words)
+        assert ppo.main(words[2:]) == 0
+
+    monkeypatch.setattr("diplomacy_engine.commands.population.subprocess.run", run)
+    words = ["population", "make", "--map", "small", "--recipe", str(recipe)]
+    words += ["--decisions", "400", "--runs-folder", str(tmp_path / "runs"), "--copies", "2"]
+    words += ["--output", str(tmp_path / "made"), "--num-games", "20"]
+    assert main(words) == 0 and len(started) == 2
+    assert main(words) == 0 and len(started) == 2
+    names = [m.name for m in read_population(tmp_path / "made").members if m.file]
+    assert {name.partition("-")[0] for name in names} == {"one", "two"}
+    assert json.loads((tmp_path / "made" / "population.json").read_text())["games"] == 20
+    assert FOLDERS.name == "population"
