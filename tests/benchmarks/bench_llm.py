@@ -28,6 +28,7 @@ from diplomacy_engine.players.language.replies import read_reply
 from diplomacy_engine.players.language.settings import PROMPTS, LanguageSettings
 from diplomacy_engine.training.clock import Clock
 
+TABLES = "prompts", "constraint", "waterfall", "rates"
 BAD = "{} - NOWHERE"  # as an order of a unit
 
 
@@ -145,7 +146,7 @@ def compare_constraint(model: grpo.LanguageModel, questions: Sequence[Question])
     built = 1000 * (time.perf_counter() - start) / len(questions)
     whole = sum(len(r.numbers) == len(q.slots) for r, q in zip(replies, questions))
     print(
-        f"\nTries of a decision: {built:.2f} ms when new. The model chose {100 * share:.0f} % of "
+        f"\nTries of a decision: {built:.3f} ms when new. The model chose {100 * share:.0f} % of "
         f"the tokens. Same orders both ways: {orders[0] == orders[1]}. "
         f"Complete: {100 * whole / len(questions):.0f} %."
     )
@@ -216,16 +217,28 @@ def main() -> None:
     parser.add_argument("--years", type=int, default=1)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--steps", type=int, default=3, help="measured ones; the quickest counts")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES)
+    parser.add_argument(
+        "--cpu",
+        action="store_true",
+        help="count the processor's seconds instead of the clock's: for a busy machine, one thread",
+    )
     arguments = parser.parse_args()
+    if arguments.cpu:
+        time.perf_counter = time.process_time  # Clock's too
     run = run_of(arguments, 1, 1)
     torch.set_num_threads(arguments.threads[0])
     parts = sum(part.numel() for part in run.model.network.parameters())
     print(f"map {arguments.map}, model {arguments.model} of {parts:,} parameters")
     questions = positions(arguments.map, arguments.decisions)
-    compare_prompts(run.model, questions, arguments.legal, arguments.prompts)
-    compare_constraint(run.model, questions)
-    show_waterfall(arguments)
-    show_rates(arguments)
+    if "prompts" in arguments.tables:
+        compare_prompts(run.model, questions, arguments.legal, arguments.prompts)
+    if "constraint" in arguments.tables:
+        compare_constraint(run.model, questions)
+    if "waterfall" in arguments.tables:
+        show_waterfall(arguments)
+    if "rates" in arguments.tables:
+        show_rates(arguments)
 
 
 if __name__ == "__main__":
