@@ -1,5 +1,6 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
+import ast
 import importlib.util
 import inspect
 import json
@@ -101,6 +102,7 @@ def known_flags() -> set[str]:
     """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
     scripts = Args, baselines.Args, press.Args, distill.Args
     names = {name for args in scripts for name in inspect.signature(args).parameters}
+    names |= _fields_of_args("grpo_llm_diplomacy.py")  # it needs packages that may not be here
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     (tools,) = (action for action in _parser()._actions if isinstance(action.choices, dict))
@@ -110,6 +112,13 @@ def known_flags() -> set[str]:
     for path in (ROOT / "tests" / "benchmarks").glob("*.py"):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
+
+
+def _fields_of_args(script: str) -> set[str]:
+    """Return the settings of a script, which is not run."""
+    body = ast.parse(page_text(script)).body
+    (args,) = (node for node in body if isinstance(node, ast.ClassDef) and node.name == "Args")
+    return {node.target.id for node in args.body if isinstance(node, ast.AnnAssign)}
 
 
 @every_page

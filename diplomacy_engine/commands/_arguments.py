@@ -12,6 +12,7 @@ from pathlib import Path
 from .._files import atomic_write, check_target
 from .._suggest import quoted
 from ..errors import UserError
+from ..matches.arena import Rescue
 from ..players.loading import load_player, policy_map
 from ..players.negotiators.naming import UNBOUND, voice
 from ..players.protocols import CountingPlayer, Player
@@ -284,16 +285,24 @@ def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
         UserError: the number is not given, and a language model would be asked many times.
     """
     games = GAMES if arguments.games is None else arguments.games
-    if seats:
-        per_game = DECISIONS.get(game_map.name, DECISIONS["standard"]) * seats
-        if arguments.games is None:
-            raise UserError(
-                f"{GAMES:,} games would ask language models about {GAMES * per_game:,.0f} times; "
-                "say with --games how many shall be played"
-            )
-        about = f"about {games * per_game:,.0f} decisions of language models"
-        print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
+    if seats and arguments.games is None:
+        raise UserError(
+            f"{GAMES:,} games would ask language models about "
+            f"{_decisions(GAMES, seats, game_map):,.0f} times; "
+            "say with --games how many shall be played"
+        )
     return games
+
+
+def tell_decisions(games: int, seats: float, game_map: Map) -> None:
+    """Say how many decisions of language models a match will have, if any."""
+    if seats:
+        about = f"about {_decisions(games, seats, game_map):,.0f} decisions of language models"
+        print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
+
+
+def _decisions(games: int, seats: float, game_map: Map) -> float:
+    return games * seats * DECISIONS.get(game_map.name, DECISIONS["standard"])
 
 
 def keep_thoughts(players: Iterable[Player], games: int) -> None:
@@ -310,13 +319,35 @@ def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Play
     if not counting:
         return
     result["llm"] = {name: player.counts() for name, player in counting.items()}
-    for number, saved in enumerate(saved_games):
+    for saved in saved_games:
+        number = int(saved["id"].split("-")[1])  # after the seed
         for phase in saved["phases"]:
             for power, name in saved["players"].items():
                 if name in counting:
                     thoughts = counting[name].thoughts(number, phase["name"], power)
                     if thoughts:
                         phase.setdefault("thoughts", {})[power] = thoughts
+
+
+def rescue_of(players: Iterable[Player]) -> Rescue | None:
+    """Return what keeps the finished games if a match breaks off; only language models' are dear
+    enough."""
+    return Rescue() if any(isinstance(player, CountingPlayer) for player in players) else None
+
+
+def exit_code(rescue: Rescue | None, games: int) -> int:
+    """Return the exit code of a match whose result is out; tell why, if it broke off.
+
+    Args:
+        games: that were to be played.
+    """
+    if rescue is None or rescue.cause is None:
+        return 0
+    interrupted = isinstance(rescue.cause, KeyboardInterrupt)
+    cause = "interrupted" if interrupted else str(rescue.cause)
+    kept = f"the result is of the {len(rescue.finished):,} of {games:,} games that had ended"
+    print(f"error: {cause}; {kept}", file=sys.stderr)
+    return 130 if interrupted else 2
 
 
 def samples(arguments: argparse.Namespace) -> int:

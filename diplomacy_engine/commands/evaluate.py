@@ -15,14 +15,17 @@ from ._arguments import (
     add_counts,
     add_match_options,
     check_files,
+    exit_code,
     figure_rows,
     games_of,
     keep_thoughts,
     load_players,
     map_of,
     press_rules,
+    rescue_of,
     samples,
     showing_progress,
+    tell_decisions,
     write_files,
 )
 from ._console import make_console, print_counts, print_table, print_talk
@@ -64,9 +67,12 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     seats = is_language_name(arguments.player) + (powers - 1) * is_language_name(arguments.against)
     num_games = games_of(arguments, seats, game_map)
     player, against = load_players(names, game_map, arguments)
+    tell_decisions(num_games, seats, game_map)
     announce_compilation()
     keep_thoughts((player, against), samples(arguments))
-    with showing_progress(-(-num_games // sides) * sides) as report:
+    num_games = -(-num_games // sides) * sides
+    rescue = rescue_of((player, against))
+    with showing_progress(num_games) as report:
         result, saved_games = evaluate_player(
             game_map,
             player,
@@ -80,6 +86,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
             report=report,
             per_game=bool(arguments.per_game),
             press=press,
+            rescue=rescue,
         )
     result["greedy"] = arguments.greedy
     add_counts(result, saved_games, (player, against))
@@ -87,7 +94,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     figures = figure_rows(result["player"], result["against"], parts)
     write_files(arguments, result, figures, saved_games)
-    return 0
+    return exit_code(rescue, num_games)
 
 
 def print_evaluation(console: Console, result: dict) -> None:

@@ -237,7 +237,9 @@ def load_script(
             spec.loader.exec_module(module)
         except (ImportError, SyntaxError) as error:
             del sys.modules[name]
-            raise PlayerError(f"{path} cannot be loaded: {error}") from error
+            extra = getattr(error, "name", None) in ("transformers", "tokenizers")
+            hint = ": pip install '.[llm]'" if extra else ""
+            raise PlayerError(f"{path} cannot be loaded: {error}{hint}") from error
         except BaseException:
             del sys.modules[name]
             raise

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.language import FakeServer, holds, raw, silence, status
 from support.search import searcher
 from support.serving import serving
 from support.waiting import (
@@ -21,6 +22,8 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.language.making import make_language_player
+from diplomacy_engine.players.language.settings import settings_of
 from diplomacy_engine.players.protocols import Explanation
 from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.press.table import PressRules
@@ -148,6 +151,42 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
         page.click("#download")
     found = json.loads(saved.value.path().read_text())
     assert _played(Game.from_saved_game(found)) == _played(server.session.game)
+
+
+def test_a_whole_game_against_a_language_model_whose_server_misbehaves(start, open_page):
+    """The page tells whom it waits for, and whatever the server does the game goes on."""
+    bad = [status(500), lambda handler: None, raw(b"no JSON"), "A PAR - MOS", "", "{"]
+    stalled = 0  # this request is never answered
+
+    def reply(body, number):
+        if number == stalled:
+            return silence(4)
+        return holds(body) if number % 2 else bad[number // 2 % len(bad)]
+
+    game = Game("small", max_years=4)
+    with FakeServer(reply) as server:
+        facts = {"model": "m", "base_url": server.url, "timeout": 2, "retries": 0, "reasks": 1}
+        model = make_language_player("llm:model", settings_of(facts, "test"), None)
+        play = start(
+            game, ["llm:model"], seats(game, "ENGLAND", player="llm:model"), lambda _: model
+        )
+        page = open_page(play.link("host"))
+        waited = False
+        for _ in range(40):
+            page.wait_for_selector("#end, #continue, #submit, #next")
+            if page.query_selector("#end"):
+                break
+            name = next(n for n in ("#continue", "#submit", "#next") if page.query_selector(n))
+            page.click(name)
+            if not waited:
+                until(lambda: "Waiting for llm:model (Russia)…" in page.inner_text("body"))
+                waited = True
+            if name != "#continue":
+                page.wait_for_selector("#continue, #end")
+    assert waited and play.session.game.is_over and not play.session.trouble
+    counts = model.counts()
+    assert counts["timed_out"] == 1 and counts["fell_back"] > 0 and counts["legal_at_once"] > 0
+    assert counts["requests"] == len(server.requests)
 
 
 def _played(game: Game) -> list[tuple]:
