@@ -279,6 +279,7 @@ def test_a_checkpoint_that_does_not_fit_gets_one_sentence(finished, tmp_path, ca
         {"step": -1},
         {"optimizer": {}},
         {"vocabulary_hash": "other"},
+        {"tokenizer": "other"},
     ):
         capsys.readouterr()
         torch.save(saved | change, folder / "checkpoint.pt")
