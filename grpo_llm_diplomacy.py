@@ -35,6 +35,7 @@ if __name__ == "__main__" and importlib.util.find_spec("transformers") is None:
 
 import contextlib
 import copy
+import hashlib
 import io
 import itertools
 import time
@@ -929,15 +930,16 @@ class Run:
         """Write a checkpoint; the run can go on from it, and it can be played."""
         content = io.BytesIO()
         weights = {n: p.detach().cpu() for n, p in learned_weights(self.model.network).items()}
-        args = asdict(self.args) | {"map": self.args.map}
+        args = asdict(self.args)
         whole = checkpoints.policy_dict(__file__, args, self.game_map, weights, self.decisions)
         whole |= {"step": self.step, "files": folder.sizes()}
+        whole |= {"tokenizer": tokenizer_hash(self.model)}
         torch.save(whole | {"optimizer": self.optimizer.state_dict()}, content)
         folder.save_checkpoint(self.step, content.getvalue())
 
     def load(self, saved: dict) -> None:
         """Take up a checkpoint."""
-        take_weights(self.model.network, saved["model"])
+        take_weights(self.model, saved)
         checkpoints.check_moments(saved["optimizer"], self.optimizer)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.step, self.decisions = saved["step"], saved["global_step"]
@@ -968,13 +970,21 @@ def waterfall(clock: Clock, seconds: float) -> dict[str, float]:
     return found | {"other": seconds - sum(found.values())}
 
 
-def take_weights(network: nn.Module, found: dict) -> None:
-    """Put a checkpoint's weights into a network; ValueError unless they fit it."""
-    own = learned_weights(network)
-    checkpoints.check_weights(found, own)
+def tokenizer_hash(model: LanguageModel) -> str:
+    """Return what tells a model's tokenizer from others."""
+    text = model.tokenizer.backend_tokenizer.to_str()
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def take_weights(model: LanguageModel, saved: dict) -> None:
+    """Put a checkpoint's weights into a model; an error unless they are of such a one."""
+    if saved["tokenizer"] != tokenizer_hash(model):
+        raise UserError("the checkpoint was made with another tokenizer")
+    own = learned_weights(model.network)
+    checkpoints.check_weights(saved["model"], own)
     with torch.no_grad():
         for name, part in own.items():
-            part.copy_(found[name])
+            part.copy_(saved["model"][name])
 
 
 def read_checkpoint(path: str | Path) -> dict:
@@ -1001,7 +1011,7 @@ def load_policy_player(
         args = args_from_dictionary(Args, saved["args"], f"{path}, args")
         game_map = checkpoints.map_of(saved, path)
         model = make_model(replace(args, device=device), game_map, seed)
-        take_weights(model.network, saved["model"])
+        take_weights(model, saved)
     model.network.requires_grad_(False)
     return LocalPlayer(str(path), model.settings, model, greedy)
 
@@ -1069,6 +1079,7 @@ def train(argv: list[str]) -> None:
     print(f"run folder: {folder.path}", flush=True)
     transformers.utils.logging.disable_progress_bar()
     with (
+        contextlib.closing(folder),
         StopSignals() as stop,
         contextlib.closing(SummaryWriter(str(folder.path))) as writer,
         Progress(args.steps, run.step, unit="steps") as progress,
@@ -1089,12 +1100,14 @@ def train(argv: list[str]) -> None:
             progress.message(f"stopped; go on with --resume {folder.path}")
             return
         run.export(folder.path / "model")
-        progress.close({"run folder": str(folder.path), "steps": run.step, **shown_at_end(run)})
-
-
-def shown_at_end(run: Run) -> dict[str, object]:
-    """Return what the table at a run's end tells besides."""
-    return {"decisions": run.decisions, "model": "in the run folder's model/"}
+        progress.close(
+            {
+                "run folder": str(folder.path),
+                "steps": run.step,
+                "decisions": run.decisions,
+                "model": "in the run folder's model/",
+            }
+        )
 
 
 def main(argv: list[str] | None = None) -> int:
