@@ -105,10 +105,11 @@ def known_flags() -> set[str]:
     names |= _fields_of_args("grpo_llm_diplomacy.py")  # it needs packages that may not be here
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
-    (tools,) = (action for action in _parser()._actions if isinstance(action.choices, dict))
-    flags |= _parser()._option_string_actions.keys()
-    for tool in tools.choices.values():
-        flags |= tool._option_string_actions.keys()
+    parsers = [_parser()]
+    for parser in parsers:  # a command may have commands of its own
+        flags |= parser._option_string_actions.keys()
+        tools = (action.choices for action in parser._actions if isinstance(action.choices, dict))
+        parsers += [tool for choices in tools for tool in choices.values()]
     for path in (ROOT / "tests" / "benchmarks").glob("*.py"):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}

@@ -293,3 +293,22 @@ def _play_help() -> str:
     with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
         main(["play", "--help"])
     return shown.getvalue()
+
+
+def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, capsys):
+    """Who was drawn stands neither on the screen nor in the file before the game is over."""
+    file = tmp_path / "game.jsonl"
+    words = ["play", "--map", "small", "--text", "--watch", "--against", "population"]
+    words += ["--max-years", "1", "--seed", "3", "--save", str(file)]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\nquit\n"))
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "population#1" in shown and " was " not in shown
+    (saved,) = read_saved_games(file)
+    assert set(saved["players"].values()) == {"population#1", "population#2"}
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n\nquit\n"))
+    assert main(["play", "--text", "--resume", str(file)]) == 0
+    shown = capsys.readouterr().out
+    (saved,) = read_saved_games(file)
+    for power, name in saved["players"].items():
+        assert not name.startswith("population") and f"{power} was {name}: " in shown
