@@ -48,14 +48,13 @@ from diplomacy_engine.rules.map import Map
 from diplomacy_engine.scoring import make_reward_mix
 from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating, payment
 from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
-from diplomacy_engine.training import Clock, NoLog, RunLog, StopSignals, launch
+from diplomacy_engine.training import Clock, RunLog, StopSignals, launch
 from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.nested import with_arrays, with_tensors
 from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, keep_memory
 from diplomacy_engine.training.policy_files import PolicyFiles
 from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.training.sample_games import thoughts
-from diplomacy_engine.training.settings import Settings
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -276,10 +275,10 @@ class Agent(nn.Module):
         if value_shares:  # rewards need not be shares themselves
             self.share_scale = nn.Parameter(torch.tensor([0.0, 1.0]))
 
-    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the boards' province codes (V, G, H), and the viewing powers' codes and values.
+    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, ...]:
+        """Return the boards' codes of provinces (V, G, H) and powers (G * P, 3 H).
 
-        The powers' codes are (D, 3 H), the values (D,).
+        And of the viewing powers the codes (D, 3 H) and values (D,).
         """
         device = self.borders.device
         sums = RowSums(self.inputs.features(obs))
@@ -301,14 +300,18 @@ class Agent(nn.Module):
         of_view = torch.from_numpy(obs.row * self.num_powers + obs.power).to(device)
         view = codes.index_select(0, of_view)
         if not self.value_shares:
-            return x, view, self.critic(view).squeeze(-1)
+            return x, codes, view, self.critic(view).squeeze(-1)
         shares = self.critic(codes).view(-1, self.num_powers).softmax(1).flatten()
         least, whole = self.share_scale
-        return x, view, least + whole * shares.index_select(0, of_view)
+        return x, codes, view, least + whole * shares.index_select(0, of_view)
 
     def get_value(self, obs: BoardViews) -> torch.Tensor:
         """Return the value (D,) of the boards for the powers that view them."""
-        return self.encode(obs)[2]
+        return self.encode(obs)[-1]
+
+    def context(self, obs: BoardViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
+        """Return what all orders of a decision have in common, (D, H); arguments as of `encode`."""
+        return self.order_context(view)
 
     @torch.no_grad()
     def values(self, obs: BoardViews) -> np.ndarray:
@@ -359,9 +362,10 @@ class Agent(nn.Module):
 
     def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
         """Return what `draw_orders` (policy/order_logits.py) finds, and the values (D,)."""
-        x, view, value = self.encode(obs)
+        x, powers, view, value = self.encode(obs)
         layer, score = self.earlier_orders, self.score.weight[0]
-        tables = (*self._tables(x), self.order_context(view), score, layer.weight, layer.bias)
+        context = self.context(obs, powers, view)
+        tables = (*self._tables(x), context, score, layer.weight, layer.bias)
         boards, kinds, context, score, *layer = (table.cpu().numpy() for table in tables)
         rows, columns = self.inputs.orders(obs, decisions), self.inputs.columns
         tables = boards, kinds, context, score, tuple(layer), self.autoregressive
@@ -377,13 +381,18 @@ class Agent(nn.Module):
             (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
             a share (0..1) of the greatest possible one; (D,) value.
         """
-        x, view, value = self.encode(obs)
+        encoded = self.encode(obs)
+        return *self._score_chosen(obs, encoded, decisions, chosen), encoded[-1]
+
+    def _score_chosen(self, obs: BoardViews, encoded: tuple, decisions: Decisions, chosen):
+        """Return log-probability and entropy, as above, of what `encode` has returned."""
+        x, powers, view, _ = encoded
         boards, kinds = self._tables(x)
         picked = decisions.order_start[:-1] + chosen
         rows = self.inputs.orders(obs, decisions, picked, self.autoregressive)
         decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
         of_decision = torch.from_numpy(decision)
-        bases = self.order_context(view).cpu().index_select(0, of_decision)
+        bases = self.context(obs, powers, view).cpu().index_select(0, of_decision)
         if self.autoregressive:
             of_boards, of_kinds = rows.of_chosen(picked)
             codes = bases + Kernel.apply(RowSums(of_boards), boards)[0]
@@ -403,7 +412,7 @@ class Agent(nn.Module):
         logprob, entropy, greatest = (
             zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
         )
-        return logprob, entropy / greatest.clamp(min=1e-6), value
+        return logprob, entropy / greatest.clamp(min=1e-6)
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
@@ -625,11 +634,19 @@ class SelfPlay:
         self.random_bot = load_player("random")
         self.seating = Seating(args, self.games, pool, rng)
 
+    def decisions(self, clock: Clock) -> Decisions:
+        """Return all decisions of this phase."""
+        with clock("games"):
+            return self.games.decisions()
+
+    def view(self, asked: Decisions) -> BoardViews:
+        """Return what those see who decide."""
+        return self.games.view_boards(asked.game, asked.power)
+
     def step(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
         """Play one phase of every game; return its result and by how much each counter rises."""
-        games, seats = self.games, self.seating.seats
+        games, seats, decisions = self.games, self.seating.seats, self.decisions(clock)
         with clock("games"):
-            decisions = games.decisions()
             at = decisions.game, decisions.power
             warm = seats.warm_up[at] > 0
             who = np.where(warm, NONE, seats.member[at])
@@ -643,25 +660,31 @@ class SelfPlay:
                 if not isinstance(player, Agent):
                     games.write_orders(orders, asked, ask_player(games, asked, player))
                     continue
-                obs = games.view_boards(asked.game, asked.power)
+                obs = self.view(asked)
             temperature = seats.temperature[asked.game, asked.power]
             questions.append((number, obs, asked, None, False, temperature, draw_noise(asked)))
         with clock("inference"):
             self.workers.know(self.pool.players(Agent))
             sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
             answers = self.workers.map(choose, questions, sizes)
+        with clock("games"):
+            for (_, _, asked, *_), (chosen, _, _) in zip(questions, answers):
+                games.write_orders(orders, asked, order_numbers(asked, chosen))
         for (number, obs, asked, *_), (chosen, logprobs, values) in zip(questions, answers):
             member = self.pool.all[number]
             if member.buffer is not None:
                 with clock("batching"):
-                    streams = seats.stream[asked.game, asked.power]
-                    member.buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
+                    taken = Experience(obs, asked, chosen)
+                    self.learn_from(member, taken, orders, logprobs, values)
                 counts["global_step"] += asked.count
                 counts["order_steps"] += len(asked.slot_province)
-            with clock("games"):
-                games.write_orders(orders, asked, order_numbers(asked, chosen))
         with clock("games"):
             return games.step(orders), counts
+
+    def learn_from(self, member: Member, taken: Experience, orders: np.ndarray, *found) -> None:
+        """Store what a learner did, its log-probabilities and values; `orders` (E, V) are all."""
+        streams = self.seating.seats.stream[taken.decisions.game, taken.decisions.power]
+        member.buffer.add(streams, taken, *found)
 
     def credit(self, result: StepResult, progress: float) -> None:
         """Pay the learners' streams, and close those that are over (selfplay/payment.py).
@@ -674,6 +697,10 @@ class SelfPlay:
     def close_all(self) -> None:
         """Close what is open at the end of the run with the value of the current positions."""
         payment.close_streams(self.seating, self._values)
+
+    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
+        """Return what is to be logged of the games since the last call, by group."""
+        return {"selfplay": self.seating.take_statistics(global_step)}
 
     def _values(self, agent: Agent, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of the current positions of games `rows` for `powers`."""
@@ -709,8 +736,8 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     def play(number: int, name: str) -> tuple[dict, list[dict]]:
         seeds = np.random.SeedSequence([args.seed, run.global_step, number])
         seed = int(seeds.generate_state(1)[0])
-        player = policy_player(run.policy, "learner", seed)
-        exploited = policy_player(run.pool.members[0].player, str(args.exploit), seed + 1)
+        player = run.player(run.policy, "learner", seed)
+        exploited = run.player(run.pool.members[0].player, str(args.exploit), seed + 1)
         return evaluate_player(
             run.game_map,
             player,
@@ -722,6 +749,7 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
             threads=args.threads,
             samples=args.save_games,
             think=partial(thoughts, player) if args.capture_thoughts else None,
+            press=run.press,
         )
 
     found = run.ranks.share_out([*args.eval_bots, *["exploited"] * bool(args.exploit)], play)
@@ -746,6 +774,9 @@ class Run:
     is the policy of --exploit as `load_policy` returns it, `weights` those to begin with.
     """
 
+    # What a script built on this one replaces; `press` says how powers talk in evaluations.
+    files, self_play_class, player, press = FILES, SelfPlay, staticmethod(policy_player), None
+
     def __init__(
         self,
         args: Args,
@@ -762,7 +793,7 @@ class Run:
         torch.set_num_threads(1)
         torch.manual_seed(args.seed)
         self.rng = np.random.default_rng(own.seed)
-        self.agent = make_agent(vars(args), game_map).to(device)
+        self.agent = self.files.make(vars(args), game_map).to(device)
         if weights:
             self.agent.load_state_dict(weights)
         self.average = frozen_copy(self.agent) if args.average else None
@@ -770,14 +801,15 @@ class Run:
         self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
         if own.seed != args.seed:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
-        opponent = load_agent(exploited, args.exploit).to(device) if exploited else self.agent
+        load = self.files.network
+        opponent = load(exploited, args.exploit).to(device) if exploited else self.agent
         reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
         self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats, reward.parts)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         known = {member.number: member.player.share_memory() for member in self.pool.learners}
         self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
-        self.self_play = SelfPlay(own, game_map, self.pool, self.rng, self.workers)
+        self.self_play = self.self_play_class(own, game_map, self.pool, self.rng, self.workers)
         self.league = League.of(args, game_map, self.ranks.rank == 0)
         names = "global_step order_steps env_steps games updates"
         self.counters = dict.fromkeys(names.split(), 0)
@@ -805,7 +837,7 @@ class Run:
 
     def state_dict(self) -> dict:
         """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
-        written = __file__, asdict(self.args), self.game_map, self.policy.state_dict()
+        written = self.files.script, asdict(self.args), self.game_map, self.policy.state_dict()
         policy = checkpoints.policy_dict(*written, self.global_step)
         own = {
             "self_play": self.self_play.seating.state_dict(),
@@ -898,9 +930,9 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 if run.average:
                     update_average(run.average, agent, run.counters["updates"], args.average)
                 run.counters["updates"] += 1
-                played = self_play.seating.take_statistics(run.global_step)
-                groups = {"losses": losses, "selfplay": played, "timing": clock.figures()}
-                groups["league"] = {"pool_size": len(run.pool.members)}
+                groups = {"losses": losses} | self_play.figures(run.ranks, run.global_step)
+                pool = {"pool_size": len(run.pool.members)}
+                groups |= {"timing": clock.figures(), "league": pool}
                 charts = buffer.take_episodes(run.ranks.total) | {"ent_coef": ent_coef}
                 charts |= {"SPS": run.global_step / (run.seconds + clock.since_lap)}
                 charts |= {"learning_rate": run.optimizer.param_groups[0]["lr"], "batch_size": size}
@@ -911,7 +943,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 run.next_eval += 0 if finished else args.eval_interval
                 with clock("evaluation"):
                     run.evaluations, samples = evaluate(run)
-                    rated = run.league.play(run.policy, run.pool.members, policy_player)
+                    rated = run.league.play(run.policy, run.pool.members, run.player)
                 log.evaluations(run.evaluations, samples, run.global_step, rated)
                 with clock("capture"):
                     log.captures(samples, args.capture_games, run.global_step, run.game_map)
@@ -936,32 +968,14 @@ def save(run: Run, log: RunLog, clock: Clock) -> None:
             log.folder.save_checkpoint(run.global_step, content.getvalue())
 
 
-def start_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
-    """Start a run in a new folder."""
-    args, game_map, exploited, weights = launch.new_run(settings, FILES, ranks.count)
-    device = ranks.choose_device(torch, args.cuda)
-    log = launch.open_log(args, game_map, __file__, LOG_TOOLS) if ranks.rank == 0 else NoLog()
-    return Run(args, game_map, device, ranks, exploited, weights), log
-
-
-def resume_run(settings: Settings, ranks: Ranks) -> tuple[Run, RunLog]:
-    """Go on with the run in the folder --resume."""
-    resumed = launch.resumed_run(Args, settings, FILES, ranks)
-    args, game_map, _, saved = resumed
-    device = ranks.choose_device(torch, args.cuda)
-    with launch.continuing(resumed):
-        run = Run(args, game_map, device, ranks, saved["exploited"])
-        run.load_state_dict(saved)
-        log = NoLog() if ranks.rank > 0 else launch.continue_log(resumed, __file__, LOG_TOOLS)
-    return run, log
-
-
-def run_training(argv: list[str], ranks: Ranks) -> int:
+def run_training(kind: type[Run], argv: list[str], ranks: Ranks) -> int:
     """Train as the command line says; return the exit status."""
-    settings = ranks.agree(launch.read_settings, Args, argv, CONFIGS, FILES)
+    files = kind.files
+    settings = ranks.agree(launch.read_settings, files.args_class, argv, CONFIGS, files)
     clock = Clock(network=("inference", "learning"))
-    start = resume_run if settings.args.resume else start_run
-    run, log = ranks.agree(start, settings, ranks)
+    start = launch.resume_run if settings.args.resume else launch.start_run
+    device = partial(ranks.choose_device, torch)
+    run, log = ranks.agree(start, kind, settings, ranks, device, LOG_TOOLS)
     try:
         finished = train(run, log, clock)
     except TrainingError as error:
@@ -974,10 +988,11 @@ def run_training(argv: list[str], ranks: Ranks) -> int:
     return 0
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None, kind: type[Run] = Run) -> int:
     """Train; return the exit status, of what the user did wrong as well."""
     ranks = Ranks.start(distributed, torch.cuda.device_count())
-    return launch.exit_status(run_training, sys.argv[1:] if argv is None else argv, ranks)
+    given = sys.argv[1:] if argv is None else argv
+    return launch.exit_status(partial(run_training, kind), given, ranks)
 
 
 if __name__ == "__main__":

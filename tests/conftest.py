@@ -1,4 +1,4 @@
-"""A browser for the tests that look at pages."""
+"""How many processes run the tests, and a browser for those that look at pages."""
 
 import os
 import shutil
@@ -8,6 +8,13 @@ import pytest
 from diplomacy_engine import Game, evaluate_player, make_bot
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes run the tests: several for all of them, else this one alone."""
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return 0  # files that are named: an error is seen at once, and `--pdb` works
+    return min(4, os.cpu_count() or 1)  # each takes a gigabyte
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
+import ast
 import importlib.util
 import inspect
 import json
@@ -25,6 +26,8 @@ from support.pages import (
 )
 
 import distill_search_diplomacy as distill
+import ppo_baselines_diplomacy as baselines
+import ppo_press_diplomacy as press
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -97,8 +100,9 @@ def test_commands(page, monkeypatch):
 
 def known_flags() -> set[str]:
     """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
-    scripts = Args, distill.Args
+    scripts = Args, baselines.Args, press.Args, distill.Args
     names = {name for args in scripts for name in inspect.signature(args).parameters}
+    names |= _fields_of_args("grpo_llm_diplomacy.py")  # it needs packages that may not be here
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     parsers = [_parser()]
@@ -109,6 +113,13 @@ def known_flags() -> set[str]:
     for path in (ROOT / "tests" / "benchmarks").glob("*.py"):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
+
+
+def _fields_of_args(script: str) -> set[str]:
+    """Return the settings of a script, which is not run."""
+    body = ast.parse(page_text(script)).body
+    (args,) = (node for node in body if isinstance(node, ast.ClassDef) and node.name == "Args")
+    return {node.target.id for node in args.body if isinstance(node, ast.AnnAssign)}
 
 
 @every_page
@@ -307,10 +318,10 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(9))
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Stable-Baselines3 recommends a Monitor
 def test_the_examples_of_environments_run(number, capsys):
-    assert len(blocks(ENVIRONMENTS, "python")) == 8
+    assert len(blocks(ENVIRONMENTS, "python")) == 9
     code = blocks(ENVIRONMENTS, "python")[number]
     exec(compile(code, f"environments.md, example {number}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == shown(code) != []

@@ -55,10 +55,10 @@ def test_a_command_reports_what_the_user_did_and_not_its_own_bugs(monkeypatch, c
 
 def test_so_does_the_trainer(monkeypatch, tmp_path, capsys):
     argv = ["--runs-folder", str(tmp_path)]
-    monkeypatch.setattr(ppo, "start_run", fail(UserError("no such thing")))
+    monkeypatch.setattr(ppo.launch, "start_run", fail(UserError("no such thing")))
     assert ppo.main(argv) == 2
     assert capsys.readouterr().err == "error: no such thing\n"
-    monkeypatch.setattr(ppo, "start_run", fail(ValueError("a bug")))
+    monkeypatch.setattr(ppo.launch, "start_run", fail(ValueError("a bug")))
     with pytest.raises(ValueError, match="a bug"):
         ppo.main(argv)
     assert capsys.readouterr().err == ""

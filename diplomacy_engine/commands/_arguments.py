@@ -12,8 +12,9 @@ from pathlib import Path
 from .._files import atomic_write, check_target
 from .._suggest import quoted
 from ..errors import UserError
+from ..matches.arena import Rescue
 from ..players.loading import load_player, policy_map
-from ..players.negotiators.naming import voice
+from ..players.negotiators.naming import UNBOUND, voice
 from ..players.protocols import CountingPlayer, Player
 from ..players.search.naming import ASSUMING, spelled
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
@@ -160,45 +161,73 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
-def add_press_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how powers talk."""
+def add_press_options(
+    parser: argparse.ArgumentParser, rounds: int = 1, protocols: Sequence[str] = PROTOCOLS
+) -> None:
+    """Add the options that say how powers talk; in so many rounds if nothing else is said.
+
+    Only with all `protocols`, that is not where people talk, can deals be such as may be broken.
+    """
     add = parser.add_argument_group("talk before the orders").add_argument
     add(
         "--press",
-        choices=PROTOCOLS,
+        choices=protocols,
         help="mutual: peace between two powers that both wish it; offers: deals of any kind, one "
-        "offer a power and round (default: nobody talks)",
+        "offer a power and round; propose-choose: one to each other power, and each pair picks one "
+        "of its two (default: nobody talks)",
     )
     add(
         "--press-rounds",
         type=whole_number(1, MOST_ROUNDS),
         metavar="N",
-        help=f"rounds of --press offers in a movement phase, 1 to {MOST_ROUNDS} (default: 1)",
+        help=f"rounds of offers in a movement phase, 1 to {MOST_ROUNDS} (default: {rounds})",
     )
     add(
         "--open-press",
         action="store_true",
         help="everybody sees who has peace with whom, instead of the own deals alone",
     )
+    if len(protocols) < len(PROTOCOLS):
+        parser.set_defaults(binding=None)
+        return
+    add(
+        "--binding",
+        choices=("yes", "no"),
+        help="no: deals can be broken, which breaker does; grudge and sanction mind (default: yes)",
+    )
 
 
-def press_rules(arguments: argparse.Namespace, names: Sequence[str]) -> PressRules | None:
+def press_rules(
+    arguments: argparse.Namespace, names: Sequence[str], rounds: int = 1
+) -> PressRules | None:
     """Return how the powers of a match talk; None if they do not.
+
+    Args:
+        names: of the players.
+        rounds: of offers, if nothing is said.
 
     Raises:
         UserError: an option has no effect.
     """
     if arguments.press is None:
-        for flag in ("press_rounds", "open_press"):
+        for flag in ("press_rounds", "open_press", "binding"):
             if getattr(arguments, flag):
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
             if voice(name) is not None:
-                raise UserError(f"{quoted(name, 100)} talks: that needs --press mutual or offers")
+                raise UserError(f"{quoted(name, 100)} talks: that needs --press")
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")
-    return PressRules(arguments.press, arguments.press_rounds or 1, open_press=arguments.open_press)
+    binding = arguments.binding != "no"
+    for name in names if binding else ():
+        talking = voice(name)
+        if talking is not None and talking.kind in UNBOUND:
+            raise UserError(
+                f"{quoted(name, 100)} has no use where deals bind: it needs --binding no"
+            )
+    rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
+    return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
 
 def add_assume(who) -> None:
@@ -256,16 +285,24 @@ def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
         UserError: the number is not given, and a language model would be asked many times.
     """
     games = GAMES if arguments.games is None else arguments.games
-    if seats:
-        per_game = DECISIONS.get(game_map.name, DECISIONS["standard"]) * seats
-        if arguments.games is None:
-            raise UserError(
-                f"{GAMES:,} games would ask language models about {GAMES * per_game:,.0f} times; "
-                "say with --games how many shall be played"
-            )
-        about = f"about {games * per_game:,.0f} decisions of language models"
-        print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
+    if seats and arguments.games is None:
+        raise UserError(
+            f"{GAMES:,} games would ask language models about "
+            f"{_decisions(GAMES, seats, game_map):,.0f} times; "
+            "say with --games how many shall be played"
+        )
     return games
+
+
+def tell_decisions(games: int, seats: float, game_map: Map) -> None:
+    """Say how many decisions of language models a match will have, if any."""
+    if seats:
+        about = f"about {_decisions(games, seats, game_map):,.0f} decisions of language models"
+        print(f"{games:,} games have {about}", file=sys.stderr, flush=True)
+
+
+def _decisions(games: int, seats: float, game_map: Map) -> float:
+    return games * seats * DECISIONS.get(game_map.name, DECISIONS["standard"])
 
 
 def keep_thoughts(players: Iterable[Player], games: int) -> None:
@@ -282,13 +319,35 @@ def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Play
     if not counting:
         return
     result["llm"] = {name: player.counts() for name, player in counting.items()}
-    for number, saved in enumerate(saved_games):
+    for saved in saved_games:
+        number = int(saved["id"].split("-")[1])  # after the seed
         for phase in saved["phases"]:
             for power, name in saved["players"].items():
                 if name in counting:
                     thoughts = counting[name].thoughts(number, phase["name"], power)
                     if thoughts:
                         phase.setdefault("thoughts", {})[power] = thoughts
+
+
+def rescue_of(players: Iterable[Player]) -> Rescue | None:
+    """Return what keeps the finished games if a match breaks off; only language models' are dear
+    enough."""
+    return Rescue() if any(isinstance(player, CountingPlayer) for player in players) else None
+
+
+def exit_code(rescue: Rescue | None, games: int) -> int:
+    """Return the exit code of a match whose result is out; tell why, if it broke off.
+
+    Args:
+        games: that were to be played.
+    """
+    if rescue is None or rescue.cause is None:
+        return 0
+    interrupted = isinstance(rescue.cause, KeyboardInterrupt)
+    cause = "interrupted" if interrupted else str(rescue.cause)
+    kept = f"the result is of the {len(rescue.finished):,} of {games:,} games that had ended"
+    print(f"error: {cause}; {kept}", file=sys.stderr)
+    return 130 if interrupted else 2
 
 
 def samples(arguments: argparse.Namespace) -> int:

@@ -103,10 +103,13 @@ def print_talk(console: Console, result: dict) -> None:
         return
     because = ", ".join(f"{name} {mean:.2f}" for name, mean in talk["refused_because"].items())
     rounds = f", {talk['rounds']} rounds" if talk["rounds"] > 1 else ""
+    broken = ""
+    if talk["agreed"] and not talk["binding"]:
+        broken = f"; {100 * talk['kept']:.1f} % of the words given were kept"
     console.print(
         f"\npress {talk['protocol']}{rounds}, per game: {talk['offered']:.2f} offered, "
         f"{talk['agreed']:.2f} agreed, {talk['declined']:.2f} declined, {talk['refused']:.2f} "
         f"refused{f' ({because})' if because else ''}; a deal in "
-        f"{100 * talk['deal_phases']:.1f} % of the movement phases",
+        f"{100 * talk['deal_phases']:.1f} % of the movement phases{broken}",
         markup=False,
     )

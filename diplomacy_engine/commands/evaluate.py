@@ -1,6 +1,8 @@
 """`evaluate`: plays one player as every power against copies of another."""
 
 import argparse
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -13,14 +15,17 @@ from ._arguments import (
     add_counts,
     add_match_options,
     check_files,
+    exit_code,
     figure_rows,
     games_of,
     keep_thoughts,
     load_players,
     map_of,
     press_rules,
+    rescue_of,
     samples,
     showing_progress,
+    tell_decisions,
     write_files,
 )
 from ._console import make_console, print_counts, print_table, print_talk
@@ -62,9 +67,12 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     seats = is_language_name(arguments.player) + (powers - 1) * is_language_name(arguments.against)
     num_games = games_of(arguments, seats, game_map)
     player, against = load_players(names, game_map, arguments)
+    tell_decisions(num_games, seats, game_map)
     announce_compilation()
     keep_thoughts((player, against), samples(arguments))
-    with showing_progress(-(-num_games // sides) * sides) as report:
+    num_games = -(-num_games // sides) * sides
+    rescue = rescue_of((player, against))
+    with showing_progress(num_games) as report:
         result, saved_games = evaluate_player(
             game_map,
             player,
@@ -78,6 +86,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
             report=report,
             per_game=bool(arguments.per_game),
             press=press,
+            rescue=rescue,
         )
     result["greedy"] = arguments.greedy
     add_counts(result, saved_games, (player, against))
@@ -85,7 +94,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     figures = figure_rows(result["player"], result["against"], parts)
     write_files(arguments, result, figures, saved_games)
-    return 0
+    return exit_code(rescue, num_games)
 
 
 def print_evaluation(console: Console, result: dict) -> None:
@@ -93,6 +102,7 @@ def print_evaluation(console: Console, result: dict) -> None:
     manner = "greedy" if result["greedy"] else "sampled orders"
     overall, by_power = {"all seats": result["overall"]}, result["by_power"]
     by_team, orders = result.get("by_team", {}), result["orders"]
+    par = result.get("par", {})
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
         f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
@@ -113,22 +123,30 @@ def print_evaluation(console: Console, result: dict) -> None:
             _print_figures(console, by_team, False)
         _print_figures(console, by_power, False)
     elif len(by_power) <= 2:
-        _print_figures(console, overall | by_power, True)
+        _print_figures(console, overall | by_power, True, par)
     else:
         _print_figures(console, overall, True)
-        _print_figures(console, by_power, False)
+        _print_figures(console, by_power, False, par)
+    if par:
+        console.print(f"par: {par['player']} in that seat, {par['games']:,} games among its like")
     print_talk(console, result)
 
     if "llm" in result:
         print_counts(console, result["llm"])
 
 
-def _print_figures(console: Console, columns: dict[str, dict], intervals: bool) -> None:
-    """Print a table of FIGURES, one line each."""
-    rows = [
-        (label(name), [_figure_text(name, found[name], intervals) for found in columns.values()])
-        for name in FIGURES
-    ]
+def _print_figures(
+    console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
+) -> None:
+    """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one."""
+    rows = []
+    for name in FIGURES:
+        texts = [_figure_text(name, found[name], intervals) for found in columns.values()]
+        rows.append((label(name), texts))
+        if name in par:
+            shares = (par[name].get(column) for column in columns)
+            texts = ["" if share is None else f"{100 * share:.1f} %" for share in shares]
+            rows.append(("  par", texts))
     print_table(console, "figure", list(columns), rows)
 
 

@@ -11,28 +11,35 @@ from pathlib import Path
 from .._files import check_target
 from .._jit import announce_compilation
 from ..errors import UserError
-from ..games.game import Game
 from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import PlaySession
+from ..play.talk import players_talk
 from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
+from ..players.negotiators.naming import voice
 from ..players.population import drawn_member, drawn_names, is_drawn, read_population
 from ..players.protocols import ExplainingPlayer, Player
+from ..press.game import Game
+from ..press.table import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._arguments import (
     add_assume,
+    add_press_options,
     add_script,
     add_teams,
     check_assume,
     map_of,
+    press_rules,
     whole_number,
 )
 
 FOLDER = Path("runs") / "play"
+PROTOCOLS = ("mutual", "offers")  # by which people can talk
+TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
 
 _EPILOG = """\
 examples:
@@ -40,6 +47,7 @@ examples:
   python -m diplomacy_engine play --map small --against runs/small__... --power ENGLAND
   python -m diplomacy_engine play --map standard --power FRANCE --guest ITALY
   python -m diplomacy_engine play --map small --watch --against runs/small__... dumbbot
+  python -m diplomacy_engine play --press offers --against nash+dumbbot
   python -m diplomacy_engine play --resume runs/play/small-....jsonl
 """
 
@@ -66,8 +74,9 @@ def add_play(commands) -> None:
         nargs="+",
         metavar="PLAYER",
         help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
-        "the order of the powers; `population` draws members of the map's population, and tells "
-        "who they were when the game is over (default: dumbbot)",
+        "the order of the powers; with --press also those that talk, such as nash+dumbbot; "
+        "`population` draws members of the map's population, and tells who they were when the game "
+        "is over (default: dumbbot, with --press nash+dumbbot)",
     )
     add_teams(add)
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
@@ -117,6 +126,7 @@ def add_play(commands) -> None:
         metavar="N",
         help="port of the page; 0 for any free one (default: 8000)",
     )
+    add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
     parser.set_defaults(run=run_play)
 
 
@@ -189,9 +199,10 @@ def _print_links(server: PlayServer) -> None:
 
 
 def _new(arguments: argparse.Namespace) -> PlaySession:
-    opponents = arguments.against or ["dumbbot"]
+    opponents = arguments.against or _usual_opponents(arguments.press is not None)
     hint = [arguments.hint] if arguments.hint else []
     loaded = [name for name in [*opponents, *hint] if not is_drawn(name)]
+    press = press_rules(arguments, loaded, MOST_ROUNDS)
     folders = [name.partition(":")[2] for name in opponents if is_drawn(name) and ":" in name]
     game_map = read_population(folders[0]).map if folders and arguments.map is None else None
     game_map = game_map or map_of(arguments.map, loaded, arguments.script)
@@ -200,26 +211,44 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
     years = arguments.max_years or game_map.max_years
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
     seats = _seats(arguments, game_map, opponents)
-    named = [*opponents, *([arguments.hint] if arguments.hint else [])]
-    free = arguments.map is None and seats is None and all(name in BOTS for name in named)
+    bots = [*BOTS, *TALKERS] if press else BOTS
+    free = arguments.map is None and seats is None and all(n in bots for n in [*opponents, *hint])
     maps = MAP_NAMES if free and not (arguments.watch or arguments.text) else ()
-    game = Game(game_map, max_years=years)
-    return _session(arguments, game, opponents, seats, seed, maps=maps)
+    game = _new_game(game_map, years, press)
+    return _session(arguments, game, opponents, seats, seed, maps=maps, press=press)
+
+
+def _usual_opponents(talk: bool) -> list[str]:
+    return ["nash+dumbbot" if talk else "dumbbot"]
+
+
+def _new_game(game_map: Map, max_years: int | None, press: PressRules | None) -> Game:
+    rules = {} if press is None else {"press": press.protocol, "press_rounds": press.rounds}
+    return Game(game_map, max_years=max_years, **rules)
 
 
 def _resumed(arguments: argparse.Namespace) -> PlaySession:
     if arguments.teams or arguments.team_victory:
         raise UserError("--resume goes on with the teams of the saved game, and takes no others")
-    game, play = read_session(arguments.resume, arguments.map, arguments.max_years)
+    names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
+    asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
+    game, play = read_session(arguments.resume, arguments.map, arguments.max_years, asked)
+    press = asked if play is None else play["press"]
+    if asked not in (None, press):
+        raise UserError(f"the game in {arguments.resume} has another press, which stays")
+    for name in names:
+        if press is None and voice(name) is not None:
+            raise UserError(f"{name} talks, and nobody does in the game in {arguments.resume}")
     try:
         make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at
     except UserError as error:
         raise UserError(f"{arguments.resume} cannot be gone on with: {error}") from None
     if play is None:
-        opponents = drawn_names(arguments.against or ["dumbbot"], len(game.map.powers))
+        opponents = arguments.against or _usual_opponents(press is not None)
+        opponents = drawn_names(opponents, len(game.map.powers))
         seats = _seats(arguments, game.map, opponents)
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
-        return _session(arguments, game, opponents, seats, seed)
+        return _session(arguments, game, opponents, seats, seed, press=press)
     if arguments.max_years not in (None, play["max_years"]):
         raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
@@ -231,7 +260,7 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         given = _seats(arguments, game.map, opponents, people)
         seats = seats and (given or seats)
     arguments.save = arguments.save or arguments.resume
-    return _session(arguments, game, opponents, seats, seed, play)
+    return _session(arguments, game, opponents, seats, seed, play, press=press)
 
 
 def _session(
@@ -242,10 +271,11 @@ def _session(
     seed: int,
     play: dict | None = None,
     maps: Sequence[str] = (),
+    press: PressRules | None = None,
 ) -> PlaySession:
     def new_game(name: str) -> Game:
         chosen = load_map(name)
-        return Game(chosen, max_years=arguments.max_years or chosen.max_years)
+        return _new_game(chosen, arguments.max_years or chosen.max_years, press)
 
     def load(name: str) -> Player:
         if name in drawn:
@@ -268,9 +298,12 @@ def _session(
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
-    made = new_game if maps else None
+    bots = [*BOTS, *TALKERS] if press else BOTS
+    begin = new_game if maps else None
     told = {name: member.name for name, (_, member) in drawn.items()}
-    return PlaySession(game, file, opponents, load, seats, hint, seed, play, BOTS, maps, made, told)
+    return PlaySession(
+        game, file, opponents, load, seats, hint, seed, play, bots, maps, begin, press, told
+    )
 
 
 def _rehearse(game: Game, name: str, player: Player) -> None:
@@ -278,6 +311,8 @@ def _rehearse(game: Game, name: str, player: Player) -> None:
     and what must be compiled is."""
     trial = game.copy()
     try:
+        if trial.press is not None and not trial.is_over:
+            players_talk(trial, dict.fromkeys(trial.powers, player), 0)
         given = orders_by_player(trial, player, trial.powers, 0)
         if given and isinstance(player, ExplainingPlayer):
             advice(trial, player, next(iter(given)))

@@ -88,11 +88,15 @@ def run_replay(arguments: argparse.Namespace) -> int:
 
 
 def frame_text(replay: Replay, number: int, width: int = 100) -> str:
-    """Return a phase as text: of each power its centers, units, orders and results."""
+    """Return a phase as text: what was said, and each power's centers, units, orders, results."""
     frame = replay.frames[number]
     lines = [
         f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
         f"game {replay.id}: {replay.result}"
+    ]
+    lines += [
+        f"  {sender} to {recipient}: {' '.join(said.split())}"
+        for sender, recipient, said in frame.talk
     ]
     for power in replay.map.powers:
         lines += _power_lines(replay, frame, power, width)

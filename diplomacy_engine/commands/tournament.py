@@ -14,14 +14,17 @@ from ._arguments import (
     add_counts,
     add_match_options,
     check_files,
+    exit_code,
     figure_rows,
     games_of,
     keep_thoughts,
     load_players,
     map_of,
     press_rules,
+    rescue_of,
     samples,
     showing_progress,
+    tell_decisions,
     write_files,
 )
 from ._console import make_console, print_counts, print_table, print_talk
@@ -54,12 +57,14 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    asked = sum(map(is_language_name, names))
-    num_games = games_of(arguments, asked * len(game_map.powers) / len(names), game_map)
+    asked = sum(map(is_language_name, names)) * len(game_map.powers) / len(names)
+    num_games = games_of(arguments, asked, game_map)
     check_tournament(names, game_map, num_games)
     players = load_players(names, game_map, arguments)
+    tell_decisions(num_games, asked, game_map)
     announce_compilation()
     keep_thoughts(players, samples(arguments))
+    rescue = rescue_of(players)
     with showing_progress(num_games) as report:
         result, saved_games = play_tournament(
             game_map,
@@ -73,12 +78,13 @@ def run_tournament(arguments: argparse.Namespace) -> int:
             samples=samples(arguments),
             per_game=bool(arguments.per_game),
             press=press,
+            rescue=rescue,
         )
     result["greedy"] = arguments.greedy
     add_counts(result, saved_games, players)
     print_tournament(make_console(), result)
     write_files(arguments, result, _figures(result), saved_games)
-    return 0
+    return exit_code(rescue, num_games)
 
 
 def _player_names(words: Sequence[str]) -> list[str]:
@@ -141,13 +147,13 @@ def print_tournament(console: Console, result: dict) -> None:
         ]
         print_table(console, "player", numbers, rows, title)
     for key, side in (("by_team", "team"), ("by_power", "power")):
+        sides = {name: found[key] for name, found in players.items() if key in found}
+        columns = list(dict.fromkeys(side for found in sides.values() for side in found))
         rows = [
-            (labels[name], [_power_cell(figures) for figures in found[key].values()])
-            for name, found in players.items()
-            if key in found
+            (labels[name], [_power_cell(found.get(side)) for side in columns])
+            for name, found in sides.items()
         ]
         if rows:
-            columns = list(next(iter(players.values()))[key])
             title = f"by {side}: solo % / win % / centers / rank"
             print_table(console, "player", columns, rows, title)
 
@@ -156,7 +162,9 @@ def print_tournament(console: Console, result: dict) -> None:
         print_counts(console, result["llm"])
 
 
-def _power_cell(figures: dict[str, dict]) -> str:
+def _power_cell(figures: dict[str, dict] | None) -> str:
+    if figures is None:  # of a tournament that broke off
+        return "-"
     rates = [f"{100 * figures[rate]['value']:.0f}" for rate in ("solo", "win")]
     return " / ".join(rates + [f"{figures[mean]['value']:.1f}" for mean in ("centers", "rank")])
 

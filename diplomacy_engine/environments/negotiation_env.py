@@ -4,6 +4,7 @@ The agent makes one offer before each movement phase: a move of a unit of its ow
 another power's. Somebody else gives all orders. docs/press.md explains it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,8 +45,8 @@ class NegotiationEnv(gymnasium.Env):
     Args:
         map: a map's name or file.
         power: the agent's; None draws one in each game.
-        reward: `valid` (5 for a valid offer, -5 for another), or a name of scoring/rewards.py, paid
-            for the phases up to the next offer.
+        reward: `valid`, as without one (5 for a valid offer, -5 for another), or a name of
+            scoring/rewards.py, paid for the phases up to the next offer.
         answers: the negotiator (docs/press.md) whose rule the others answer by.
         orders_by: a bot, checkpoint or run folder that gives all orders.
         max_years: game years after which the game is truncated; None: the map's own.
@@ -54,22 +55,24 @@ class NegotiationEnv(gymnasium.Env):
     """
 
     metadata: ClassVar = {"render_modes": []}
+    own_reward = "valid"  # the form's own, which no other environment has
 
     def __init__(
         self,
         map: str | Path = "standard",
         power: str | None = None,
-        reward: str = "valid",
+        reward: str | None = None,
         answers: str = "dealer",
         orders_by: str = "dumbbot",
         max_years: int | None = None,
     ):
+        reward = self.own_reward if reward is None else reward
         if not isinstance(reward, str):
             raise UserError(f"reward must be a name, not {quoted(reward)}")
-        if reward != "valid" and reward not in REWARDS and ":" not in reward:
-            hint = did_you_mean(reward, ("valid", *REWARDS))
+        if reward != self.own_reward and reward not in REWARDS and ":" not in reward:
+            hint = did_you_mean(reward, (self.own_reward, *REWARDS))
             raise UserError(f"there is no reward {quoted(reward)}{hint}")
-        self._reward = None if reward == "valid" else make_reward(reward)
+        self._reward = None if reward == self.own_reward else make_reward(reward)
         self._games = VectorGame(map, 1, max_years=max_years, threads=1, auto_reset=False)
         game_map = self._games.map
         self._seat = None if power is None else game_map.power_number(power)
@@ -78,12 +81,18 @@ class NegotiationEnv(gymnasium.Env):
         self._partner = load_player(f"{answers}+{orders_by}", game_map=game_map)
         if not isinstance(self._partner, Negotiator):
             raise UserError(f"answers must be a negotiator, not {quoted(answers)}")
-        provinces, powers = len(game_map.provinces), len(game_map.powers)
-        self.observation_space = MultiDiscrete([powers + 1, 2, powers + 1] * provinces)
-        self.action_space = MultiDiscrete([provinces, provinces, powers, provinces, provinces])
+        self.observation_space, self.action_space = self._spaces()
         self._press: Press | None = None
         self._power = 0
         self._seeded = self._running = False
+
+    def _spaces(self) -> tuple[MultiDiscrete, MultiDiscrete]:
+        """Return the spaces of observations and of actions."""
+        provinces, powers = len(self._games.map.provinces), self._games.num_powers
+        return (
+            MultiDiscrete([powers + 1, 2, powers + 1] * provinces),
+            MultiDiscrete([provinces, provinces, powers, provinces, provinces]),
+        )
 
     @property
     def game(self) -> Game:
@@ -104,7 +113,11 @@ class NegotiationEnv(gymnasium.Env):
         self._press = Press(self._games, "offers")
         powers = self._games.num_powers
         self._power = int(self.np_random.integers(powers)) if self._seat is None else self._seat
-        return self._observation(), {"valid": False, "agreed": False, "power": self._power}
+        return self._observation(), self._nothing_said() | {"power": self._power}
+
+    def _nothing_said(self) -> dict:
+        """Return what `info` says of the talk before there is any."""
+        return {"valid": False, "agreed": False}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
@@ -119,8 +132,8 @@ class NegotiationEnv(gymnasium.Env):
         if outside.any():
             raise UserError(f"the action {numbers.tolist()} is not in the action space")
         games, press = self._games, self._press
-        decisions = games.decisions()
-        valid, agreed = self._offer(decisions, *numbers.tolist())
+        decisions, owned = games.decisions(), self._owned()
+        said = self._speak(decisions, numbers.tolist())
         bound = press.bound(decisions)
         orders = orders_of(games, self._partner, bound)
         press.correct(orders, bound)
@@ -131,9 +144,17 @@ class NegotiationEnv(gymnasium.Env):
         terminated = end == SOLO or not self._alive()
         truncated = not terminated and end != RUNNING
         self._running = not (terminated or truncated)
-        reward = paid if self._reward is not None else VALID if valid else -VALID
-        info = {"valid": valid, "agreed": agreed, "power": self._power}
+        own = self._reward is None
+        reward = self._own_reward(said, self._owned() - owned) if own else paid
+        info = said | {"power": self._power}
         return self._observation(), reward, terminated, truncated, info
+
+    def _owned(self) -> int:
+        return int((self._games.state.center_owner[0] == self._power).sum())
+
+    def _own_reward(self, said: dict, gained: int) -> float:
+        """Return what the form's own reward pays for the talk, and for centers gained since."""
+        return VALID if said["valid"] else -VALID
 
     def _alive(self) -> bool:
         return bool(self._games.outcomes().alive[0, self._power])
@@ -144,24 +165,29 @@ class NegotiationEnv(gymnasium.Env):
         found = reward_input(result, self._games.board.victory_centers)
         return float(self._reward(found)[0, self._power])
 
-    def _offer(
-        self, decisions: Decisions, mine: int, goal: int, other: int, theirs: int, its_goal: int
-    ) -> tuple[bool, bool]:
-        """Put an offer to a power; return whether it is valid, and whether it became a deal."""
+    def _speak(self, decisions: Decisions, numbers: list[int]) -> dict:
+        """Put the offer of an action to a power; return what came of it."""
+        mine, goal, other, theirs, its_goal = numbers
         alive = self._games.outcomes().alive[0]
         ours = self._move(decisions, self._power, mine, goal)
         its = self._move(decisions, other, theirs, its_goal)
         if other == self._power or not alive[other] or NONE in (ours, its):
-            return False, False
+            return self._nothing_said()
         clauses = [
             (Clause.ORDER, Side.SENDER, mine, ours),
             (Clause.ORDER, Side.RECEIVER, theirs, its),
         ]
+        return {"valid": True, "agreed": self._put(decisions, other, clauses)}
+
+    def _put(self, decisions: Decisions, other: int, clauses: Sequence) -> bool:
+        """Put an offer to a power; return whether it became a deal."""
         offers = make_offers([(0, self._power, other, clauses)])
+        agreed = self._partner.answers(self._asked(decisions, other), offers)
+        return bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
+
+    def _asked(self, decisions: Decisions, other: int) -> Talk:
         game, power = np.zeros(1, np.int64), np.array([other])
-        talk = Talk(self._games, decisions, game, power, self._press.known(game, power))
-        agreed = self._partner.answers(talk, offers)
-        return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
+        return Talk(self._games, decisions, game, power, self._press.known(game, power))
 
     def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
         """Return a power's legal order that moves its unit so, or lets it hold; NONE without one.

@@ -1,4 +1,4 @@
-"""A PettingZoo environment: all powers at once, one phase a step.
+"""A PettingZoo environment: all powers at once, one phase a step; with press two of movement.
 
     from diplomacy_engine.environments.pettingzoo_env import parallel_env
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec
@@ -23,6 +24,7 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..matches.beginnings import random_beginnings
+from ..press.table import Press
 from ..scoring.rewards import reward_input
 from .agent_games import alive_with_team, seeds_of
 from .forms import (
@@ -46,9 +48,19 @@ class DiplomacyParallelEnv(ParallelEnv):
     one for each province, as `action_space(agent).sample(mask)` takes it. With teams, an agent
     stays until its team is out, and `infos[agent]["eliminated"]` says whether it is itself.
 
+    With press `mutual` an action is a dictionary of `orders`, as above, and `wish`, with whom the
+    power wishes peace. A movement phase then has two steps, which `infos[agent]["step"]` names:
+    `wishes`, at which orders mean nothing, and `orders`, at which wishes mean nothing. Peace is
+    made where two powers wish it of each other; it binds the orders of that phase, so these are
+    missing from the masks of the second step. Retreats and adjustments have the second step alone.
+    Masks are such a dictionary, too. Observations have what a power knows of the peace: `peace`
+    (P,) with whom, `closed` (P, V) the provinces that each power keeps out of for the observer,
+    `bound` (V,) own units that may have fewer orders. Powers are numbered as on the map.
+
     Args:
         map: a map's name or file.
         render_mode: `rgb_array`, `ansi` or None; see rendering.py.
+        press: `mutual`, or None: nobody makes peace.
         settings: see EnvSettings (settings.py).
     """
 
@@ -59,8 +71,16 @@ class DiplomacyParallelEnv(ParallelEnv):
         "is_parallelizable": True,
     }
 
-    def __init__(self, map: str | Path = "small", render_mode: str | None = None, **settings: Any):
+    def __init__(
+        self,
+        map: str | Path = "small",
+        render_mode: str | None = None,
+        press: str | None = None,
+        **settings: Any,
+    ):
         check_render_mode(render_mode)
+        if press not in (None, "mutual"):
+            raise UserError(f"press must be 'mutual' or None, not {quoted(press)}")
         self.render_mode = render_mode
         found = self._settings = EnvSettings.of(settings)
         self._games = VectorGame(
@@ -72,12 +92,25 @@ class DiplomacyParallelEnv(ParallelEnv):
         self.agents: list[str] = []
         powers, provinces = self._games.num_powers, len(self._games.board.terrain)
         observed, action = observation_space(self._games), province_space(self._games)
+        cuts = np.cumsum(action.nvec)[:-1]
+        self._press = None if press is None else Press(self._games, press)
+        self._wishing = False  # whether the coming step has wishes
+        if press is not None:
+            observed = spaces.Dict(
+                observed.spaces
+                | {
+                    "peace": spaces.MultiBinary(powers),
+                    "closed": spaces.MultiBinary([powers, provinces]),
+                    "bound": spaces.MultiBinary(provinces),
+                }
+            )
+            action = spaces.Dict({"orders": action, "wish": spaces.MultiDiscrete([2] * powers)})
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)
         size = len(self._games.vocabulary) - 1 + provinces
         self._mask = np.zeros((powers, size), np.int8)
-        self._cuts = np.cumsum(action.nvec)[:-1]
+        self._cuts = cuts
         self._random: np.random.Generator | None = None
         self._orders = self._games.new_orders()
 
@@ -103,10 +136,13 @@ class DiplomacyParallelEnv(ParallelEnv):
         random_beginnings(self._games, self._settings.most_phases, seed_of_beginning)
         alive = self._games.outcomes().alive[0]
         self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]
+        self._begin_phase()
         return self._observe(self.agents), self._infos(self.agents, np.zeros(len(alive), int))
 
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
+
+        With press, the step of wishes plays nothing and pays nothing.
 
         Raises:
             UserError: the game is over or none has begun; an agent's action is missing, or there
@@ -118,12 +154,17 @@ class DiplomacyParallelEnv(ParallelEnv):
         for name in actions:
             if name not in self.agents:
                 raise UserError(f"{quoted(name)} is no agent of {', '.join(self.agents)}")
+        for name in self.agents:
+            if name not in actions:
+                raise UserError(f"the action of {name} is missing")
+        if self._press is not None:
+            actions = self._take_wishes(actions)
         given = np.zeros((games.num_powers, len(games.board.terrain)), np.int64)
         for power, name in enumerate(self.possible_agents):
             if name in self.agents:
-                if name not in actions:
-                    raise UserError(f"the action of {name} is missing")
                 given[power] = whole_numbers(actions[name], given.shape[1:])
+        if self._wishing:
+            return self._after_wishes()
         illegal = self._take(given)
         result = games.step(self._orders)
         victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit
@@ -140,9 +181,40 @@ class DiplomacyParallelEnv(ParallelEnv):
             n: not truncated[n] and (over or not alive[p]) for n, p in zip(agents, numbers)
         }
         rewards = {name: float(paid[p]) for name, p in zip(agents, numbers)}
+        self._begin_phase()
         seen, infos = self._observe(agents), self._infos(agents, illegal)
         self.agents = [n for n in agents if not (terminated[n] or truncated[n])]
         return seen, rewards, terminated, truncated, infos
+
+    def _begin_phase(self) -> None:
+        self._wishing = self._press is not None and bool(self._press.talking()[0])
+
+    def _take_wishes(self, actions: dict[str, Any]) -> dict[str, Any]:
+        """Make peace by the wishes of the actions, if it is their step; return their orders."""
+        powers = self._games.num_powers
+        wish, orders = np.zeros((1, powers, powers), bool), {}
+        for name in self.agents:
+            action = actions[name]
+            if not isinstance(action, dict) or set(action) != {"orders", "wish"}:
+                raise UserError(
+                    f"the action of {name} must be a dictionary of orders and wish, not "
+                    f"{quoted(action)}"
+                )
+            numbers = whole_numbers(action["wish"], (powers,))
+            if ((numbers != 0) & (numbers != 1)).any():
+                raise UserError(f"the wish of {name} must be 0 or 1 for each power")
+            wish[0, self.possible_agents.index(name)] = numbers
+            orders[name] = action["orders"]
+        if self._wishing:
+            self._press.propose(wish)
+        return orders
+
+    def _after_wishes(self) -> tuple[dict, dict, dict, dict, dict]:
+        """Return what follows the step of wishes, in which nothing is played."""
+        self._wishing = False
+        agents, no = self.agents, dict.fromkeys(self.agents, False)
+        infos = self._infos(agents, np.zeros(len(self.possible_agents), int))
+        return self._observe(agents), dict.fromkeys(agents, 0.0), no, dict(no), infos
 
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; see rendering.py.
@@ -176,13 +248,31 @@ class DiplomacyParallelEnv(ParallelEnv):
             np.zeros(len(self._every_power), np.int32), self._every_power
         )
         powers = {name: self.possible_agents.index(name) for name in agents}
-        return {
+        seen = {
             name: {"board": board[p], "last_order": last_order[p], "scalars": scalars[p]}
             for name, p in powers.items()
         }
+        if self._press is not None:
+            self._add_peace(seen)
+        return seen
+
+    def _add_peace(self, seen: dict[str, dict[str, np.ndarray]]) -> None:
+        every = self._every_power.astype(np.int64)
+        view = self._press.observe(np.zeros_like(every), every)
+        # Who is q to everybody: seats are counted from the observer on.
+        seats = (every[None, :] - every[:, None]) % len(every)
+        for name, found in seen.items():
+            p = self.possible_agents.index(name)
+            found["peace"] = view.peace[p, seats[p]].astype(np.int8)
+            found["closed"] = view.closed[p, seats[p]].astype(np.int8)
+            found["bound"] = view.bound[p].astype(np.int8)
 
     def _infos(self, agents: list[str], illegal: np.ndarray) -> dict[str, dict]:
         decisions = self._games.decisions()
+        if self._press is not None:
+            decisions = self._press.bound(decisions)
+        if self._wishing:
+            decisions = decisions.take(np.zeros(0, np.int64))
         self._games.call(
             mask_decisions, self._games.board, self._games.table, decisions, self._mask
         )
@@ -195,10 +285,17 @@ class DiplomacyParallelEnv(ParallelEnv):
             }
             for name, p in powers.items()
         }
-        if self._games.map.teams.text:
-            alive = self._games.outcomes().alive[0]
-            for name, p in powers.items():
+        alive = self._games.outcomes().alive[0]
+        for name, p in powers.items():
+            if self._games.map.teams.text:
                 infos[name]["eliminated"] = not alive[p]
+            if self._press is not None:
+                open_to = alive & self._wishing & alive[p]
+                open_to[p] = False
+                wish = tuple(np.array([1, may], np.int8) for may in open_to)
+                mask = {"orders": infos[name]["action_mask"], "wish": wish}
+                step = "wishes" if self._wishing else "orders"
+                infos[name] |= {"action_mask": mask, "step": step}
         return infos
 
 

@@ -40,6 +40,7 @@ from ..rules.notation import (
 )
 from ..scoring.outcomes import check_year_limit, figure_values
 from .causes import played_orders, result_words
+from .decisions import Decisions
 from .position import (
     current_phase,
     last_orders,
@@ -199,6 +200,10 @@ class Game:
             given.append((self._order_text(text, numbers), numbers))
         self._submitted[name] = given
 
+    def withdraw(self, power: str) -> None:
+        """Take back what a power has submitted for this phase."""
+        self._submitted.pop(self.map.powers[self.map.power_number(power)], None)
+
     def send(self, sender: str, recipient: str, message: str) -> dict:
         """Say something in this phase; return the message as a saved game keeps it.
 
@@ -231,6 +236,10 @@ class Game:
     def vector_game(self) -> VectorGame:
         """The VectorGame whose row 0 is this game, for players; stepping it is up to the Game."""
         return self._games
+
+    def decisions(self) -> Decisions:
+        """Return what every power has to decide, as players are asked it."""
+        return self._games.decisions()
 
     def _order_text(self, text: str, numbers: list[int]) -> str:
         if not numbers:
@@ -467,7 +476,7 @@ class Game:
             state: must have `name` (the phase) and `units`. `centers` and `retreats` may be left
                 out; so may `last_orders`, power -> texts of the last movement phase, and
                 `last_results`, unit -> result words, at which policies look. Other keys are
-                ignored.
+                ignored, but for what looks like one of these misspelt.
             max_years: as for Game; policies see how many years are left.
 
         Raises:

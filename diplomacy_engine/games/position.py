@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._suggest import quoted
+from .._suggest import did_you_mean, quoted
 from ..constants import (
     BUILD,
     COMPLETED,
@@ -48,6 +48,7 @@ from ..rules.state import adjustments_owed, is_open_home, reset_game
 from .vector_game import VectorGame
 
 MAX_YEAR = 9999
+STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_results")
 
 
 def current_phase(games: VectorGame) -> str:
@@ -349,10 +350,11 @@ def parse_position_line(text: str) -> tuple[str, dict]:
 def load_state(games: VectorGame, state: Mapping) -> None:
     """Set up the position of a state dictionary.
 
-    It reads `name`, `units`, `retreats`, `centers`, and what `last_orders` returns. Centers left
-    out are nobody's. Nothing is skipped, eliminated or ended: the phase is played as it is given.
-    Retreats are taken as given, as long as the unit could ever move there; a dislodged unit
-    (`*A MUN` or a key of `retreats`) without any can only disband.
+    It reads `name`, `units`, `retreats`, `centers`, and what `last_orders` returns. Other keys are
+    ignored, but for what looks like one of these misspelt. Centers left out are nobody's. Nothing
+    is skipped, eliminated or ended: the phase is played as it is given. Retreats are taken as
+    given, as long as the unit could ever move there; a dislodged unit (`*A MUN` or a key of
+    `retreats`) without any can only disband.
 
     Raises:
         UserError: something is missing, unknown or impossible; the board is then undefined.
@@ -362,6 +364,11 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     for key in ("name", "units"):
         if key not in state:
             raise UserError(f"the state has no {key!r}")
+    missing = [known for known in STATE_KEYS if known not in state]
+    for key in state:
+        meant = did_you_mean(key, missing) if isinstance(key, str) else ""
+        if key not in STATE_KEYS and meant:
+            raise UserError(f"the state has no such key as {quoted(key)}{meant}")
     row = games.state
     reset_game(games.board, row, 0, row.seed[0])
     row.unit_power[0], row.unit_kind[0], row.unit_location[0] = NONE, NONE, NONE

@@ -30,11 +30,11 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_players, begin_games
-from ..players.negotiation import negotiate
+from ..players.negotiation import honest_seats, negotiate
 from ..players.protocols import Player
 from ..press.daide import messages_of
 from ..press.deals import Offers
-from ..press.table import Press, PressRules, TalkCounter
+from ..press.table import Press, PressRules, TalkCounter, notes_of
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import (
     FIGURES,
@@ -43,6 +43,7 @@ from ..scoring.outcomes import (
     figure_ranges,
     figure_values,
 )
+from .par import par_of
 from .statistics import summarize
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -110,6 +111,19 @@ class GameRecorder:
             said = list(messages_of(game.vector_game, offers.take(mine), fates[mine]))
             for sender, recipient, text in said:
                 game.send(game.powers[sender], game.powers[recipient], text)
+
+
+class Rescue:
+    """Keeps the finished games of a match that breaks off: a server dies, or its user stops it.
+
+    Attributes:
+        cause: what ended the match early; None if nothing did.
+        finished: (n,) the numbers of the games that had ended by then, from 0 on.
+    """
+
+    def __init__(self) -> None:
+        self.cause: UserError | KeyboardInterrupt | None = None
+        self.finished = np.zeros(0, np.int64)
 
 
 class OrderCounter:
@@ -253,9 +267,10 @@ def play_games(
             orders = ask_players(games, decisions, players, who)
         else:
             negotiate(press, decisions, players, seat_player)
-            bound = press.bound(decisions)
+            honest = honest_seats(players, seat_player)
+            bound = press.bound(decisions, honest)
             orders = ask_players(games, bound, players, who)
-            press.correct(orders, bound)
+            press.correct(orders, bound, honest)
             press.judge(orders, decisions)
         if recorder is not None:
             recorder.note(games, orders, press)
@@ -293,6 +308,7 @@ def play_tables(
     think: Callable[[int, Game], dict] | None = None,
     counter: OrderCounter | None = None,
     talk: TalkCounter | None = None,
+    rescue: Rescue | None = None,
 ) -> tuple[Outcomes, list[Game]]:
     """Play games with given players at given powers, up to `batch` of them at once.
 
@@ -303,6 +319,8 @@ def play_tables(
             to keep with it.
         counter: counts a player's orders.
         talk: lets powers talk by its rules, and counts what they say.
+        rescue: if the match breaks off when games have ended, these are returned as if they had
+            been all, and it says which they are and why; without it the error is raised.
 
     The other arguments are those of `evaluate_player`.
     """
@@ -322,18 +340,31 @@ def play_tables(
         watch = None if report is None else lambda done, first=first: report(first + done)
         noted = recorder if recorder.rows else None
         press = None if talk is None else Press(games, *talk.rules)
-        parts.append(play_games(games, mine, players, noted, watch, counter, press))
+        ended = np.arange(len(mine))
+        try:
+            found = play_games(games, mine, players, noted, watch, counter, press)
+        except (UserError, KeyboardInterrupt) as error:
+            ended = np.flatnonzero(games.state.end != RUNNING)
+            if rescue is None or first + len(ended) == 0:
+                raise
+            rescue.cause = error
+            rescue.finished = np.append(np.arange(first), first + ended)
+            found = games.outcomes(ended)
+        parts.append(found)
         if press is not None:
-            talk.add(press)
+            talk.add(press, mine)
         ask = think and (lambda row, game, first=first: think(first + row, game))
-        kept += recorder.replay(games, ask)
+        replayed = recorder.replay(games, ask)
+        kept += [game for row, game in enumerate(replayed) if row in ended]
+        if rescue is not None and rescue.cause is not None:
+            break
     return Outcomes(*map(np.concatenate, zip(*parts))), kept
 
 
 def by_side(
     names: Sequence[str], values: dict[str, np.ndarray], mine: np.ndarray, ranges: dict
 ) -> dict[str, dict]:
-    """Return a player's figures with each power or team.
+    """Return a player's figures with each power or team that it has played.
 
     Args:
         names: of these.
@@ -348,6 +379,7 @@ def by_side(
             ranges,
         )
         for side, name in enumerate(names)
+        if mine[:, side].any()
     }
 
 
@@ -366,6 +398,7 @@ def evaluate_player(
     think: Callable[[Game, str], dict] | None = None,
     per_game: bool = False,
     press: PressRules | None = None,
+    rescue: Rescue | None = None,
 ) -> tuple[dict, list[dict]]:
     """Play a player as every power equally often against copies of another.
 
@@ -388,12 +421,15 @@ def evaluate_player(
             (from 1 on), the player's `power` (or `team`), and the figures.
         press: how powers may talk before they order; the result then has `press`, which is
             TalkCounter.figures.
+        rescue: keeps the finished games if the match breaks off, see `play_tables`; the result is
+            then of these alone, except that `orders` and `press` have what others began with.
 
     Returns:
         The result as `evaluate --json` writes it, and the saved games; their `players` are the
         names of those who played each power. The result's `orders` are OrderCounter.shares of the
         player. With teams, `overall` and `by_team` are the figures of its team, and `by_power`
-        those of each of its powers by itself.
+        those of each of its powers by itself. Where it is known, `par` is what `against` wins in
+        each seat among its like (par.py).
 
     Raises:
         UserError: a number is out of range.
@@ -424,22 +460,25 @@ def evaluate_player(
         think and (lambda row, game: {k: v for p in own[row] for k, v in think(game, p).items()}),
         counter,
         talk,
+        rescue,
     )
+    played = np.arange(num_games) if rescue is None or rescue.cause is None else rescue.finished
+    seat, seats = seat[played], seats[played]
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     of_sides = figure_values_of_teams(outcomes, game_map, year_limit) if teams.text else every
-    values = {name: of_sides[name][np.arange(num_games), seat] for name in FIGURES}
+    values = {name: of_sides[name][np.arange(len(seat)), seat] for name in FIGURES}
     saved_games = []
-    for row, game in enumerate(sampled):
+    for row, game in zip(played.tolist(), sampled):
         game.id = f"{seed}-{row}-{names[row]}"
         who = {name: (player if name in own[row] else against).name for name in game.powers}
-        saved_games.append(game.to_saved_game() | {"players": who})
+        saved_games.append(game.to_saved_game() | {"players": who} | notes_of(press))
 
     ranges = team_ranges(game_map, max_years)
     result = {
         "map": game_map.name,
         "player": player.name,
         "against": against.name,
-        "games": num_games,
+        "games": len(played),
         "seed": seed,
         "max_years": max_years,
         "year_limit": year_limit,
@@ -451,13 +490,16 @@ def evaluate_player(
     if teams.text:
         mine = np.arange(sides) == seat[:, None]
         result |= named_teams(game_map) | {"by_team": by_side(teams.names, of_sides, mine, ranges)}
+    par = par_of(game_map, against.name, max_years, year_limit) if talk is None else None
+    if par is not None:
+        result["par"] = par._asdict()
     if talk is not None:
         result["press"] = talk.figures()
     if per_game:
-        rows = zip(names, *(values[figure].tolist() for figure in FIGURES))
+        rows = zip(played.tolist(), *(values[figure].tolist() for figure in FIGURES))
         columns = ("game", "team" if teams.text else "power", *FIGURES)
         result["per_game"] = [
-            dict(zip(columns, (number, *row))) for number, row in enumerate(rows, 1)
+            dict(zip(columns, (number + 1, names[number], *row))) for number, *row in rows
         ]
     return result, saved_games
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..errors import UserError
 from ..players.protocols import Player
-from ..press.table import PressRules, TalkCounter
+from ..press.table import PressRules, TalkCounter, notes_of
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
 from .arena import (
+    Rescue,
     by_side,
     figure_values_of_teams,
     map_ranges,
@@ -91,6 +92,7 @@ def play_tournament(
     samples: int = 0,
     per_game: bool = False,
     press: PressRules | None = None,
+    rescue: Rescue | None = None,
 ) -> tuple[dict, list[dict]]:
     """Play mixed tables of several players with different names, and compare the players.
 
@@ -111,6 +113,8 @@ def play_tournament(
             with `game` (from 1 on), `power`, `player` and the figures.
         press: how powers may talk before they order; the result then has `press`, as in
             `evaluate_player`.
+        rescue: keeps the finished games if the tournament breaks off, see `play_tables`; the result
+            is then of these and of those who played in them.
 
     Returns:
         The result as `tournament --json` writes it, and the saved games, whose `players` are the
@@ -138,13 +142,24 @@ def play_tournament(
     of_power = seats[:, teams.of_power]
     talk = None if press is None else TalkCounter(press)
     outcomes, sampled = play_tables(
-        game_map, players, of_power, seed, max_years, threads, report, samples, talk=talk
+        game_map,
+        players,
+        of_power,
+        seed,
+        max_years,
+        threads,
+        report,
+        samples,
+        talk=talk,
+        rescue=rescue,
     )
+    played = np.arange(num_games) if rescue is None or rescue.cause is None else rescue.finished
+    seats, of_power = seats[played], of_power[played]
     saved_games = []
-    for row, game in enumerate(sampled):
+    for row, game, sitting in zip(played.tolist(), sampled, of_power):
         game.id = f"{seed}-{row}"
-        who = {power: names[player] for power, player in zip(powers, of_power[row])}
-        saved_games.append(game.to_saved_game() | {"players": who})
+        who = {power: names[player] for power, player in zip(powers, sitting)}
+        saved_games.append(game.to_saved_game() | {"players": who} | notes_of(press))
     every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
     values = figure_values_of_teams(outcomes, game_map, year_limit) if teams.text else every
     ranks = values["rank"]
@@ -177,10 +192,10 @@ def play_tournament(
             found["by_team"] = by_side(teams.names, values, seats == number, ranges)
         return found
 
-    best_first = np.argsort(-mean, kind="stable").tolist()
+    best_first = [i for i in np.argsort(-mean, kind="stable").tolist() if (seats == i).any()]
     result = {
         "map": game_map.name,
-        "games": num_games,
+        "games": len(played),
         "seed": seed,
         "max_years": max_years,
         "year_limit": year_limit,
@@ -198,7 +213,12 @@ def play_tournament(
     if per_game:
         columns = ("game", "team" if teams.text else "power", "player", *FIGURES)
         result["per_game"] = [
-            dict(zip(columns, (game + 1, teams.names[side], names[seats[game, side]], *figures)))
+            dict(
+                zip(
+                    columns,
+                    (int(played[game]) + 1, teams.names[side], names[seats[game, side]], *figures),
+                )
+            )
             for (game, side), figures in zip(
                 np.ndindex(seats.shape),
                 np.stack([values[f] for f in FIGURES], 2).reshape(-1, len(FIGURES)).tolist(),

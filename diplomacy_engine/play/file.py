@@ -2,19 +2,20 @@
 
 `play` has: format, step, seats (power -> [kind, player], or null), answered (power -> [step,
 orders], what each last gave), before (power -> orders that were taken back), tokens (who -> token),
-opponents, hint, seed, max_years.
+opponents, hint, seed, max_years, press (how powers talk, or null).
 """
 
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..games.game import Game
 from ..games.saved_game import MAX_GAME_BYTES, read_saved_games
+from ..press.game import Game
+from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map
 
 HOST, GUEST, PLAYER = "host", "guest", "player"
@@ -29,8 +30,15 @@ class Seat(NamedTuple):
     player: str = ""  # name of the PLAYER
 
 
-def rebuild(game: Game, phases: int, orders: Mapping[str, list[str]] | None = None) -> Game:
+def rebuild(
+    game: Game,
+    phases: int,
+    orders: Mapping[str, list[str]] | None = None,
+    press: PressRules | None = None,
+) -> Game:
     """Return a game as it stood after its first `phases` phases, with `orders` submitted.
+
+    With `press` powers talk in it from there on; nothing has been said in that phase yet.
 
     What a policy sees of the last movement phase is not part of a saved state, so that phase is
     played again where this leads to the same position.
@@ -48,6 +56,8 @@ def rebuild(game: Game, phases: int, orders: Mapping[str, list[str]] | None = No
     if built is None:
         built = Game.from_state(game.map, state, game.max_years)
     built.id, built.history = game.id, list(history)
+    if press is not None:
+        built.take_up_talk(press.protocol, press.rounds)
     for power, texts in (orders or {}).items():
         built.submit(power, texts, strict=False)
     return built
@@ -76,14 +86,17 @@ def _differs(one: Mapping, other: Mapping) -> bool:
 
 
 def read_session(
-    file: str | Path, game_map: Map | str | None = None, max_years: int | None = None
+    file: str | Path,
+    game_map: Map | str | None = None,
+    max_years: int | None = None,
+    press: PressRules | None = None,
 ) -> tuple[Game, dict | None]:
     """Return the game in a file, and its key `play` in order, if it has one.
 
     Args:
         file: a session's file, or any saved games; of several the last one counts.
         game_map: the map; None for the one it names.
-        max_years: of a game without the key `play`.
+        max_years, press: of a game without the key `play`.
 
     Raises:
         UserError: there is no game in it that could go on; names the file.
@@ -98,13 +111,17 @@ def read_session(
     try:
         if "play" in saved:
             play = _checked_play(saved["play"])
-            max_years = play["max_years"]
+            max_years, press = play["max_years"], play["press"]
         game = Game.from_saved_game(saved, game_map, max_years)
         if play is not None:
             _check_powers(play, game.powers)
+        built = rebuild(game, len(game.history), game.orders)
+        built.messages = game.messages
+        if press is not None:
+            built.take_up_talk(press.protocol, press.rounds)
     except UserError as error:
         raise UserError(f"{file} cannot be gone on with: {error}") from None
-    return rebuild(game, len(game.history), game.orders), play
+    return built, play
 
 
 def _checked_play(play: object) -> dict:
@@ -143,8 +160,20 @@ def _checked_play(play: object) -> dict:
     for texts in before.values():
         need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "before")
     answered = {power: (step, texts) for power, (step, texts) in answered.items()}
-    kept = {"max_years": years, "hint": play.get("hint")}
+    kept = {"max_years": years, "hint": play.get("hint"), "press": _checked_press(play, need)}
     return play | kept | {"seats": seats, "answered": answered, "before": before}
+
+
+def _checked_press(play: dict, need: Callable[[bool, str], None]) -> PressRules | None:
+    found = play.get("press")
+    if found is None:
+        return None
+    need(isinstance(found, dict) and set(found) <= set(PressRules._fields), "press")
+    rules = PressRules(**found)
+    rounds = type(rules.rounds) is int and 1 <= rules.rounds <= MOST_ROUNDS
+    flags = all(type(flag) is bool for flag in (rules.binding, rules.open_press))
+    need(rules.protocol in PROTOCOLS and rounds and flags, "press")
+    return rules
 
 
 def _check_powers(play: dict, powers: list[str]) -> None:

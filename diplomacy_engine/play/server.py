@@ -40,7 +40,8 @@ from .view import board_view, draft_view, game_view, hint_view
 
 TOKEN_HEADER = "X-Play-Token"
 MAX_BODY = 100_000  # bytes
-MAX_ORDERS, MAX_ORDER = 500, 200
+MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
+TERMS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
 MAX_CONNECTIONS = 64  # a browser keeps six
 IDLE_SECONDS = 30  # that a connection is kept between requests
 REQUEST_SECONDS = 10  # from the first byte of a request to its last, and for the answer
@@ -50,6 +51,7 @@ PAGES = {
     "/play.js": ("play.js", "text/javascript"),
     "/board.js": ("board.js", "text/javascript"),
     "/orders.js": ("orders.js", "text/javascript"),
+    "/talk.js": ("talk.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 _HEADERS = {
@@ -189,7 +191,8 @@ class PlayServer(socketserver.ThreadingTCPServer):
 def _field(body: dict, name: str, kind: type) -> object:
     value = body.get(name)
     if not isinstance(value, kind) or (kind is int and type(value) is not int):
-        words = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}[kind]
+        words = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}
+        words = words.get(kind, "true or false")
         raise Refusal(400, f"the request needs {name!r} as {words}")
     return value
 
@@ -217,6 +220,24 @@ def _submit(session: PlaySession, viewer: Viewer, body: dict) -> None:
     session.submit(viewer, _field(body, "step", int), _orders(body))
 
 
+def _offer(session: PlaySession, viewer: Viewer, body: dict) -> None:
+    terms = _field(body, "terms", dict)
+    for name, wanted in terms.items():
+        if name == "peace" and type(wanted) is bool:
+            continue
+        if name not in TERMS or not isinstance(wanted, list) or len(wanted) > MAX_TERMS:
+            raise Refusal(400, f"an offer has no {quoted(name, 40)} like this")
+        for text in wanted:
+            if not isinstance(text, str) or len(text) > MAX_ORDER:
+                raise Refusal(400, f"what is offered must be a text, not {quoted(text, 60)}")
+    session.offer(viewer, _field(body, "step", int), _field(body, "to", str), terms)
+
+
+def _answer(session: PlaySession, viewer: Viewer, body: dict) -> None:
+    number, agreed = _field(body, "number", int), _field(body, "agreed", bool)
+    session.answer(viewer, _field(body, "step", int), number, agreed)
+
+
 def _stepwise(action: Callable) -> Callable:
     def act(session: PlaySession, viewer: Viewer, body: dict) -> None:
         action(session, viewer, _field(body, "step", int))
@@ -231,7 +252,7 @@ def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
 
 
 def _saved(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
-    return session.saved_game()
+    return session.saved_game(viewer)
 
 
 WAITING = "/api/waiting"
@@ -246,6 +267,8 @@ ACTIONS: dict[str, Callable] = {
     "/api/map": _choose_map,
     "/api/seats": _choose,
     "/api/orders": _submit,
+    "/api/offer": _offer,
+    "/api/answer": _answer,
     "/api/withdraw": _stepwise(PlaySession.withdraw),
     "/api/back": _stepwise(PlaySession.take_back),
     "/api/next": _stepwise(PlaySession.go_on),

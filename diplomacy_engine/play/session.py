@@ -15,6 +15,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,11 +24,21 @@ import numpy as np
 from .._files import atomic_write
 from .._suggest import quoted
 from ..errors import UserError
-from ..games.game import Game
-from ..players.advice import Advice, advice, has_decision, orders_by_player, value_scale
+from ..games.saved_game import EVERYONE
+from ..players.advice import (
+    Advice,
+    advice,
+    has_decision,
+    ordering,
+    orders_by_player,
+    value_scale,
+)
 from ..players.protocols import ExplainingPlayer, Player
+from ..press.game import Game
+from ..press.table import PressRules
 from ..replays.replay import player_label
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
+from .talk import answer_offer, broken_orders, make_offer, players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
 MAX_IDLE = 10  # phases that go by at most while people who are not eliminated can only wait
@@ -79,6 +90,7 @@ class PlaySession:
         bots: names of more players that the host may choose, loaded when they are.
         maps: names of maps among which the host may choose before the game begins.
         new_game: begins a game on one of these.
+        press: how powers talk; `game` then has the same press. None: nobody makes deals.
         drawn: names of opponents -> who they really are, which is told once the game is over.
 
     Attributes:
@@ -102,10 +114,11 @@ class PlaySession:
         bots: Sequence[str] = (),
         maps: Sequence[str] = (),
         new_game: Callable[[str], Game] | None = None,
+        press: PressRules | None = None,
         drawn: Mapping[str, str] | None = None,
     ):
+        self.file, self.seed, self.press = Path(file), seed, press
         self.drawn = dict(drawn or {})
-        self.file, self.seed = Path(file), seed
         self.opponents, self._load = list(dict.fromkeys(opponents)), load
         self.choices = list(dict.fromkeys([*opponents, *bots]))
         self.maps, self._new_game = list(maps), new_game
@@ -126,13 +139,16 @@ class PlaySession:
                 self._players[seat.player] = load(seat.player)
         self.hint_name = hint
         if hint is not None:
-            self._hint = self._players.get(hint) or load(hint)
+            self._hint = ordering(self._players.get(hint) or load(hint))
             if not isinstance(self._hint, ExplainingPlayer):
                 raise PlayError(f"{hint} cannot give hints, only a checkpoint can")
         else:
-            able = [p for p in self._players.values() if isinstance(p, ExplainingPlayer)]
+            players = map(ordering, self._players.values())
+            able = [player for player in players if isinstance(player, ExplainingPlayer)]
             self._hint = able[0] if able else None
         self._written: tuple[int, int] | None = None
+        if saved is None:
+            self._begin_talk(first)
         self._commit(first)
         self._go_on()
 
@@ -253,6 +269,7 @@ class PlaySession:
                     self._players[seat.player] = self._load(seat.player)
             after = self.now.copy()
             after.seats = seats
+            self._begin_talk(after)
             self._commit(after)
             self._go_on()
 
@@ -290,11 +307,61 @@ class PlaySession:
             if power not in self.game.orders:
                 raise PlayError(f"{power} has given no orders for {self.game.phase} yet")
             after = self.now.copy()
-            others = {name: texts for name, texts in self.game.orders.items() if name != power}
-            after.game = rebuild(after.game, len(after.game.history), others)
-            after.answered.pop(power, None)
-            after.before[power] = self.game.orders[power]
+            self._give_back(after, power)
             self._commit(after)
+
+    @staticmethod
+    def _give_back(after: SessionState, power: str) -> None:
+        after.before[power] = after.game.orders[power]
+        after.answered.pop(power, None)
+        after.game.withdraw(power)
+
+    def offer(self, viewer: Viewer, step: int, receiver: str, terms: Mapping) -> None:
+        """Offer a deal; where a player gets it, it answers at once.
+
+        Args:
+            receiver: a power.
+            terms: keywords of press.game.Game.offer.
+
+        Raises:
+            PlayError: no seat, another step than the current one, or why there can be no such offer
+                or deal.
+        """
+        with self.lock:
+            power, after = self._only_talker(viewer, step), self.now.copy()
+            players, draws = self._speakers(after), self._draws(after)
+            self._agree(after, make_offer, power, receiver, terms, players, draws)
+
+    def answer(self, viewer: Viewer, step: int, number: int, agreed: bool) -> None:
+        """Accept or decline an offer; the same answer again changes nothing.
+
+        Args:
+            number: which of the offers from and to the viewer in this phase, from 1 on.
+
+        Raises:
+            PlayError: no seat, another step than the current one, no open offer to the viewer, or
+                why there can be no such deal.
+        """
+        with self.lock:
+            power, after = self._only_talker(viewer, step), self.now.copy()
+            self._agree(after, answer_offer, power, number, agreed)
+
+    def _agree(self, after: SessionState, action: Callable, *arguments: object) -> None:
+        """Do something about a deal; who has given orders that it rules out orders again."""
+        try:
+            action(after.game, *arguments)
+        except UserError as error:
+            raise PlayError(str(error)) from None
+        for power in broken_orders(after.game):
+            self._give_back(after, power)
+        self._commit(after)
+
+    def _only_talker(self, viewer: Viewer, step: int) -> str:
+        power = self._only_seat(viewer)
+        self._only_now(step)
+        if self.press is None:
+            raise PlayError("nobody makes deals in this game")
+        return power
 
     def take_back(self, viewer: Viewer, step: int) -> None:
         """Go back to the last phase in which a person could give orders; watching, to the last.
@@ -309,12 +376,13 @@ class PlaySession:
             if self.now.seats is None or back is None:
                 raise PlayError("there is no phase to take back")
             after = self.now.copy()
-            after.game = rebuild(after.game, back)
+            after.game = rebuild(after.game, back, press=self.press)
             after.step += 1
             after.answered = {}
             given = self.game.history[back]["orders"]
             after.before = {power: list(given.get(power) or ()) for power in self.people()}
             self.trouble = ""
+            self._begin_talk(after)
             self._commit(after)
 
     def _last_own_phase(self) -> int | None:
@@ -400,18 +468,47 @@ class PlaySession:
     def _play_phase(self) -> None:
         """Ask the players for their orders and adjudicate."""
         after = self.now.copy()
-        game, seats = after.game, after.seats
-        draws = np.random.SeedSequence([self.seed, after.step]).generate_state(1, np.uint64)[0]
+        game, seats, draws = after.game, after.seats, self._draws(after)
         for name in dict.fromkeys(s.player for s in seats.values() if s.kind == PLAYER):
             powers = [power for power, seat in seats.items() if seat == Seat(PLAYER, name)]
-            given = self._ask(game, name, self._players[name], powers, int(draws))
+            given = self._ask(game, name, self._players[name], powers, draws)
             for power, texts in given.items():
                 game.submit(power, texts, strict=False)
         game.adjudicate()
         after.step += 1
         after.before = {}
         self.trouble = ""
+        self._begin_talk(after)
         self._commit(after)
+
+    def _draws(self, after: SessionState) -> int:
+        """Return the seed of what players draw in a step."""
+        return int(np.random.SeedSequence([self.seed, after.step]).generate_state(1, np.uint64)[0])
+
+    def _speakers(self, after: SessionState) -> dict[str, Player]:
+        """Return the powers that players play, and these."""
+        return {
+            power: self._players[seat.player]
+            for power, seat in after.seats.items()
+            if seat.kind == PLAYER
+        }
+
+    def _begin_talk(self, after: SessionState) -> None:
+        """Let the players make their offers of a phase that begins."""
+        if self.press is None or after.seats is None or after.game.is_over:
+            return
+        speakers = self._speakers(after)
+        self.asking = {"the other powers": list(speakers)}
+        try:
+            players_talk(after.game, speakers, self._draws(after))
+        except Exception as error:  # a checkpoint's script is the user's own
+            self._note_trouble(f"the players could not talk: {error}")
+        finally:
+            self.asking = {}
+
+    def _note_trouble(self, text: str) -> None:
+        self.trouble = " ".join(text.split())[:300]
+        self.revision += 1
 
     def _ask(
         self, game: Game, name: str, player: Player, powers: list[str], seed: int
@@ -420,8 +517,7 @@ class PlaySession:
         try:
             return orders_by_player(game, player, powers, seed)
         except Exception as error:  # a checkpoint's script is the user's own
-            self.trouble = " ".join(f"{name} could not give orders: {error}".split())[:300]
-            self.revision += 1
+            self._note_trouble(f"{name} could not give orders: {error}")
             raise PlayError(self.trouble) from error
         finally:
             self.asking = {}
@@ -455,14 +551,36 @@ class PlaySession:
             "hint": self.hint_name,
             "seed": self.seed,
             "max_years": after.game.max_years,
+            "press": None if self.press is None else self.press._asdict(),
         }
 
-    def saved_game(self) -> dict:
-        """Return the game to be shared: no links, and no orders that are not played yet."""
+    def may_hear(self, viewer: Viewer, message: Mapping) -> bool:
+        """Tell whether a viewer may know a message: its own, what all heard, all in the end."""
+        sides = message["sender"], message["recipient"]
+        return (
+            self.press is None
+            or self.game.is_over
+            or not {viewer.power, EVERYONE}.isdisjoint(sides)
+        )
+
+    def _phases_heard(self, viewer: Viewer, phases: Sequence[dict]) -> list[dict]:
+        times, found = count(), []  # what is left out leaves no gap
+        for phase in phases:
+            known = [m for m in phase["messages"] if self.may_hear(viewer, m)]
+            found.append(phase | {"messages": [m | {"time_sent": next(times)} for m in known]})
+        return found
+
+    def saved_game(self, viewer: Viewer = Viewer(None)) -> dict:  # noqa: B008
+        """Return the game to be shared: no links, and no orders that are not played yet.
+
+        Until it is over it has only the talk that the viewer may know.
+        """
         with self.lock:
             saved = self.game.to_saved_game()
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
             phases = [*saved["phases"][:-1], last]
+            if self.press is not None:
+                phases = self._phases_heard(viewer, phases)
             return saved | {"phases": phases, "players": self._told_players(self.now)}
 
     def told(self, name: str, game: Game) -> str:

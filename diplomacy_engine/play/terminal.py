@@ -6,15 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .._files import atomic_write
-from .._suggest import printable
+from .._suggest import printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
 from ..pictures.board import phase_title
 from ..players.advice import Tried, has_decision
+from ..press.game import Game
+from ..press.words import offer_words
 from ..replays.replay import make_replay
+from ..rules.notation import province_of, read_order
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
-from .view import CANDIDATES
+from .view import CANDIDATES, partners_bound_to
 
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
@@ -30,11 +33,29 @@ unit's last. TAB completes legal orders.
   undo          take back your last phase
   save FILE     write the game to a file (it also saves itself after every step)
   quit"""
+HELP_TALK = """\
+  deals         offers to you and from you, and what is agreed
+  offer ITALY peace
+  offer ITALY A PAR - BUR; A MAR S A PAR - BUR; both out PIE
+                a deal; its parts are peace, orders of your and their units, and provinces to keep
+                out of: both out, we out or they out
+  accept 3, decline 3   answer an offer"""
 HELP_WATCHING = """\
   (Enter)       the next phase
   board, undo, save FILE, quit"""
 _COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "help", "quit")
-_ALONE = {"go", "next", "board", "hint", "undo", "help", "quit", "exit"}  # nothing comes after them
+_TALK = ("deals", "offer", "accept", "decline")
+_ALONE = {
+    "go",
+    "next",
+    "board",
+    "deals",
+    "hint",
+    "undo",
+    "help",
+    "quit",
+    "exit",
+}  # nothing comes after them
 _MOST_HINTS = 4  # orders shown per unit
 
 
@@ -117,6 +138,8 @@ class TextGame:
         session, viewer = self.session, self.viewer
         if word in ("help", "?"):
             self.write(HELP if viewer.power else HELP_WATCHING)
+            if viewer.power and session.press is not None:
+                self.write(HELP_TALK)
         elif word == "board":
             self._show_board()
         elif word == "undo":
@@ -138,6 +161,8 @@ class TextGame:
             self._show_legal(rest)
         elif word == "drop":
             self._drop(rest)
+        elif word in _TALK:
+            self._talk(word, rest)
         elif word == "hint":
             self._show_hint()
         elif word:
@@ -231,6 +256,52 @@ class TextGame:
             given = ", ".join(f"{text} {100 * share:.0f} %" for text, share in orders)
             self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {given}")
 
+    # --- Deals ----------------------------------------------------------------------------------
+
+    def _talk(self, word: str, rest: str) -> None:
+        session, viewer = self.session, self.viewer
+        if session.press is None:
+            raise PlayError("nobody makes deals in this game: begin one with --press")
+        if word in ("accept", "decline"):
+            if not (rest.isascii() and rest.isdigit() and len(rest) < 9):
+                raise PlayError(f"{word} needs the number of an offer, such as {word} 3")
+            session.answer(viewer, session.now.step, int(rest), word == "accept")
+        elif word == "offer":
+            name, _, terms = rest.partition(" ")
+            if not terms.strip():
+                raise PlayError("an offer names a power and what is offered: offer ITALY peace")
+            receiver = session.game.powers[session.game.map.power_number(name.rstrip(":"))]
+            terms = read_terms(session.game, viewer.power, terms)
+            session.offer(viewer, session.now.step, receiver, terms)
+        self._forget_broken()
+        self._show_deals()
+
+    def _forget_broken(self) -> None:
+        """Drop orders that a deal rules out."""
+        legal = {text for texts in self._legal().values() for text in texts}
+        gone = [order for order in self.orders if order not in legal]
+        if gone:
+            self.orders = [order for order in self.orders if order in legal]
+            self.write(f"  a deal rules out: {'; '.join(gone)}")
+
+    def _show_deals(self) -> None:
+        game, power = self.session.game, self.viewer.power
+        said = game.said(power)
+        for number, offer in enumerate(said, 1):
+            sides = (game.powers[p] for p in (offer.sender, offer.receiver))
+            sender, receiver = ("you" if name == power else name for name in sides)
+            words = offer_words(game.map, offer.sender, offer.receiver, offer.clauses)
+            state = "not answered yet" if offer.state == "open" else offer.state
+            self.write(f"  {number}  {sender} to {receiver}, {state}: {words}")
+        if not said:
+            self.write("  nobody has offered you anything in this phase, nor you")
+        for province, partners in partners_bound_to(game, power).items():
+            self.write(f"  bound in {province} by the deal with {', '.join(partners)}")
+        if self.session.press.open_press:
+            for pair in game.peace():
+                if power not in pair:
+                    self.write(f"  {' and '.join(pair)} have peace")
+
     # --- Showing --------------------------------------------------------------------------------
 
     def _step(self, action: Callable[[], None]) -> None:
@@ -248,6 +319,10 @@ class TextGame:
         for number in range(self.seen, len(game.history)):
             frame = replay.frames[number]
             self.write(f"\n--- {phase_title(frame.scene.phase)} ---")
+            for said, message in zip(frame.talk, game.history[number]["messages"]):
+                if self.session.may_hear(self.viewer, message):
+                    sender, recipient, words = said
+                    self.write(printable(f"  {sender} to {recipient}: {' '.join(words.split())}"))
             for power in game.powers:
                 for given in frame.orders.get(power, ()):
                     result = f"   ({given.said})" if given.said else ""
@@ -280,6 +355,8 @@ class TextGame:
             self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
         elif self.explain and self.viewer.power in session.waiting_for():
             self._show_hint()
+        if session.press is not None and self.viewer.power and game.said(self.viewer.power):
+            self._show_deals()
 
     def _save(self, name: str) -> None:
         if not name:
@@ -288,16 +365,52 @@ class TextGame:
         if Path(name).exists():
             self.write(f"No: {name} exists already.")
             return
-        atomic_write(name, (json.dumps(self.session.saved_game()) + "\n").encode())
+        atomic_write(name, (json.dumps(self.session.saved_game(self.viewer)) + "\n").encode())
         self.write(f"The game so far is in {name}.")
 
     def _completions(self, begun: str) -> list[str]:
         texts = [text for texts in self._legal().values() for text in texts]
         return [
             text
-            for text in (*_COMMANDS, *dict.fromkeys(texts))
+            for text in (*_COMMANDS, *(_TALK if self.session.press else ()), *dict.fromkeys(texts))
             if text.upper().startswith(begun.upper())
         ]
+
+
+def read_terms(game: Game, power: str, text: str) -> dict:
+    """Return what an offer of a power asks for, as keywords of Game.offer.
+
+    Args:
+        text: parts with `;` between them: `peace`, orders of both sides' units, and provinces as in
+            `both out ENG`, `we out ENG`, `they out ENG`.
+    """
+    terms: dict = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        words = part.lower().split()
+        if words == ["peace"]:
+            terms["peace"] = True
+        elif words[0] in _SIDES and words[1:2] == ["out"] and len(words) == 3:
+            for name in _SIDES[words[0]]:
+                terms.setdefault(name, []).append(words[2])
+        else:
+            try:
+                place = read_order(game.map, part).unit.place
+            except UserError as error:
+                raise UserError(
+                    f"{quoted(part, 60)} is neither peace, nor an order, nor as in both out ENG: "
+                    f"{error}"
+                ) from None
+            units = {province_of(unit) for unit in game.units[power]}
+            own = game.map.provinces[place.province] in units
+            terms.setdefault("ours" if own else "theirs", []).append(part)
+    return terms
+
+
+_SIDES = {
+    "both": ("we_keep_out", "they_keep_out"),
+    "we": ("we_keep_out",),
+    "they": ("they_keep_out",),
+}
 
 
 def _no(reason: object) -> str:

@@ -1,10 +1,11 @@
 """What somebody at a game is shown, as dictionaries for JSON: the state of play, orders, pictures.
 
-Nobody is shown the orders that others have given for the current phase.
+Nobody is shown the orders that others have given for the current phase, nor what they talk about:
+a seat sees its own offers and deals, and with open press also who else has peace.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..constants import (
     ARMY,
@@ -14,6 +15,7 @@ from ..constants import (
     DISBAND,
     HOLD,
     MOVE,
+    MOVE_VIA,
     RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
@@ -22,9 +24,12 @@ from ..constants import (
     phase_kind,
 )
 from ..errors import UserError
-from ..games.game import Game
+from ..games.decisions import Decisions
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import board_svg, phase_title
+from ..press.daide import ClauseRow
+from ..press.deals import Clause, Side
+from ..press.game import Game, Offer
 from ..replays.replay import Frame, frame_svg, make_replay
 from ..rules.map import Map
 from ..rules.notation import Place, UnitText, place_text, province_of, read_order
@@ -110,7 +115,8 @@ def decision_view(game: Game, power: str) -> dict | None:
     """Return what a power has to order now; None if nothing.
 
     Keys: kind (`orders`, `retreats`, `builds` or `removals`); count, how many of them; and units, a
-    list of {unit, province, name, orders}. For builds a unit is an open home center.
+    list of {unit, province, name, orders, bound}. For builds a unit is an open home center. `bound`
+    lists the powers with whom deals were made that leave the unit fewer orders.
     """
     if game.is_over:
         return None
@@ -126,14 +132,26 @@ def decision_view(game: Game, power: str) -> dict | None:
         kind, places = "orders", game.units[power]
     if not places or (phase == "adjustments" and not owed):
         return None
+    bound = partners_bound_to(game, power) if kind == "orders" else {}
     return {
         "kind": kind,
         "count": abs(owed) if phase == "adjustments" else len(places),
-        "units": [_place_view(game, place) for place in places],
+        "units": [_place_view(game, place, bound) for place in places],
     }
 
 
-def _place_view(game: Game, place: str) -> dict:
+def partners_bound_to(game: Game, power: str) -> dict[str, list[str]]:
+    """Return province -> the powers whose deals take orders from the unit there."""
+    if not isinstance(game, Game) or game.press is None:
+        return {}
+    found = {}
+    for province, offers in game.bindings(power).items():
+        sides = {name for o in offers for name in (o.sender, o.receiver)}
+        found[province] = sorted({game.powers[p] for p in sides} - {power})
+    return found
+
+
+def _place_view(game: Game, place: str, bound: Mapping[str, list[str]]) -> dict:
     province = province_of(place)
     orders = [text for text in game.legal_orders(place) if text != "WAIVE"]
     return {
@@ -141,6 +159,7 @@ def _place_view(game: Game, place: str) -> dict:
         "province": province,
         "name": game.map.province_names[province],
         "orders": [order_view(game.map, text) for text in orders],
+        "bound": bound.get(province, []),
     }
 
 
@@ -180,7 +199,10 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "can_go_on": viewer.host and session.can_go_on(),
             "can_take_back": viewer.host and session.can_take_back(),
             "trouble": session.trouble,
+            "talk": None,
         }
+        if session.press is not None and seats is not None and not game.is_over:
+            view["talk"] = talk_view(game, you, session.press.open_press)
         if viewer.host:
             view["file"] = str(session.file)
             guests = [power for power in session.people() if seats[power].kind == GUEST]
@@ -224,8 +246,13 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
         lines = _lines(game.map, replay.frames[number])
+        known = [
+            said
+            for said, message in zip(replay.frames[number].talk, game.history[number]["messages"])
+            if session.may_hear(viewer, message)
+        ]
         return _picture(
-            game.history[number]["name"], frame_svg(replay, number, legend=False), lines
+            game.history[number]["name"], frame_svg(replay, number, legend=False), lines, known
         )
 
 
@@ -261,8 +288,9 @@ def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> d
         return _picture(game.phase, board_svg(game, orders=given, legend=False), [])
 
 
-def _picture(phase: str, svg: str, orders: list[dict]) -> dict:
-    return {"phase": phase, "title": phase_title(phase), "svg": svg, "orders": orders}
+def _picture(phase: str, svg: str, orders: list[dict], talk: Sequence[tuple] = ()) -> dict:
+    found = {"phase": phase, "title": phase_title(phase), "svg": svg, "orders": orders}
+    return found | {"talk": list(talk)}
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
@@ -293,3 +321,108 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
             for unit, ranked in found.slots
         ],
     }
+
+
+def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
+    """Return what somebody may know of the talk of this phase.
+
+    Keys: protocol; open, whether the power may make deals now; left, how many offers it may still
+    send, null without a limit; offers, those from and to it; partners, whom it can make offers and
+    for which orders they can support each other; peace, the pairs of powers that are known to have
+    it.
+    """
+    mine = [] if power is None else game.said(power)
+    moving = phase_kind(game.phase) == "movement"
+    alive = {name for name in game.powers if game.units[name] or game.centers[name]}
+    talks = moving and power in alive
+    sent = sum(game.powers[offer.sender] == power for offer in mine)
+    peace = game.peace()
+    found = {
+        "protocol": game.press,
+        "open": talks,
+        "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
+        "offers": [offer_view(game, offer, number) for number, offer in enumerate(mine, 1)],
+        "partners": [],
+        "peace": peace if open_press else [pair for pair in peace if power in pair],
+    }
+    if talks:
+        lists = _lists(game) if game.press == "offers" else {}
+        for name in game.powers:
+            if name != power and name in alive:
+                found["partners"].append(
+                    {
+                        "power": name,
+                        "help": _supports(game, lists, name, power),
+                        "favor": _supports(game, lists, power, name),
+                    }
+                )
+    return found
+
+
+def offer_view(game: Game, offer: Offer, number: int) -> dict:
+    """Return an offer: number, sender, receiver, state, and clauses of a power and words each.
+
+    Args:
+        number: among those that the viewer sees.
+    """
+    return {
+        "number": number,
+        "sender": game.powers[offer.sender],
+        "receiver": game.powers[offer.receiver],
+        "state": offer.state,
+        "clauses": [_clause_view(game, offer, clause) for clause in offer.clauses],
+    }
+
+
+def _clause_view(game: Game, offer: Offer, clause: ClauseRow) -> dict:
+    kind, side, v, number = clause
+    if kind == Clause.PEACE:
+        return {"power": None, "words": "peace"}
+    who = None if side == Side.BOTH else (offer.sender, offer.receiver)[side]
+    power = None if who is None else game.powers[who]
+    if kind == Clause.ORDER:
+        unit, words = order_words(game.map, game.vector_game.vocabulary.texts[number])
+        return {"power": power, "words": f"{unit}: {words}"}
+    where = game.map.province_names[game.map.provinces[v]]
+    words = {Clause.ZONE: "keep out of {} and leave it", Clause.KEEP_OUT: "keeps out of {}"}
+    return {"power": power, "words": words.get(kind, "leaves {}").format(where)}
+
+
+def _lists(game: Game) -> dict[str, list[int]]:
+    """Return power -> numbers of all its legal orders."""
+    decisions: Decisions = game.vector_game.decisions()
+    return {
+        game.powers[decisions.power[d]]: decisions.order[
+            decisions.order_start[decisions.slot_start[d]] : decisions.order_start[
+                decisions.slot_start[d + 1]
+            ]
+        ].tolist()
+        for d in range(decisions.count)
+    }
+
+
+def _supports(
+    game: Game, lists: Mapping[str, list[int]], helper: str, mover: str
+) -> list[dict[str, str]]:
+    """Return how one power can support another: support, order, unit and words of the support."""
+    table, texts = game.vector_game.table, game.vector_game.vocabulary.texts
+    orders = {}  # (location, kind of support, target) -> the order that is supported
+    for number in lists.get(mover, ()):
+        kind, at = table.kind[number], table.location[number]
+        if kind == HOLD:
+            orders[at, SUPPORT_HOLD, None] = number
+        elif kind in (MOVE, MOVE_VIA):
+            orders.setdefault((at, SUPPORT_MOVE, table.target[number]), number)
+    found = []
+    for number in lists.get(helper, ()):
+        kind = table.kind[number]
+        if kind not in (SUPPORT_HOLD, SUPPORT_MOVE):
+            continue
+        target = table.target[number] if kind == SUPPORT_MOVE else None
+        order = orders.get((table.other_location[number], kind, target))
+        if order is not None:
+            unit, words = order_words(game.map, texts[number])
+            found.append(
+                {"support": texts[number], "order": texts[order], "words": f"{unit}: {words}"}
+            )
+    return found

@@ -14,6 +14,7 @@ from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..scoring.rewards import REWARDS
 from .asking import orders_of
+from .negotiation import Silent
 from .protocols import (
     ExplainingPlayer,
     Player,
@@ -56,31 +57,43 @@ def orders_by_player(
     """Return the orders that a player gives for `powers`, as far as these have a decision.
 
     Args:
-        game: stays as it is, but for the seed of its draws.
+        game: stays as it is.
         player: any player of this map.
         powers: their names.
         seed: 0 .. 2^64 - 1, of the player's draws.
     """
-    games, decisions = _decisions(game, powers)
+    decisions = _decisions(game, powers)
+    copy = game.copy()  # seeds of its own would end the deals of the game itself
+    games = copy.vector_game
     games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
-    _show_past(game, player)
-    if isinstance(player, SamplingPlayer):
-        player.generator.manual_seed(seed)
+    _show_past(copy, ordering(player))
+    seed_player(player, seed)
     orders = orders_of(games, player, decisions)
-    texts, given = games.vocabulary.texts, {}
+    # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
+    texts, listed, given = games.vocabulary.texts, set(decisions.order.tolist()), {}
     for d in range(decisions.count):
         power = game.map.powers[decisions.power[d]]
-        given[power] = [
-            texts[orders[0, v]] for v in _provinces(games, decisions, d) if orders[0, v] != NONE
-        ]
+        numbers = [orders[0, v] for v in _provinces(games, decisions, d)]
+        given[power] = [texts[number] for number in numbers if number in listed]
     return given
 
 
-def _decisions(game: Game, powers: Collection[str]) -> tuple[VectorGame, Decisions]:
-    games = game.vector_game
-    decisions = games.decisions()
+def ordering(player: Player) -> Player:
+    """Return the player that gives the orders of one that talks; of another itself."""
+    return player.player if isinstance(player, Silent) else player
+
+
+def seed_player(player: Player, seed: int) -> None:
+    """Let a player that samples draw from a seed."""
+    found = ordering(player)
+    if isinstance(found, SamplingPlayer):
+        found.generator.manual_seed(seed)
+
+
+def _decisions(game: Game, powers: Collection[str]) -> Decisions:
+    decisions = game.decisions()
     wanted = [game.map.power_index[power] for power in powers]
-    return games, decisions.take(np.isin(decisions.power, wanted))
+    return decisions.take(np.isin(decisions.power, wanted))
 
 
 def _show_past(game: Game, player: Player) -> None:
@@ -119,7 +132,7 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     Raises:
         UserError: the power has nothing to order.
     """
-    games, decisions = _decisions(game, [power])
+    games, decisions = game.vector_game, _decisions(game, [power])
     if not decisions.count:
         raise UserError(f"{power} has nothing to order in {game.phase}")
     _show_past(game, player)

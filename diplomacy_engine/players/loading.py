@@ -34,7 +34,7 @@ from .language.settings import LanguageSettings, is_language_name, read_settings
 from .negotiators.naming import make_voice, voice
 from .population import MEMBER, Population, PopulationMember, read_population, read_weights
 from .protocols import Player
-from .search.naming import make_search, spelled
+from .search.naming import OPTIONS, make_search, spelled
 
 SCRIPT = Path(__file__).parents[2] / "ppo_selfplay_diplomacy.py"
 LANGUAGE_SCRIPT = SCRIPT.parent / "grpo_llm_diplomacy.py"
@@ -187,10 +187,12 @@ def _checkpoint(name: str | Path) -> Path:
         return path
     if Path(name).is_dir():
         raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
-    names = (*BOTS, *ready_policies())
+    kind = re.match(r"([a-z]+)[(:]", str(name))  # of a search, as in `fast:PATH`
+    near = did_you_mean(kind[1], OPTIONS) if kind else ""
+    near = near or did_you_mean(str(name), (*BOTS, *ready_policies()))
     raise PlayerError(
         f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
-        f"nor a file{did_you_mean(str(name), names)}"
+        f"nor a file{near}"
     )
 
 
@@ -235,7 +237,9 @@ def load_script(
             spec.loader.exec_module(module)
         except (ImportError, SyntaxError) as error:
             del sys.modules[name]
-            raise PlayerError(f"{path} cannot be loaded: {error}") from error
+            extra = getattr(error, "name", None) in ("transformers", "tokenizers")
+            hint = ": pip install '.[llm]'" if extra else ""
+            raise PlayerError(f"{path} cannot be loaded: {error}{hint}") from error
         except BaseException:
             del sys.modules[name]
             raise

@@ -1,10 +1,11 @@
 """Negotiators: what talks for a power before it orders, and how the talk of a phase is held."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
@@ -21,6 +22,14 @@ class Talk(NamedTuple):
     game: np.ndarray  # (n,) int64
     power: np.ndarray  # (n,) int64
     known: Deals  # of n games: what each of them knows of the deals made so far
+    # (n, P) int32, years since each power last broke a deal with it, NONE: never; None: nobody did
+    breaches: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> "Talk":
+        """Return those who are asked in the given rows."""
+        known = Deals(*(array[rows] for array in self.known))
+        breaches = None if self.breaches is None else self.breaches[rows]
+        return Talk(self.games, self.decisions, self.game[rows], self.power[rows], known, breaches)
 
 
 @runtime_checkable
@@ -35,6 +44,29 @@ class Negotiator(Player, Protocol):
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return whether each offer is agreed to, (n,) bool, by the power that stands in `talk`."""
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power to each other one; for `propose-choose` press."""
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return which offers are picked, (n,) bool, by the powers in `talk`: one of each pair.
+
+        Of the two offers of a pair of powers each is asked about, in a row for each side.
+        """
+
+
+@runtime_checkable
+class Listener(Negotiator, Protocol):
+    """A negotiator that is told what came of the talk; `isinstance` tells whether one is."""
+
+    def hear(self, talk: Talk) -> None:
+        """Learn the deals of this phase, before it orders."""
+
+
+def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarray:
+    """Return which powers (E, P) keep their deals where nothing makes them: all but breakers'."""
+    honest = [not getattr(player, "breaks_deals", False) for player in players]
+    return np.array(honest)[seat_player]
 
 
 def negotiate(
@@ -62,14 +94,31 @@ def negotiate(
         return
 
     def talk(game: np.ndarray, power: np.ndarray) -> Talk:
-        return Talk(games, decisions, game, power, press.known(game, power))
+        known, breaches = press.known(game, power), press.breaches(game, power)
+        return Talk(games, decisions, game, power, known, breaches)
 
     if press.protocol == "mutual":
         wish = np.zeros((*seat_player.shape, games.num_powers), bool)
         for player, game, power in speakers:
             wish[game, power] = player.wishes(talk(game, power))
         press.propose(wish)
-        return
+    else:
+        hold = _make_offers if press.protocol == "offers" else _propose_and_choose
+        hold(press, decisions, players, np.where(seats, seat_player, NONE), speakers, talk)
+    for player, game, power in speakers:
+        if isinstance(player, Listener):
+            player.hear(talk(game, power))
+
+
+def _make_offers(
+    press: Press,
+    decisions: Decisions,
+    players: Sequence[Player],
+    seat_player: np.ndarray,
+    speakers: list[tuple[Negotiator, np.ndarray, np.ndarray]],
+    talk: Callable[[np.ndarray, np.ndarray], Talk],
+) -> None:
+    """Hold the rounds of offers and answers; `seat_player` is NONE where nobody can answer."""
     for _ in range(press.rounds):
         offers = join_offers([player.offers(talk(game, power)) for player, game, power in speakers])
         if not offers.count:
@@ -78,10 +127,58 @@ def negotiate(
         game = offers.game.astype(np.int64)
         agreed = np.zeros(offers.count, bool)
         for number, player in enumerate(players):
-            rows = np.flatnonzero((seat_player[game, receiver] == number) & seats[game, receiver])
+            rows = np.flatnonzero(seat_player[game, receiver] == number)
             if len(rows) and isinstance(player, Negotiator):
                 agreed[rows] = player.answers(talk(game[rows], receiver[rows]), offers.take(rows))
         press.settle(offers, agreed, decisions)
+
+
+def _propose_and_choose(
+    press: Press,
+    decisions: Decisions,
+    players: Sequence[Player],
+    seat_player: np.ndarray,
+    speakers: list[tuple[Negotiator, np.ndarray, np.ndarray]],
+    talk: Callable[[np.ndarray, np.ndarray], Talk],
+) -> None:
+    """Hold the rounds in which each power makes an offer to each other and picks one of each pair.
+
+    The arguments are those of `_make_offers`.
+    """
+    for _ in range(press.rounds):
+        parts = [player.proposals(talk(game, power)) for player, game, power in speakers]
+        offers = join_offers(parts)
+        if not offers.count:
+            return
+        picked = np.zeros((2, offers.count), bool)  # by the sender, by the receiver
+        game = np.tile(offers.game.astype(np.int64), 2)
+        power = np.concatenate([offers.sender, offers.receiver]).astype(np.int64)
+        both = np.tile(np.arange(offers.count), 2)
+        for number, player in enumerate(players):
+            rows = np.flatnonzero(seat_player[game, power] == number)
+            if len(rows) and isinstance(player, Negotiator):
+                asked = offers.take(both[rows])
+                picked.flat[rows] = player.choices(talk(game[rows], power[rows]), asked)
+        press.settle(offers, picked.all(0), decisions)
+
+
+def partner_of(talk: Talk, offers: Offers) -> np.ndarray:
+    """Return with whom each power in `talk` would deal by each offer, (n,)."""
+    return np.where(offers.sender == talk.power, offers.receiver, offers.sender).astype(np.int64)
+
+
+def best_of_pairs(talk: Talk, offers: Offers, score: np.ndarray) -> np.ndarray:
+    """Return the offers (n,) bool with the greatest score above 0 of each power and partner.
+
+    Of equals that of the first sender, so that both sides pick the same.
+    """
+    pairs = np.stack([talk.game, talk.power, partner_of(talk, offers)])
+    order = np.lexsort((offers.sender, -score, *pairs[::-1]))
+    first = np.ones(len(order), bool)
+    first[1:] = (pairs[:, order[1:]] != pairs[:, order[:-1]]).any(0)
+    picked = np.zeros(len(order), bool)
+    picked[order] = first
+    return picked & (score > 0)
 
 
 class Silent:
@@ -122,4 +219,12 @@ class Silent:
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return whether each offer is agreed to, (n,) bool: none."""
+        return np.zeros(len(talk.game), bool)
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return no offers."""
+        return join_offers([])
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return which offers are picked, (n,) bool: none."""
         return np.zeros(len(talk.game), bool)

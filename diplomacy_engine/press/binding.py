@@ -89,7 +89,7 @@ def _keeps(kinds, aims, number, promise, leaving, sets):
 def bind_slots(kinds, aims, deals, active, decisions, first, last, sets, counts, out):
     """Write decisions first..last-1 with those orders alone that keep all deals.
 
-    Reads   deals of the games that are `active`
+    Reads   active (E, P), whose deals count
     Writes  out, the arrays of a Decisions, from their beginning; counts (2,), slots and orders
     """
     game, power_of, slot_start, slot_province, order_start, order = out
@@ -98,7 +98,7 @@ def bind_slots(kinds, aims, deals, active, decisions, first, last, sets, counts,
         e, power = decisions.game[d], decisions.power[d]
         game[d - first], power_of[d - first] = e, power
         slot_start[d - first] = s
-        dealing = active[e]
+        dealing = active[e, power]
         bound = dealing and _gather(deals, e, power, sets)
         for old in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
             v = decisions.slot_province[old]
@@ -131,13 +131,13 @@ def bind_slots(kinds, aims, deals, active, decisions, first, last, sets, counts,
 def correct_orders(active, decisions, first, last, orders):
     """Replace orders of decisions first..last-1 that are not in their lists by the list's first.
 
-    Reads   decisions as bind_slots left them: a list begins with the promised order, else with the
-            hold, else (the unit must leave) with a move
-    Writes  orders (E, V), of games that are `active`
+    Reads   active (E, P), whose orders; decisions as bind_slots left them: a list begins with the
+            promised order, else with the hold, else (the unit must leave) with a move
+    Writes  orders (E, V)
     """
     for d in range(first, last):
         e = decisions.game[d]
-        if not active[e]:
+        if not active[e, decisions.power[d]]:
             continue
         for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
             v = decisions.slot_province[s]

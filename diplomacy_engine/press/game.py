@@ -9,12 +9,14 @@ import numpy as np
 from .._suggest import quoted
 from ..constants import COMPLETED, HOLD, NONE, phase_kind
 from ..errors import UserError
+from ..games.decisions import Decisions
 from ..games.game import Game as PlainGame
 from ..rules.map import Map
 from ..rules.notation import read_place
 from .daide import ClauseRow, is_daide, offer_text, read_message
-from .deals import CONFIRMED, FATES, MAX_CLAUSES, Clause, Fate, Side, make_offers
-from .table import MOST_ROUNDS, Press, PressRules
+from .deals import CONFIRMED, MAX_CLAUSES, Clause, Fate, Side, make_offers
+from .table import MOST_ROUNDS, Press, PressRules, notes_of
+from .words import offer_words
 
 _WHY = {
     Fate.ILLEGAL: "it asks for what is not possible on this board",
@@ -42,8 +44,12 @@ class Game(PlainGame):
     Args:
         game_map, max_years: as for games.game.Game, which says what else there is.
         press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
-            other. `offers`: deals of any kind.
-        press_rounds: how many offers a power may send in a phase, if the press is `offers`.
+            other. `offers`: deals of any kind. `propose-choose`: deals of any kind, of which two
+            powers make one in a round.
+        press_rounds: how many offers a power may send in a phase, if the press is `offers`; or to
+            each other power, if it is `propose-choose`.
+        binding: whether orders that break a deal cannot be given. Else the history tells under
+            `broken` with whom a power broke a deal, and saved games keep that they could.
 
         game = Game("standard", press="offers")
         game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"])   # 1
@@ -59,25 +65,33 @@ class Game(PlainGame):
         max_years: int | None = None,
         press: str | None = None,
         press_rounds: int | None = None,
+        binding: bool = True,
     ):
         super().__init__(game_map, max_years)
-        self._talk_by(press, press_rounds)
+        self._talk_by(press, press_rounds, binding)
 
-    def _talk_by(self, press: str | None, press_rounds: int | None) -> None:
+    def _talk_by(self, press: str | None, press_rounds: int | None, binding: bool) -> None:
         self._press: Press | None = None
         self._offers: list[Offer] = []
         self._offers_phase = self.phase
         if press is not None:
-            rounds = MOST_ROUNDS if press == "offers" else 1
+            rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
             rounds = rounds if press_rounds is None else press_rounds
-            self._press = Press(self._games, *PressRules(press, rounds)[:2])
+            self._press = Press(self._games, *PressRules(press, rounds, binding))
         elif press_rounds is not None:
             raise UserError("press_rounds has no effect without press")
+        elif not binding:
+            raise UserError("binding=False has no effect without press")
 
     @property
     def press(self) -> str | None:
-        """How powers talk, `mutual` or `offers`; None if they make no deals."""
+        """How powers talk, such as `mutual`; None if they make no deals."""
         return None if self._press is None else self._press.protocol
+
+    @property
+    def table(self) -> Press | None:
+        """The Press whose only game is this one, for negotiators; None without press."""
+        return self._press
 
     def _this_phase(self) -> list[Offer]:
         if self._offers_phase != self.phase:
@@ -86,7 +100,7 @@ class Game(PlainGame):
 
     def _talking(self) -> Press:
         if self._press is None:
-            raise UserError('powers make deals in a Game with press="mutual" or press="offers"')
+            raise UserError('powers make deals in a Game with press, such as press="offers"')
         if phase_kind(self.phase) != "movement":
             at = "the game is over" if self.phase == COMPLETED else f"this is {self.phase}"
             raise UserError(f"deals are made in movement phases; {at}")
@@ -157,20 +171,28 @@ class Game(PlainGame):
             raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {len(clauses)}")
         return self._put(press, p, q, tuple(clauses), write=True)
 
+    def put(self, sender: str, receiver: str, clauses: Sequence[ClauseRow]) -> int:
+        """Offer a deal as negotiators write it, in rows of press.deals.Offers; else as `offer`."""
+        p, q = self.map.power_number(sender), self.map.power_number(receiver)
+        return self._put(self._talking(), p, q, tuple(clauses), write=True)
+
     def _put(
         self, press: Press, p: int, q: int, clauses: tuple[ClauseRow, ...], write: bool
     ) -> int:
         """Take an offer in; refuse what could not be confirmed even if nothing else were agreed."""
         mutual = press.protocol == "mutual"
+        choosing = press.protocol == "propose-choose"
         sent = [offer for offer in self._this_phase() if offer.sender == p]
+        sent = [offer for offer in sent if offer.receiver == q or not choosing]
         if mutual and [clause[0] for clause in clauses] != [Clause.PEACE]:
             raise UserError("with mutual press only peace can be offered")
-        if mutual and any(offer.receiver == q for offer in sent):
+        same = [o for o in sent if o.receiver == q and o.clauses == clauses]
+        if any(mutual or offer.state != "declined" for offer in same):
             raise UserError(f"{self.map.powers[p]} has offered it already")
         if not mutual and len(sent) >= press.rounds:
-            raise UserError(
-                f"{self.map.powers[p]} has sent its {press.rounds} offers of this phase"
-            )
+            to = f" to {self.map.powers[q]}" if choosing else ""
+            count = f"{press.rounds} offer{'s' * (press.rounds > 1)}{to}"
+            raise UserError(f"{self.map.powers[p]} has sent its {count} of this phase")
         self._settle(Press(self._games, "offers"), p, q, clauses, "this cannot be offered")
         number = 1 + len(self._offers)
         offer = Offer(number, p, q, clauses, "open")
@@ -191,7 +213,7 @@ class Game(PlainGame):
         """Confirm an offer, or raise UserError with the reason."""
         fate = Fate(int(press.settle(make_offers([(0, p, q, clauses)]), np.ones(1, bool))[0]))
         if fate != CONFIRMED:
-            raise UserError(f"{what}: {FATES[fate]}, {_WHY[fate]}")
+            raise UserError(f"{what}: {_WHY[fate]}")
 
     def offers(self, power: str) -> dict[int, str]:
         """Return the open offers to a power in words, by number."""
@@ -201,6 +223,22 @@ class Game(PlainGame):
             for offer in self._this_phase()
             if offer.receiver == q and offer.state == "open"
         }
+
+    def said(self, power: str | None = None) -> list[Offer]:
+        """Return the offers of this phase, whatever came of them; those from or to a power."""
+        if power is None:
+            return list(self._this_phase())
+        p = self.map.power_number(power)
+        return [offer for offer in self._this_phase() if p in (offer.sender, offer.receiver)]
+
+    def peace(self) -> list[tuple[str, str]]:
+        """Return the pairs of powers that have peace in this phase."""
+        pairs = {
+            tuple(sorted((offer.sender, offer.receiver)))
+            for offer in self._this_phase()
+            if offer.state == "deal" and any(row[0] == Clause.PEACE for row in offer.clauses)
+        }
+        return [(self.map.powers[p], self.map.powers[q]) for p, q in sorted(pairs)]
 
     def accept(self, power: str, number: int) -> None:
         """Agree to an offer, which binds both sides at once.
@@ -213,6 +251,11 @@ class Game(PlainGame):
         if press.protocol == "mutual":
             self.offer(power, self.map.powers[offer.sender], peace=True)
             return
+        pair = {offer.sender, offer.receiver}
+        made = [o for o in self._offers if o.state == "deal" and {o.sender, o.receiver} == pair]
+        if press.protocol == "propose-choose" and len(made) >= press.rounds:
+            names = " and ".join(self.map.powers[p] for p in sorted(pair))
+            raise UserError(f"{names} have picked their offer of this phase")
         what = f"offer {number} cannot be confirmed"
         self._settle(press, offer.sender, offer.receiver, offer.clauses, what)
         self._answer(offer, "deal", "YES")
@@ -250,27 +293,38 @@ class Game(PlainGame):
         return list(dict.fromkeys(found))  # a peace of two offers is one deal
 
     def _offer_words(self, offer: Offer) -> str:
-        return "; ".join(self._clause_words(offer, clause) for clause in offer.clauses)
+        return offer_words(self.map, offer.sender, offer.receiver, offer.clauses)
 
-    def _clause_words(self, offer: Offer, clause: ClauseRow) -> str:
-        kind, side, v, number = clause
-        powers = sorted(self.map.powers[power] for power in (offer.sender, offer.receiver))
-        both = " and ".join(powers)
-        if kind == Clause.PEACE:
-            return f"peace between {both}"
-        if kind == Clause.ORDER:
-            return self._games.vocabulary.texts[number]
-        where = self.map.provinces[v]
-        if kind == Clause.ZONE:
-            return f"{both} keep out of {where} and leave it"
-        who = self.map.powers[offer.sender if side == Side.SENDER else offer.receiver]
-        return f"{who} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
+    def decisions(self) -> Decisions:
+        """Return what every power has to decide, without the orders that break a deal."""
+        decisions = super().decisions()
+        return decisions if self._press is None else self._press.bound(decisions)
+
+    def bindings(self, power: str) -> dict[str, list[Offer]]:
+        """Return province -> the deals that take orders from the power's unit there."""
+        p, found = self.map.power_number(power), {}
+        if self._press is not None and not self._press.binding:
+            return found
+        full = self._games.decisions()
+        mine = self._games.state.unit_power[0, full.slot_province] == p
+        for offer in self._this_phase():
+            if offer.state != "deal" or p not in (offer.sender, offer.receiver):
+                continue
+            alone = Press(self._games, "offers")
+            self._settle(alone, offer.sender, offer.receiver, offer.clauses, "")
+            left = np.diff(alone.bound(full).order_start)
+            for s in np.flatnonzero(mine & (left < np.diff(full.order_start))):
+                found.setdefault(self.map.provinces[full.slot_province[s]], []).append(offer)
+        return found
+
+    def _has_deals(self) -> bool:
+        return self._press is not None and any(o.state == "deal" for o in self._this_phase())
 
     def _bound_lists(self) -> dict[int, set[int]] | None:
-        """Return province -> orders that the deals leave; None where nothing is agreed upon."""
-        if self._press is None or not any(o.state == "deal" for o in self._this_phase()):
+        """Return province -> orders that the deals leave; None where nothing binds."""
+        if not self._has_deals() or not self._press.binding:
             return None
-        bound = self._press.bound(self._games.decisions())
+        bound = self.decisions()
         return {
             int(v): set(bound.order[bound.order_start[s] : bound.order_start[s + 1]].tolist())
             for s, v in enumerate(bound.slot_province)
@@ -320,14 +374,29 @@ class Game(PlainGame):
 
         See games.game.Game.adjudicate.
         """
+        broken = {}
         if self._bound_lists() is not None:
             self._keep_promises()
-        return super().adjudicate()
+        elif self._has_deals():
+            powers, found = self.map.powers, self._press.judge(self._given_orders())[0]
+            broken = {
+                power: [other for other, count in zip(powers, row) if count]
+                for power, row in zip(powers, found)
+                if row.any()
+            }
+        results = super().adjudicate()
+        if broken:
+            self.history[-1]["broken"] = broken
+        return results
 
-    def _keep_promises(self) -> None:
+    def _given_orders(self) -> np.ndarray:
         orders = self._games.new_orders()
         for v, number in self.order_numbers().items():
             orders[0, v] = number
+        return orders
+
+    def _keep_promises(self) -> None:
+        orders = self._given_orders()
         given = orders.copy()
         self._press.correct(orders)
         kinds = self._games.table.kind
@@ -347,12 +416,14 @@ class Game(PlainGame):
         max_years: int | None = None,
         press: str | None = None,
         press_rounds: int | None = None,
+        binding: bool | None = None,
     ) -> "Game":
         """Return the game of a saved game, with the deals of its last phase.
 
         Args:
             saved, game_map, max_years: as for games.game.Game.from_saved_game.
             press, press_rounds: as for Game; the format does not store them.
+            binding: as for Game; None: as the saved game says.
 
         Raises:
             UserError: it is no saved game, its last position is impossible, or (with press) what
@@ -360,14 +431,25 @@ class Game(PlainGame):
         """
         game = super().from_saved_game(saved, game_map, max_years)
         if press is not None:
-            game._talk_by(press, press_rounds)
-            for number, message in enumerate(game.messages, 1):
-                if is_daide(message["message"]):
-                    try:
-                        game._read(message)
-                    except UserError as error:
-                        raise UserError(f"message {number} of {game.phase}: {error}") from None
+            binding = saved.get("binding") is not False if binding is None else binding
+            game.take_up_talk(press, press_rounds, binding)
         return game
+
+    def take_up_talk(
+        self, press: str, press_rounds: int | None = None, binding: bool = True
+    ) -> None:
+        """Let powers talk from here on; the `messages` of this phase are read back to deals.
+
+        Raises:
+            UserError: they are no offers and answers.
+        """
+        self._talk_by(press, press_rounds, binding)
+        for number, message in enumerate(self.messages, 1):
+            if is_daide(message["message"]):
+                try:
+                    self._read(message)
+                except UserError as error:
+                    raise UserError(f"message {number} of {self.phase}: {error}") from None
 
     def _read(self, message: Mapping) -> None:
         """Do what a message of this phase says."""
@@ -390,12 +472,21 @@ class Game(PlainGame):
             self._settle(press, p, q, clauses, "the deal cannot be confirmed")
         self._answer(found[0], "deal" if word == "YES" else "declined", word, write=False)
 
+    def to_saved_game(self) -> dict:
+        """Return the game in the format of the `diplomacy` package.
+
+        Where deals can be broken, it says so with a `binding` of ours.
+        """
+        rules = None if self._press is None else PressRules(binding=self._press.binding)
+        return super().to_saved_game() | notes_of(rules)
+
     def copy(self) -> "Game":
         """Return a game that goes on from here on its own."""
         game = super().copy()
         if self._press is not None:
-            game._talk_by(self._press.protocol, self._press.rounds)
+            game._talk_by(self._press.protocol, self._press.rounds, self._press.binding)
             game._offers = list(self._this_phase())
+            self._press.talking()  # which forgets the deals of earlier phases
             game._press.take_up(self._press.deals)
         return game
 

@@ -43,7 +43,7 @@ from .deals import (
     province_words,
 )
 
-PROTOCOLS = ("mutual", "offers")
+PROTOCOLS = ("mutual", "offers", "propose-choose")
 MOST_ROUNDS = 4
 PEACE_ALONE = ((PEACE, BOTH, NONE, NONE),)  # the clauses of an offer of peace
 
@@ -57,6 +57,11 @@ class PressRules(NamedTuple):
     open_press: bool = False
 
 
+def notes_of(rules: PressRules | None) -> dict[str, bool]:
+    """Return what saved games say of the rules: `binding` where deals could be broken."""
+    return {} if rules is None or rules.binding else {"binding": False}
+
+
 class Tally(NamedTuple):
     """What was said in every game since it began; each wish of peace counts as an offer."""
 
@@ -66,7 +71,9 @@ class Tally(NamedTuple):
     phases: np.ndarray  # (E,) int64, movement phases
     with_deals: np.ndarray  # (E,) int64, those of them with at least one deal
     broken: np.ndarray  # (E, P, P) int64, orders of one power against deals with another
-    broken_turn: np.ndarray  # (E, P, P) int32, turn of the last such order, or NONE
+    broken_year: np.ndarray  # (E, P, P) int32, year of the last such order, or NONE
+    given: np.ndarray  # (E, P) int64, words given: a deal has one of each side
+    kept: np.ndarray  # (E, P) int64, those of them that no order of the phase broke
 
 
 class PressView(NamedTuple):
@@ -84,6 +91,9 @@ class Press:
         games: a VectorGame, which is not changed.
         protocol: `mutual`: peace between two powers that both wish it. `offers`: in each round a
             power may send one offer to one other power, which then says yes or no.
+            `propose-choose`: in each round it may send one to each other power, and then each side
+            of a pair picks one of the pair's two offers, or none; what both pick is a deal
+            (Kramar et al. 2022).
         rounds: of offers in a movement phase.
         binding: orders that break a deal cannot be given; else they are only counted.
         open_press: everybody sees who has peace with whom.
@@ -106,7 +116,9 @@ class Press:
     ):
         if protocol not in PROTOCOLS:
             hint = did_you_mean(str(protocol), PROTOCOLS)
-            raise UserError(f"press must be {' or '.join(PROTOCOLS)}, not {quoted(protocol)}{hint}")
+            raise UserError(
+                f"press must be one of {', '.join(PROTOCOLS)}, not {quoted(protocol)}{hint}"
+            )
         if type(rounds) is not int or not 1 <= rounds <= MOST_ROUNDS:
             raise UserError(f"press has 1 to {MOST_ROUNDS} rounds, not {quoted(rounds)}")
         if protocol == "mutual" and rounds > 1:
@@ -128,6 +140,8 @@ class Press:
             np.zeros(count, np.int64),
             np.zeros((count, powers, powers), np.int64),
             np.full((count, powers, powers), NONE, np.int32),
+            np.zeros((count, powers), np.int64),
+            np.zeros((count, powers), np.int64),
         )
         self._bound = np.zeros(count, bool)  # games with a deal in this phase
         self._seed, self._turn = games.state.seed.copy(), np.full(count, NONE, np.int32)
@@ -142,9 +156,9 @@ class Press:
         if fresh.any():
             other = fresh & (state.seed != self._seed)
             if other.any():  # the row has another game
-                for array in self.tally[:-1]:
+                for array in self.tally:
                     array[other] = 0
-                self.tally.broken_turn[other] = NONE
+                self.tally.broken_year[other] = NONE
             self._turn[fresh], self._seed[fresh] = state.turn[fresh], state.seed[fresh]
             self.tally.phases[fresh & moving] += 1
             self._clear(fresh & self._bound)
@@ -209,17 +223,19 @@ class Press:
         They are taken by a rotation of the powers that each game's seed and turn give.
 
         Args:
-            offers: at most one of each sender in a game.
-            agreed: (O,) bool, whether the receiver said yes.
+            offers: at most one of each sender in a game; with `propose-choose`, to each receiver.
+            agreed: (O,) bool, whether the receiver said yes; with `propose-choose`, whether both
+                picked it, of a pair's two offers.
             decisions: all legal orders of these games, by game and power, if they are at hand.
 
         Raises:
-            ValueError: games or powers that do not exist, or two offers of one sender.
+            ValueError: games or powers that do not exist, two offers of one sender, or both of a
+                pair picked.
             UserError: the protocol has no offers.
         """
         games = self.games
-        if self.protocol != "offers":
-            raise UserError(f"the press is {self.protocol}: it has wishes and no offers")
+        if self.protocol == "mutual":
+            raise UserError("the press is mutual: it has wishes and no offers")
         count, powers = games.num_games, games.num_powers
         for array, most in (
             (offers.game, count),
@@ -228,14 +244,24 @@ class Press:
         ):
             if array.size and not 0 <= array.min() <= array.max() < most:
                 raise ValueError(f"games must be 0..{count - 1}, powers 0..{powers - 1}")
-        if len(np.unique(offers.game * powers + offers.sender)) < offers.count:
-            raise ValueError("a power sends at most one offer in a round")
+        choosing = self.protocol == "propose-choose"
+        sender, receiver = offers.sender.astype(np.int64), offers.receiver.astype(np.int64)
+        keys = offers.game * powers + sender
+        keys = keys * powers + receiver if choosing else keys
+        if len(np.unique(keys)) < offers.count:
+            to = " to each other power" if choosing else ""
+            raise ValueError(f"a power sends at most one offer{to} in a round")
+        if choosing:
+            ends = np.minimum(sender, receiver), np.maximum(sender, receiver)
+            pairs = ((offers.game * powers + ends[0]) * powers + ends[1])[agreed]
+            if len(np.unique(pairs)) < len(pairs):
+                raise ValueError("a pair of powers picks at most one of its two offers")
         talking = self.talking()
         decisions = games.decisions() if decisions is None else decisions
         first = np.zeros(count, np.int64)
         games.call(draw_rotations, games.state, powers, first)
         turns = (offers.sender - first[offers.game]) % powers
-        rows = np.lexsort((turns, offers.game))
+        rows = np.lexsort(((receiver - first[offers.game]) % powers, turns, offers.game))
         fates = np.empty(offers.count, np.int8)
         fates[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
         if self.log is not None:
@@ -270,15 +296,27 @@ class Press:
         )
         return fates
 
-    def bound(self, decisions: Decisions) -> Decisions:
+    def _held(self, honest: np.ndarray | None) -> np.ndarray:
+        """Return who cannot or will not break deals, among those with a deal, (E, P) bool."""
+        self.talking()
+        shape = self.games.num_games, self.games.num_powers
+        if self.binding or honest is None:
+            honest = np.full(shape, self.binding)
+        return honest & self._bound[:, None]
+
+    def bound(self, decisions: Decisions, honest: np.ndarray | None = None) -> Decisions:
         """Return the decisions with what the deals leave of their lists; none becomes empty.
 
         Those of games without a deal stay as they are, and so do all where deals may be broken.
-        """
-        self.talking()
-        return self._filtered(decisions) if self.binding and self._bound.any() else decisions
 
-    def _filtered(self, decisions: Decisions) -> Decisions:
+        Args:
+            decisions: with all legal orders.
+            honest: (E, P) bool, who keeps deals that may be broken; None: nobody needs to.
+        """
+        held = self._held(honest)
+        return self._filtered(decisions, held) if held.any() else decisions
+
+    def _filtered(self, decisions: Decisions, held: np.ndarray) -> Decisions:
         games = self.games
 
         def slice_of(first: int, last: int) -> Decisions:
@@ -291,7 +329,7 @@ class Press:
                 games.table.kind,
                 self._aims,
                 self.deals,
-                self._bound,
+                held,
                 decisions,
                 first,
                 last,
@@ -304,21 +342,27 @@ class Press:
         parts = games.run(slice_of, decisions.count)
         return parts[0] if len(parts) == 1 else join_decisions(parts)
 
-    def correct(self, orders: np.ndarray, bound: Decisions | None = None) -> None:
+    def correct(
+        self,
+        orders: np.ndarray,
+        bound: Decisions | None = None,
+        honest: np.ndarray | None = None,
+    ) -> None:
         """Replace orders (E, V) that break a deal by the promised one, else hold, else a way out.
 
         Args:
             orders: of all powers, which are changed.
             bound: what `bound` returned for all decisions, if it is at hand.
+            honest: as for `bound`; only these powers' orders are replaced.
         """
-        self.talking()
-        if not self.binding or not self._bound.any():
+        held = self._held(honest)
+        if not held.any():
             return
         games = self.games
         games.check_orders(orders)
-        bound = self.bound(games.decisions()) if bound is None else bound
+        bound = self.bound(games.decisions(), honest) if bound is None else bound
         games.run(
-            lambda first, last: games.call(correct_orders, self._bound, bound, first, last, orders),
+            lambda first, last: games.call(correct_orders, held, bound, first, last, orders),
             bound.count,
         )
 
@@ -353,9 +397,21 @@ class Press:
             decisions.count,
         )
         self.tally.broken[:] += broken
-        turns = np.broadcast_to(games.state.turn[:, None, None], broken.shape)
-        self.tally.broken_turn[broken > 0] = turns[broken > 0]
+        years = np.broadcast_to(games.state.year[:, None, None], broken.shape)
+        self.tally.broken_year[broken > 0] = years[broken > 0]
+        self.tally.given[:] += self.deals.dealt.sum(2)
+        self.tally.kept[:] += (self.deals.dealt & (broken == 0)).sum(2)
         return broken
+
+    def breaches(self, game: np.ndarray, power: np.ndarray) -> np.ndarray:
+        """Return how many years ago each power last broke a deal with powers (n,) of games (n,).
+
+        (n, P) int32; NONE if it never did.
+        """
+        self.talking()
+        last = self.tally.broken_year[game, :, power]
+        ago = self.games.state.year[game][:, None] - last
+        return np.where(last == NONE, NONE, ago).astype(np.int32)
 
     def known(self, game: np.ndarray, power: np.ndarray) -> Deals:
         """Return what powers (n,) of games (n,) know of the deals there, as Deals of n games.
@@ -416,12 +472,20 @@ class TalkCounter:
         self.rules, self.games, self.phases, self.with_deals = rules, 0, 0, 0
         self.offered, self.agreed, self.broken = 0, 0, 0
         self.refused = np.zeros(len(Fate), np.int64)
+        self.words: dict[int, np.ndarray] = {}  # player -> words given, and kept
 
-    def add(self, press: Press) -> None:
-        """Count what was said in games that were played to their end."""
+    def add(self, press: Press, seat_player: np.ndarray) -> None:
+        """Count what was said in games that were played to their end.
+
+        `seat_player` (E, P) says which player had each power.
+        """
         tally = press.tally
         self.games += len(tally.offered)
         self.refused += tally.refused.sum(0)
+        for number in np.unique(seat_player).tolist():
+            mine = seat_player == number
+            words = np.array([tally.given[mine].sum(), tally.kept[mine].sum()])
+            self.words[number] = words + self.words.get(number, 0)
         for name in ("offered", "agreed", "phases", "with_deals", "broken"):
             setattr(self, name, getattr(self, name) + int(getattr(tally, name).sum()))
 
@@ -430,8 +494,10 @@ class TalkCounter:
 
         A wish of peace counts as an offer. `declined` by the receiver, `refused` though it agreed
         (by reason, too, where there are any); `deal_phases` is the share of movement phases with a
-        deal; `broken` counts orders against deals.
+        deal; `broken` counts orders against deals; `kept` is the share of words kept, of all and
+        by player, in their order. A deal has a word of each side; without any the share is 1.
         """
+        every = sum(self.words.values(), np.zeros(2, np.int64))
         games = max(1, self.games)
         in_vain = self.refused[DECLINED + 1 :]
         reasons = {name: int(n) / games for name, n in zip(REFUSALS, in_vain) if n}
@@ -443,4 +509,11 @@ class TalkCounter:
             "refused_because": reasons,
             "deal_phases": self.with_deals / max(1, self.phases),
             "broken": self.broken / games,
+            "kept": _kept(every),
+            "kept_by_player": [_kept(words) for _, words in sorted(self.words.items())],
         }
+
+
+def _kept(words: np.ndarray) -> float:
+    given, kept = words.tolist()
+    return kept / given if given else 1.0

@@ -38,6 +38,7 @@ from ..pictures.board import (
 from ..pictures.chart import LEFT, RIGHT, WIDTH, centers_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.signs import signs
+from ..press.words import message_words
 from ..rules.map import Map
 from ..rules.notation import GivenOrder, province_of
 
@@ -54,6 +55,7 @@ class Frame(NamedTuple):
     # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]; of language
     # models also prompt and reply
     thoughts: dict[str, dict]
+    talk: list[tuple[str, str, str]]  # sender, recipient, what was said in words
 
 
 class Replay(NamedTuple):
@@ -171,7 +173,12 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
         orders = {power: phase["orders"].get(power) for power in found_map.powers}
         words = result_words(phase["results"])
         orders, _ = played_orders(games, orders, words)
-        frames.append(Frame(scene, orders, words, _thoughts(found_map, phase.get("thoughts"))))
+        thoughts = _thoughts(found_map, phase.get("thoughts"))
+        talk = [
+            (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
+            for m in phase["messages"]
+        ]
+        frames.append(Frame(scene, orders, words, thoughts, talk))
     return Replay(game_id, found_map, frames, _players(saved, found_map), winners(games))
 
 
@@ -181,10 +188,14 @@ def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
     if not isinstance(found, Mapping):
         return {}
     return {
-        power: " ".join(player_label(found[power]).split())[:80]
+        power: _one_line(player_label(found[power]))
         for power in game_map.powers
         if isinstance(found.get(power), str)
     }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:80]
 
 
 def player_label(name: str) -> str:
@@ -305,6 +316,7 @@ def _packed(replay: Replay) -> str:
                 "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},
                 "overlay": overlay(drawing, frame.scene, frame.orders, frame.outcome),
                 "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
+                **({"talk": frame.talk} if frame.talk else {}),
                 "powers": {
                     power: {
                         "centers": len(frame.scene.centers[power]),

@@ -8,8 +8,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from .._suggest import did_you_mean
 from ..errors import UserError
-from .rewards import Reward, RewardInput, make_reward
+from .rewards import REWARDS, Reward, RewardInput, make_reward
 from .teams import Level, levels_of, pay_teams
 
 _LEVEL = re.compile(r"^(team\d*|power):")  # before the name of a reward
@@ -110,6 +111,11 @@ def _of_level(name: str, levels: dict[str, Level]) -> Reward:
     level, rest = next(iter(levels), ""), name
     if levels and _LEVEL.match(name):
         level, _, rest = name.partition(":")
+    else:
+        before, _, after = name.partition(":")  # or a module and a function of it
+        meant = did_you_mean(before, levels) if after in REWARDS else ""
+        if meant:
+            raise UserError(f"reward {name!r}: there is no level {before!r} of teams{meant}")
     if levels and level not in levels:
         known = f"there are: {', '.join(levels)}" if len(levels) > 1 else "it needs --teams"
         raise UserError(f"reward {name!r}: there is no level {level!r} of teams; {known}")

@@ -9,12 +9,13 @@ from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import UNIT_KIND, UNIT_OWNER, BoardViews, feature_sizes
 from ..games.vector_game import VectorGame
+from ..press.views import TalkViews
 
 
 class Experience(NamedTuple):
     """Decisions of the learner, as the network saw and took them; first axis D throughout."""
 
-    obs: BoardViews
+    obs: BoardViews | TalkViews
     decisions: Decisions
     chosen: np.ndarray  # (S,) int64, position of the chosen order in each slot's list
 
@@ -31,7 +32,7 @@ class Experience(NamedTuple):
             none = np.zeros(0, np.int64)
             return Experience(BoardViews(*[none] * 5), join_decisions([]), none)
         obs, decisions, chosen = zip(*parts)
-        return Experience(BoardViews.join(obs), join_decisions(decisions), np.concatenate(chosen))
+        return Experience(obs[0].join(obs), join_decisions(decisions), np.concatenate(chosen))
 
 
 class Batch(NamedTuple):
@@ -286,18 +287,19 @@ def checked(
 
 def _experience(obs: tuple, decisions: tuple, chosen: np.ndarray, games: VectorGame) -> Experience:
     """Return decisions of a checkpoint; ValueError if they cannot be of `games`' map."""
-    found = Experience(BoardViews(*obs), Decisions(*decisions), chosen)
     no_rows = np.zeros(0, np.int64)
-    kinds = Experience(
-        games.view_boards(no_rows, no_rows.astype(np.int8)), games.decisions(no_rows), no_rows
-    )
+    views = games.view_boards(no_rows, no_rows.astype(np.int8))
+    kinds = Experience(views, games.decisions(no_rows), no_rows)
+    if len(obs) > len(views):
+        kinds = kinds._replace(obs=TalkViews.of(views, num_powers=games.num_powers))
+    found = Experience(type(kinds.obs)(*obs), Decisions(*decisions), chosen)
     arrays = [*zip(found.obs, kinds.obs), *zip(found.decisions, kinds.decisions), (chosen, no_rows)]
     for array, like in arrays:
         same = isinstance(array, np.ndarray) and array.dtype == like.dtype
         # One that is not contiguous may be far larger than the file that it comes from.
         if not same or array.shape[1:] != like.shape[1:] or not array.flags.c_contiguous:
             raise ValueError("a decision has another shape or type")
-    board, last_order, scalars, row, power = found.obs
+    board, last_order, scalars, row, power, *talk = found.obs
     game, decider, slot_start, slot_province, order_start, order = found.decisions
     slots, orders = np.diff(slot_start), np.diff(order_start)
     last = len(games.vocabulary) - 1
@@ -318,6 +320,8 @@ def _experience(obs: tuple, decisions: tuple, chosen: np.ndarray, games: VectorG
         and (int(order_start[0]), int(order_start[-1])) == (0, len(order))
         and _within(order, 0, last)
         and _within(chosen, 0, orders - 1)
+        and all(len(array) == len(row) for array in talk)
+        and (not talk or (_within(talk[0], NONE, 1) and _within(talk[1], -LARGEST, 0)))
     )
     if not sound:
         raise ValueError("a decision has numbers that cannot be")

@@ -13,6 +13,7 @@ from ..pictures.png import renderer
 from ..players.bots import BOTS
 from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..players.loading import load_player
+from ..players.negotiators.naming import voice
 from ..players.policy import PolicyPlayer
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
@@ -70,6 +71,10 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
     reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
     try_reward(reward, powers, game_map.board.victory_centers)
     for name in args.pool_bots:
+        if voice(name) is not None:
+            raise UserError(
+                f"--pool-bots {quoted(name, 60)} would be silent: name the player alone"
+            )
         if isinstance(load_player(name, game_map=game_map), PolicyPlayer):
             raise UserError(
                 f"--pool-bots {quoted(name, 60)} is a policy: train against it with --exploit, or "

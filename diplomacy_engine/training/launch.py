@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .._files import file_sha256
 from .._jit import announce_compilation
@@ -33,7 +33,7 @@ from .parallel import Ranks, TrainingError
 from .policy_files import PolicyFiles
 from .progress import Progress, say
 from .run_folder import RunFolder
-from .run_log import RunLog, Writer, start_wandb
+from .run_log import NoLog, RunLog, Writer, start_wandb
 from .settings import Settings, args_from_dictionary, parse_args
 
 _ENDS = ("win", "solo", "draw", "loss")  # figures of an evaluation that a run's summary shows
@@ -270,6 +270,59 @@ def _make_log(
     progress = Progress(args.total_timesteps, start)
     writer = tools.make_writer(str(folder.path))
     return RunLog(folder, writer, tools.summary, progress, tracked, wandb_id, html)
+
+
+class Run(Protocol):
+    """What a training script calls a run, as far as starting one needs it; its class is called.
+
+    It is given settings, map, device, ranks, the policy of --exploit, and weights to begin with.
+    """
+
+    files: PolicyFiles
+
+    def load_state_dict(self, saved: dict) -> None: ...
+
+
+def start_run(
+    kind: Callable[..., Run],
+    settings: Settings,
+    ranks: Ranks,
+    choose_device: Callable[[bool], Any],
+    tools: LogTools,
+) -> tuple[Run, RunLog]:
+    """Start a run of a kind in a new folder.
+
+    Args:
+        kind: the class of the run, which has its `files`.
+        settings: of the command line.
+        ranks: processes that train together; the first keeps the log.
+        choose_device: of the setting `cuda`, where the network computes.
+        tools: for the log.
+    """
+    files = kind.files
+    args, game_map, exploited, weights = new_run(settings, files, ranks.count)
+    device, first = choose_device(args.cuda), ranks.rank == 0
+    log = open_log(args, game_map, files.script, tools) if first else NoLog()
+    return kind(args, game_map, device, ranks, exploited, weights), log
+
+
+def resume_run(
+    kind: Callable[..., Run],
+    settings: Settings,
+    ranks: Ranks,
+    choose_device: Callable[[bool], Any],
+    tools: LogTools,
+) -> tuple[Run, RunLog]:
+    """Go on with the run in the folder --resume; arguments as for `start_run`."""
+    resumed = resumed_run(kind.files.args_class, settings, kind.files, ranks)
+    args, game_map, _, saved = resumed
+    device = choose_device(args.cuda)
+    with continuing(resumed):
+        run = kind(args, game_map, device, ranks, saved["exploited"])
+        run.load_state_dict(saved)
+        first = ranks.rank == 0
+        log = continue_log(resumed, kind.files.script, tools) if first else NoLog()
+    return run, log
 
 
 def exit_status(run: Callable[[list[str], Ranks], int], argv: list[str], ranks: Ranks) -> int:

@@ -240,10 +240,19 @@ def _help_class(name: str, fields: list[tuple], sentence: str | None = "") -> ty
 
 def _about_fields(args_class: type) -> dict[str, tuple[str, str]]:
     """Return the heading above each field in the source, and the sentence below it."""
+    about: dict[str, tuple[str, str]] = {}
+    for base in args_class.__mro__[::-1]:
+        about |= _about_own_fields(base) if dataclasses.is_dataclass(base) else {}
+    return about
+
+
+def _about_own_fields(args_class: type) -> dict[str, tuple[str, str]]:
     source = textwrap.dedent(inspect.getsource(args_class))
     lines, (found,) = source.splitlines(), ast.parse(source).body
     assert isinstance(found, ast.ClassDef)
-    about, heading, read = {}, "", found.lineno
+    (parent,) = args_class.__bases__
+    about = _about_fields(parent) if dataclasses.is_dataclass(parent) else {}
+    heading, read = "", found.lineno
     for node, after in zip(found.body, [*found.body[1:], ast.Pass()]):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             above = [line.strip() for line in lines[read : node.lineno - 1]]

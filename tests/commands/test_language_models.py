@@ -1,6 +1,10 @@
 """Language models in the commands: estimates, counters, prompts and replies in files."""
 
 import json
+import os
+import signal
+import threading
+import time
 
 import pytest
 from support.commands import refusal
@@ -113,3 +117,83 @@ def test_a_server_that_is_not_there_is_one_sentence(tmp_path, capsys):
     code = main(["evaluate", "--map", "small", "--player", name, "--games", "4"])
     err = capsys.readouterr().err.splitlines()
     assert code == 2 and err[-1].startswith("error: the server at http://127.0.0.1:9/v1 gives no")
+
+
+def test_wrong_settings_are_told_before_the_estimate(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    for wrong in ({"temperature": -1}, {"api_key_env": "NO_SUCH_KEY"}):
+        name = write_settings(tmp_path, "http://127.0.0.1:9/v1", **wrong)
+        for words in (["evaluate", "--player", name], ["tournament", "--players", name, "hold"]):
+            assert main([*words, "--map", "small", "--games", "4"]) == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.startswith("error: ") and "about" not in line
+
+
+def gone(handler):
+    """Close a server for good instead of answering."""
+    handler.server.shutdown()
+    handler.server.server_close()
+
+
+def until_year(year, end):
+    """Return a server's reply: none of use, so that the fallback orders; from a year on, an end."""
+    return lambda body, number: end if year in body["messages"][0]["content"] else "?"
+
+
+def broken_off(tmp_path, capsys, words, reply, expected):
+    """Play a match that breaks off; return its result and saved games."""
+    files = {name: tmp_path / f"result.{name}" for name in ("json", "jsonl", "csv", "games.csv")}
+    named = ("--json", "--save-games", "--csv", "--per-game")
+    options = [word for flag, file in zip(named, files.values()) for word in (flag, str(file))]
+    with FakeServer(reply) as server:
+        name = write_settings(tmp_path, server.url, retries=0, fallback="dumbbot")
+        words = [name if word == "MODEL" else word for word in words]
+        assert main([*words, *options, "--save-count", "30"]) == expected
+    out, err = capsys.readouterr()
+    last = err.splitlines()[-1]
+    assert last.startswith("error: ") and "that had ended" in last
+    assert "asked of language models" in out
+    result = json.loads(files["json"].read_text())
+    saved = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
+    assert result["games"] == len(saved) and 0 < len(saved) < 30
+    assert f"of the {len(saved)} of 30 games" in last
+    assert result["llm"][name]["requests"] > 0
+    numbers = {line.split(",")[0] for line in files["games.csv"].read_text().splitlines()[1:]}
+    assert numbers == {str(int(game["id"].split("-")[1]) + 1) for game in saved}
+    for game in saved:
+        mine = next(power for power, player in game["players"].items() if player == name)
+        assert mine in game["phases"][0]["thoughts"]
+    return last
+
+
+EVALUATE = ["evaluate", "--map", "small", "--player", "MODEL", "--against", "random"]
+TOURNAMENT = ["tournament", "--map", "small", "--players", "MODEL", "random"]
+
+
+@pytest.mark.parametrize("words", [EVALUATE, TOURNAMENT])
+def test_finished_games_are_kept_when_the_server_dies(tmp_path, capsys, words):
+    words = [*words, "--games", "30", "--max-years", "8"]
+    assert "answers no more" in broken_off(tmp_path, capsys, words, until_year("1904", gone), 2)
+
+
+def test_finished_games_are_kept_when_the_user_stops(tmp_path, capsys):
+    once = threading.Lock()
+
+    def stop(handler):
+        if once.acquire(blocking=False):
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+    words = [*EVALUATE, "--games", "30", "--max-years", "8"]
+    last = broken_off(tmp_path, capsys, words, until_year("1904", stop), 130)
+    assert last.startswith("error: interrupted")
+
+
+def test_with_no_game_finished_there_is_one_sentence(tmp_path, capsys):
+    with FakeServer(until_year("F1901M", gone)) as server:
+        name = write_settings(tmp_path, server.url, retries=0)
+        words = ["evaluate", "--map", "small", "--player", name, "--games", "4"]
+        assert main([*words, "--json", str(tmp_path / "result.json")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "answers no more" in err.splitlines()[-1]
+    assert not (tmp_path / "result.json").exists()

@@ -5,7 +5,8 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 
-from diplomacy_engine import MAP_NAMES, VectorGame, make_bot
+from diplomacy_engine import MAP_NAMES, UserError, VectorGame, make_bot
+from diplomacy_engine.constants import phase_kind
 from diplomacy_engine.environments.pettingzoo_env import env, parallel_env
 from diplomacy_engine.scoring.rewards import make_reward, reward_input
 
@@ -26,6 +27,80 @@ def sample(game, infos) -> dict:
     return {
         name: game.action_space(name).sample(infos[name]["action_mask"]) for name in game.agents
     }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", ["three", "small"])
+def test_parallel_api_with_press(name):
+    parallel_api_test(parallel_env(map=name, press="mutual"), num_cycles=100)
+    parallel_seed_test(lambda: parallel_env(map=name, press="mutual"), num_cycles=40)
+    if name == "small":
+        api_test(env(map=name, press="mutual"), num_cycles=30)
+
+
+def test_wishes_then_orders():
+    """A movement phase has two steps; peace takes orders from the masks of the second."""
+    game = parallel_env(map="three", press="mutual", strict=True, max_years=8)
+    peace = bound = 0
+    for number, space in enumerate(game.action_spaces.values()):
+        space.seed(number)
+    for seed in range(8):
+        seen, infos = game.reset(seed=seed)
+        while game.agents:
+            phase, wishing = game.game.phase, phase_kind(game.game.phase) == "movement"
+            before = game.game.to_state()
+            assert {infos[n]["step"] for n in game.agents} == {"wishes" if wishing else "orders"}
+            if wishing:
+                actions = sample(game, infos)
+                pairs = {
+                    (p, q)
+                    for p, name in enumerate(game.possible_agents)
+                    if name in game.agents
+                    for q in np.flatnonzero(actions[name]["wish"])
+                }
+                assert all(p != q for p, q in pairs)
+                seen, rewards, terminated, truncated, infos = game.step(actions)
+                assert game.game.to_state() == before and set(rewards.values()) == {0.0}
+                assert not any((*terminated.values(), *truncated.values()))
+                for p, name in enumerate(game.possible_agents):
+                    if name not in game.agents:
+                        continue
+                    wanted = [(p, q) in pairs and (q, p) in pairs for q in range(3)]
+                    assert seen[name]["peace"].tolist() == wanted
+                    assert seen[name]["closed"].any(1).tolist() <= wanted
+                    assert game.observation_space(name).contains(seen[name])
+                    masks = infos[name]["action_mask"]
+                    assert not any(may for _, may in masks["wish"])
+                    peace += sum(wanted)
+                    # A bound unit has fewer orders than the position would give it.
+                    texts = game.game.units[name]
+                    codes = [text.split()[1][:3] for text in texts]
+                    for text, code in zip(texts, codes):
+                        v = game.game.map.province_index[code]
+                        left = int(masks["orders"][v].sum())
+                        fewer = left < len(game.game.legal_orders(text))
+                        assert fewer <= bool(seen[name]["bound"][v])
+                        bound += fewer
+                assert game.game.phase == phase
+            seen, rewards, terminated, truncated, infos = game.step(sample(game, infos))
+    assert peace > 20 and bound > 5
+
+
+def test_wrong_wishes():
+    game = parallel_env(map="small", press="mutual")
+    game.reset(seed=1)
+    nothing = {"orders": np.zeros(19, int), "wish": np.zeros(2, int)}
+    for wrong, words in (
+        (np.zeros(19, int), "dictionary of orders and wish"),
+        ({"orders": np.zeros(19, int)}, "dictionary of orders and wish"),
+        (nothing | {"wish": np.zeros(3, int)}, "shape"),
+        (nothing | {"wish": np.array([0, 2])}, "must be 0 or 1"),
+        (nothing | {"orders": np.zeros(3, int)}, "shape"),
+    ):
+        with pytest.raises(UserError, match=words):
+            game.step({"ENGLAND": nothing, "RUSSIA": wrong})
+    with pytest.raises(UserError, match="press must be 'mutual'"):
+        parallel_env(press="offers")
 
 
 def test_it_plays_the_game():

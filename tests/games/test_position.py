@@ -100,6 +100,8 @@ def test_a_dislodged_unit_without_a_retreat_stays_until_adjudicated(units, retre
 BAD_STATES = [
     ({}, "has no 'name'"),
     ({"name": "S1901M"}, "has no 'units'"),
+    ({"name": "S1901M", "unit": {}}, "has no 'units'"),
+    (state(centres={}, center={}), "no such key as 'centres'; did you mean 'centers'"),
     (state("Spring 1901"), "is not a phase"),
     (state("S0M"), "is not 1 to 9999"),
     (state("S99999M"), "is not 1 to 9999"),

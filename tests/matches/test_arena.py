@@ -11,6 +11,7 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.arena import GameRecorder, evaluate_player, play_games
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.scoring.outcomes import FIGURES, Outcomes, figure_values
 
 OUTCOMES = Outcomes(
@@ -213,3 +214,33 @@ def test_recorded_games_end_as_they_were_played(game_map):
         assert {"M", "A"} <= kinds
         texts = [text for phase in saved["phases"] for text in (phase["orders"].values()) if text]
         assert texts
+
+
+@pytest.mark.parametrize("name", ["small", "three"])
+def test_par_is_what_dumbbot_wins_in_each_seat(name):
+    powers = load_map(name).powers
+    dumbbot = make_bot("dumbbot")
+    result, _ = evaluate_player(name, dumbbot, dumbbot, 300 * len(powers), seed=3)
+    par = result["par"]
+    for figure in ("solo", "win"):
+        for power in powers:
+            known, found = par[figure][power], result["by_power"][power][figure]["value"]
+            error = (known * (1 - known) / 300) ** 0.5  # of the 300 games
+            assert abs(found - known) < 4 * error + 0.003, (figure, power)
+
+
+def test_par_is_said_only_of_the_games_that_it_was_measured_on():
+    dumbbot, hold = make_bot("dumbbot"), make_bot("hold")
+    teams = load_map("three").with_teams("ENGLAND+ITALY", 0)
+    facts = load_map("small").facts
+    changed = Map(facts | {"victory_supply_centers": facts["victory_supply_centers"] + 1}, "small")
+    for game_map, against, years in [
+        ("small", hold, None),
+        ("small", dumbbot, 3),
+        (teams, dumbbot, None),
+        (changed, dumbbot, None),
+    ]:
+        result, _ = evaluate_player(game_map, hold, against, 2, max_years=years)
+        assert "par" not in result
+    result, _ = evaluate_player("small", hold, dumbbot, 2)
+    assert result["par"]["player"] == "dumbbot"

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.language import FakeServer, holds, raw, silence, status
 from support.search import searcher
 from support.serving import serving
 from support.waiting import (
@@ -21,7 +22,11 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.language.making import make_language_player
+from diplomacy_engine.players.language.settings import settings_of
 from diplomacy_engine.players.protocols import Explanation
+from diplomacy_engine.press.game import Game as TalkingGame
+from diplomacy_engine.press.table import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).parents[2]
@@ -55,9 +60,9 @@ def start(tmp_path):
     """Return a function that serves a game until the test ends; seats as in SEATS."""
     running = []
 
-    def start_(game, opponents=("hold",), seats=None, load=load):
+    def start_(game, opponents=("hold",), seats=None, load=load, press=None):
         file = tmp_path / f"game{len(running)}.jsonl"
-        server = serving(PlaySession(game, file, list(opponents), load, seats))
+        server = serving(PlaySession(game, file, list(opponents), load, seats, press=press))
         running.append(server)
         return server.__enter__()
 
@@ -146,6 +151,42 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
         page.click("#download")
     found = json.loads(saved.value.path().read_text())
     assert _played(Game.from_saved_game(found)) == _played(server.session.game)
+
+
+def test_a_whole_game_against_a_language_model_whose_server_misbehaves(start, open_page):
+    """The page tells whom it waits for, and whatever the server does the game goes on."""
+    bad = [status(500), lambda handler: None, raw(b"no JSON"), "A PAR - MOS", "", "{"]
+    stalled = 0  # this request is never answered
+
+    def reply(body, number):
+        if number == stalled:
+            return silence(4)
+        return holds(body) if number % 2 else bad[number // 2 % len(bad)]
+
+    game = Game("small", max_years=4)
+    with FakeServer(reply) as server:
+        facts = {"model": "m", "base_url": server.url, "timeout": 2, "retries": 0, "reasks": 1}
+        model = make_language_player("llm:model", settings_of(facts, "test"), None)
+        play = start(
+            game, ["llm:model"], seats(game, "ENGLAND", player="llm:model"), lambda _: model
+        )
+        page = open_page(play.link("host"))
+        waited = False
+        for _ in range(40):
+            page.wait_for_selector("#end, #continue, #submit, #next")
+            if page.query_selector("#end"):
+                break
+            name = next(n for n in ("#continue", "#submit", "#next") if page.query_selector(n))
+            page.click(name)
+            if not waited:
+                until(lambda: "Waiting for llm:model (Russia)…" in page.inner_text("body"))
+                waited = True
+            if name != "#continue":
+                page.wait_for_selector("#continue, #end")
+    assert waited and play.session.game.is_over and not play.session.trouble
+    counts = model.counts()
+    assert counts["timed_out"] == 1 and counts["fell_back"] > 0 and counts["legal_at_once"] > 0
+    assert counts["requests"] == len(server.requests)
 
 
 def _played(game: Game) -> list[tuple]:
@@ -551,3 +592,55 @@ def test_the_page_says_whom_it_waits_for(start, open_page):
     finally:
         go_on.set()
     until(lambda: "Waiting" not in page.inner_text("#say"))
+
+
+def test_two_people_make_a_deal_by_clicks(start, open_page):
+    """An offer of support, peace and a closed province; locks on bound units; a reason."""
+    units = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
+    game = TalkingGame.from_state("three", {"name": "S1901M", "units": units}, max_years=3)
+    game.take_up_talk("offers", 4)
+    sides = seats(game, "ENGLAND", "ITALY")
+    server = start(game, seats=sides, press=PressRules("offers", 4))
+    host, guest = open_page(server.link("host")), open_page(server.link("ITALY"), **PHONE)
+    host.click("#partner-ITALY")
+    assert "First choose your orders" in host.inner_text("#composer")
+    host.click("#unit-A-PAR")
+    province(host, "GAS")
+    host.click('[data-support="A MAR S A PAR - GAS"]')
+    host.click("#offer-peace")
+    host.click("#close")
+    province(host, "BEL")
+    host.select_option("#closed-BEL", "they")
+    host.click("#send-offer")
+    host.wait_for_selector("#sent")
+    guest.wait_for_selector("#offers")
+    assert "Italy keeps out of Belgium" not in guest.inner_text("#offers")
+    assert "you keep out of Belgium" in guest.inner_text("#offers")
+    assert guest.inner_text("#open-offers") == "An offer waits for your answer."
+    guest.click("#open-offers a")
+    guest.click("#accept-1")
+    guest.wait_for_selector("#unit-A-MAR .lock")
+    assert guest.inner_text("#unit-A-MAR").split("\n")[-1] == "support army Paris to Gascony"
+    host.wait_for_selector("#deals")
+    assert "Army Marseilles: support army Paris to Gascony" in host.inner_text("#deals")
+    host.wait_for_selector(".play-lock", state="attached")
+    host.click("#unit-A-PAR")
+    assert host.locator("#choices .order").count() == 1
+    assert "Bound by your deal with Italy" in host.inner_text("#choices")
+    host.click("#partner-ITALY")
+    host.click("#offer-peace")
+    host.select_option("#close-list", "GAS")
+    host.click("#send-offer")
+    host.wait_for_selector("#sent")
+    guest.allowed.append("400")
+    guest.click("#accept-2")
+    guest.wait_for_selector("#refused")
+    assert "contradicts a promise" in guest.inner_text("#refused")
+    guest.click("#decline-2")
+    guest.wait_for_selector("#offers", state="detached")
+    assert guest.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    host.click("#submit")
+    guest.click("#submit")
+    guest.wait_for_selector("#said")
+    assert "England to Italy: offers A PAR - GAS" in guest.inner_text("#said")
+    assert server.session.game.units["ENGLAND"] == ["A GAS", "A PIC"]

@@ -16,7 +16,6 @@ from support.serving import serving
 from support.waiting import until
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.game import Game
 from diplomacy_engine.play import server as play_server
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.server import (
@@ -30,6 +29,8 @@ from diplomacy_engine.play.server import (
 )
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.press.game import Game
+from diplomacy_engine.press.table import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 SEATS = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(GUEST)}
@@ -540,3 +541,39 @@ def test_players_alone(tmp_path):
             status, view = request(server, "POST", "/api/next", {"step": step})
             assert status == 200 and view["step"] == step + 1
         assert view["over"] and view["winners"] == ["ENGLAND", "RUSSIA"]
+
+
+def test_deals_over_http(tmp_path):
+    """Offers and answers of a wrong form are refused in one sentence."""
+    game = Game("small", max_years=2)
+    with serving(make_session(tmp_path / "silent.jsonl")) as server:
+        body = {"step": 0, "to": "RUSSIA", "terms": {"peace": True}}
+        assert "nobody makes deals" in refusal(request(server, "POST", "/api/offer", body), 400)
+    game.take_up_talk("offers", 2)
+    session = PlaySession(
+        game, tmp_path / "game.jsonl", ["hold"], make_bot, SEATS, press=PressRules("offers", 2)
+    )
+    with serving(session) as server:
+        for wrong in (
+            {"to": 3},
+            {"terms": []},
+            {"terms": {"gold": ["A"]}},
+            {"terms": {"ours": "A LON H"}},
+            {"terms": {"ours": [3]}},
+            {"terms": {"zone": ["X" * 300]}},
+            {"terms": {"zone": ["LON"] * 21}},
+            {"terms": {"peace": 1}},
+            {"terms": {"we_leave": ["MOS"]}},
+            {"terms": {}},
+            {"step": "0"},
+        ):
+            refusal(request(server, "POST", "/api/offer", body | wrong), 400)
+        refusal(request(server, "POST", "/api/offer", body, who="watch"), 403)
+        refusal(request(server, "POST", "/api/offer", body | {"step": 4}), 409)
+        status, view = request(server, "POST", "/api/offer", body)
+        assert status == 200 and view["talk"]["offers"][0]["state"] == "open"
+        answer = {"step": 0, "number": 1, "agreed": True}
+        for wrong in ({"agreed": 1}, {"number": True}, {"number": "1"}, {"number": 2}):
+            refusal(request(server, "POST", "/api/answer", answer | wrong, who="RUSSIA"), 400)
+        status, view = request(server, "POST", "/api/answer", answer, who="RUSSIA")
+        assert status == 200 and view["talk"]["offers"][0]["state"] == "deal"

@@ -17,8 +17,8 @@ from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surrounding
 from diplomacy_engine.players.negotiators.planners import Dealer, Nash, Position
 from diplomacy_engine.players.search.heuristic import CenterClaims
 from diplomacy_engine.press.deals import make_offers
-from diplomacy_engine.press.table import Press, PressRules
-from tests.support.press import asked_by, breaks
+from diplomacy_engine.press.table import PROTOCOLS, Press, PressRules
+from tests.support.press import FixedOrders, asked_by, breaks
 
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
 SWAP = (
@@ -26,26 +26,6 @@ SWAP = (
     "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
 )
 ATTACKS = ["A GRE - SER", "A VIE - BUD"]
-
-
-class Fixed:
-    """Gives the same orders in every position; units without one hold."""
-
-    name = "fixed"
-
-    def __init__(self, *texts: str):
-        self.texts = texts
-
-    def act(self, games, decisions):
-        numbers = np.full(len(decisions.slot_province), NONE, np.int32)
-        given = [games.vocabulary.number[text] for text in self.texts]
-        where = {
-            int(games.board.location_province[games.table.location[number]]): number
-            for number in given
-        }
-        for s, v in enumerate(decisions.slot_province.tolist()):
-            numbers[s] = where.get(v, NONE)
-        return numbers
 
 
 def table(position: str, protocol: str = "offers") -> tuple[VectorGame, Press]:
@@ -75,7 +55,7 @@ def offered(games, offers) -> list[set[str]]:
 def test_nash_finds_the_swap_of_supports():
     """Where each can take a center with the other's help alone, that is offered and agreed to."""
     games, press = table(SWAP)
-    nash = Nash(Fixed(*ATTACKS), "nash+fixed", profiles=2)
+    nash = Nash(FixedOrders(*ATTACKS), "nash+fixed", profiles=2)
     offers = nash.offers(talk(press, 0, 1))
     swap = {*ATTACKS, "A ALB S A GRE - SER", "A GAL S A VIE - BUD"}
     assert offered(games, offers) == [swap, swap]
@@ -90,12 +70,46 @@ def test_nash_finds_the_swap_of_supports():
     assert (units[provinces["SER"]], units[provinces["BUD"]]) == (0, 1)
 
 
+def test_both_pick_the_best_of_their_two_offers():
+    """With propose-choose each makes an offer to each other, and both pick the same one."""
+    games, press = table(SWAP, "propose-choose")
+    nash = Nash(FixedOrders(*ATTACKS), "nash+fixed", profiles=2)
+    offers = nash.proposals(talk(press, 0, 1))
+    swap = {*ATTACKS, "A ALB S A GRE - SER", "A GAL S A VIE - BUD"}
+    mutual = [swap == texts for texts in offered(games, offers)]
+    assert sum(mutual) == 2 and len(set(zip(offers.sender, offers.receiver))) == offers.count
+    both = nash.choices(talk(press, 0, 0, 1, 1), offers.take(np.tile(np.flatnonzero(mutual), 2)))
+    assert both.tolist() == [True, False, True, False]  # alike, so the first sender's
+    negotiate(press, games.decisions(), [nash], np.zeros((1, 3), np.int64))
+    assert press.deals.dealt[0, 0, 1] and press.tally.agreed[0] == press.deals.dealt.sum() // 2
+
+
+class OwnOffer(Peaceful):
+    """Wants peace with everybody, but by its own offer alone."""
+
+    def wishes(self, talk):
+        return np.arange(talk.games.num_powers) != talk.power[:, None]
+
+    def choices(self, talk, offers):
+        return super().choices(talk, offers) & (offers.sender == talk.power)
+
+
+@pytest.mark.parametrize("who, deals", [([0, 0, 0], 0), ([0, 1, 1], 3), ([1, 0, 1], 2)])
+def test_a_pair_that_picks_differently_has_no_deal(who, deals):
+    """Where each insists on its own offer there is no deal; of equal ones the first is picked."""
+    games, press = table(SWAP, "propose-choose")
+    stubborn, easy = OwnOffer(make_bot("hold"), "own"), OwnOffer(make_bot("hold"), "any")
+    easy.choices = lambda talk, offers: Peaceful.choices(easy, talk, offers)
+    negotiate(press, games.decisions(), [stubborn, easy], np.array([who]))
+    assert press.tally.offered[0] == 6 and press.tally.agreed[0] == deals
+
+
 def test_no_deal_where_one_side_loses():
     """Who takes an open center of a neighbor wishes no peace with it; the neighbor does."""
     games, press = table(
         "three S1901M; ENGLAND A VIE = LON; ITALY A GRE = BUD ROM; RUSSIA A MOS = MOS", "mutual"
     )
-    nash = Nash(Fixed("A VIE - BUD"), "nash+fixed", profiles=2)
+    nash = Nash(FixedOrders("A VIE - BUD"), "nash+fixed", profiles=2)
     wish = nash.wishes(talk(press, 0, 1))
     assert not wish[0].any() and wish[1].tolist() == [True, False, False]
     negotiate(press, games.decisions(), [nash], np.zeros((1, 3), np.int64))
@@ -162,7 +176,7 @@ def single_gains(games, copy, clauses, q, profiles):
 def test_two_powers_never_deal():
     """On small one power's gain is the other's loss."""
     player = load_player("nash(profiles=2)+random")
-    for protocol in ("mutual", "offers"):
+    for protocol in PROTOCOLS:
         result, _ = evaluate_player(
             "small", player, player, 2, max_years=4, threads=1, press=PressRules(protocol)
         )
@@ -186,7 +200,7 @@ def test_peaceful_spares_all_but_the_weakest():
 def test_dealers_count_centers():
     """A dealer agrees to more centers, and to as many from a power with two centers less."""
     games, press = table(SWAP)
-    dealer = Dealer(Fixed(*ATTACKS), "dealer+fixed", profiles=1)
+    dealer = Dealer(FixedOrders(*ATTACKS), "dealer+fixed", profiles=1)
     offers = dealer.offers(talk(press, 0))
     assert offers.count == 1
     assert "A ALB S A GRE - SER" in offered(games, offers)[0]
@@ -198,20 +212,22 @@ def test_dealers_count_centers():
     ]
 
 
-@pytest.mark.parametrize("protocol", ["mutual", "offers"])
-def test_silent_players_play_as_without_press(protocol):
-    """With nobody who talks, press changes nothing at all."""
+@pytest.mark.parametrize("name", ["silent", "coin"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_silent_players_play_as_without_press(protocol, name):
+    """With nobody who talks, or nobody to talk to, press changes nothing at all."""
     plain, _ = evaluate_player("three", make_bot("random"), make_bot("chaos"), 6, max_years=4)
     talked, _ = evaluate_player(
         "three",
-        load_player("silent+random"),
+        load_player(f"{name}+random"),
         make_bot("chaos"),
         6,
         max_years=4,
         press=PressRules(protocol),
     )
     assert talked["overall"] == plain["overall"] and talked["by_power"] == plain["by_power"]
-    assert talked["press"]["offered"] == talked["press"]["broken"] == 0
+    assert talked["press"]["agreed"] == talked["press"]["broken"] == 0
+    assert (talked["press"]["offered"] > 0) == (name != "silent")
 
 
 @pytest.mark.parametrize("name", ["peaceful", "coin", "nash(profiles=2)", "dealer(profiles=2)"])
@@ -229,7 +245,7 @@ def test_matches_do_not_depend_on_threads_and_batches(name):
     assert found[0]["press"]["broken"] == 0 and found[0]["press"]["offered"] > 0
 
 
-@pytest.mark.parametrize("protocol", ["mutual", "offers"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_saved_matches_keep_the_talk(protocol):
     """Each phase of a saved game has the deals that bound its orders."""
     player = load_player("coin+chaos")

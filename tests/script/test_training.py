@@ -391,7 +391,7 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ppo, "start_run", interrupted)
+    monkeypatch.setattr(ppo.launch, "start_run", interrupted)
     assert ppo.main(["--runs-folder", str(tmp_path)]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
 

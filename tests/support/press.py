@@ -1,10 +1,10 @@
-"""Random deals, and what they leave to order, said plainly."""
+"""Random deals, and what they leave to order, said plainly; a player of fixed orders."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from diplomacy_engine.constants import OrderKind
+from diplomacy_engine.constants import NONE, OrderKind
 from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.press.deals import Clause, Fate, Offers, Side, make_offers
@@ -103,3 +103,23 @@ def talk_at_random(press: Press, rng: np.random.Generator) -> tuple[list[Asked],
             asked += asked_by(games, offers, o)
         fates.append(found)
     return asked, np.concatenate(fates)
+
+
+class FixedOrders:
+    """Gives the same orders in every position; units without one hold."""
+
+    name = "fixed"
+
+    def __init__(self, *texts: str):
+        self.texts = texts
+
+    def act(self, games, decisions):
+        numbers = np.full(len(decisions.slot_province), NONE, np.int32)
+        given = [games.vocabulary.number[text] for text in self.texts]
+        where = {
+            int(games.board.location_province[games.table.location[number]]): number
+            for number in given
+        }
+        for s, v in enumerate(decisions.slot_province.tolist()):
+            numbers[s] = where.get(v, NONE)
+        return numbers

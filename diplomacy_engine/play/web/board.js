@@ -1,5 +1,7 @@
 // The picture of the board: shows an SVG, tells which province was clicked, marks provinces.
 
+import { lock } from "/talk.js";
+
 const sheets = new Map(); // style text -> sheet; the page's policy refuses <style> in the picture
 
 export class Board {
@@ -60,6 +62,21 @@ export class Board {
       }
     }
     this.svg.querySelector(".provinces").after(layer);
+  }
+
+  // Put a padlock on units, by their texts.
+  lock(units) {
+    for (const old of this.svg?.querySelectorAll(".play-lock") ?? []) old.remove();
+    for (const text of units) {
+      const unit = this.svg.querySelector(`[data-unit="${text}"]`);
+      if (!unit) continue;
+      const matrix = this.svg.getScreenCTM().inverse(), box = unit.getBoundingClientRect();
+      const corner = new DOMPoint(box.right, box.top).matrixTransform(matrix);
+      const sign = lock();
+      for (const [name, value] of [["class", "play-lock"], ["x", corner.x - 9], ["y", corner.y - 9], ["width", 18], ["height", 18]])
+        sign.setAttribute(name, value);
+      this.svg.append(sign);
+    }
   }
 }
 

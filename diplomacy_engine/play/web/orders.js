@@ -1,6 +1,7 @@
 // Choosing orders: by clicks on the board, or from lists; what is chosen outlives a reload.
 
 import { h, nice } from "/play.js";
+import { lock } from "/talk.js";
 
 const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy", retreat: "Retreat", disband: "Disband", build: "Build" };
 
@@ -49,8 +50,23 @@ export class OrderPanel {
     return kind + this.name(province);
   }
 
+  // Something new in the same step: a deal may have ruled out what was chosen.
   update(view) {
     this.view = view;
+    const units = view.decision?.units ?? [];
+    for (const [unit, text] of Object.entries(this.chosen)) {
+      const place = units.find((one) => one.unit === unit);
+      if (!place?.bound.length || place.orders.some((order) => order.text === text)) continue;
+      delete this.chosen[unit];
+      this.select(null);
+    }
+    this.takePromised(units);
+  }
+
+  // Where a deal leaves one order alone, it is chosen.
+  takePromised(units) {
+    for (const { unit, orders, bound } of units)
+      if (bound.length && orders.length === 1) this.chosen[unit] = orders[0].text;
   }
 
   key() {
@@ -196,6 +212,8 @@ export class OrderPanel {
     if (this.unit) parts.push(this.orderList(hint));
     else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
     if (hint) parts.push(this.hintBox(hint));
+    const open = (this.view.talk?.offers ?? []).filter(({ receiver, state }) => receiver === this.view.you && state === "open").length;
+    if (open) parts.push(h("p", { id: "open-offers" }, h("a", { href: "#talk", onclick: toTalk }, `${open === 1 ? "An offer waits" : `${open} offers wait`} for your answer`), "."));
     const left = decision.count - this.orders().length;
     const rest = { orders: "holds|hold", retreats: "disbands|disband", builds: "build is waived|builds are waived", removals: "is chosen for you|are chosen for you" }[decision.kind];
     const note = left > 0 ? ` (${left} ${rest.split("|")[left > 1 ? 1 : 0]})` : "";
@@ -203,6 +221,10 @@ export class OrderPanel {
     frame.replaceChildren(...parts);
     this.narrowed = null;
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  }
+
+  boundBy(powers) {
+    return `Bound by your deal with ${powers.map(nice).join(" and ")}`;
   }
 
   heading() {
@@ -226,7 +248,7 @@ export class OrderPanel {
   }
 
   unitList(decision) {
-    const rows = decision.units.map(({ unit, province, orders }) => {
+    const rows = decision.units.map(({ unit, province, orders, bound }) => {
       const text = this.chosen[unit];
       const order = orders.find((one) => one.text === text);
       const words = order ? order.words : decision.kind === "builds" || decision.kind === "removals" ? "" : "no order yet";
@@ -234,14 +256,14 @@ export class OrderPanel {
       return h("li", {},
         h("button", { class: "unit", id: `unit-${unit.replace(" ", "-")}`, "aria-pressed": String(unit === this.unit),
           onclick: () => (this.select(unit), this.redraw()) },
-          h("b", {}, label), h("span", { class: order ? "" : "quiet" }, words)),
+          h("b", {}, bound.length ? lock(this.boundBy(bound)) : null, label), h("span", { class: order ? "" : "quiet" }, words)),
         order ? h("button", { class: "drop", title: "Forget this order", "aria-label": `Forget ${text}`, onclick: () => this.forget(unit) }, "✕") : null);
     });
     return h("ul", { id: "units" }, ...rows);
   }
 
   orderList(hint) {
-    const { orders, unit } = this.place(this.unit);
+    const { orders, unit, bound } = this.place(this.unit);
     const verbs = Object.keys(MODES).filter((verb) => orders.some((order) => order.verb === verb));
     const tabs = verbs.map((verb) => h("button", { id: `mode-${verb}`, "aria-pressed": String(verb === this.mode), onclick: () => this.setMode(verb) }, MODES[verb]));
     const shares = new Map();
@@ -256,7 +278,9 @@ export class OrderPanel {
         "aria-pressed": String(this.chosen[unit] === order.text) },
         order.words, share === null ? null : h("span", { class: "share" }, bar, percent(share))));
     });
-    return h("div", { id: "choices" }, h("div", { class: "tabs" }, ...tabs), h("p", { class: "quiet" }, this.guide()), h("ul", {}, ...items));
+    return h("div", { id: "choices" }, h("div", { class: "tabs" }, ...tabs),
+      bound.length ? h("p", { class: "bound" }, lock(), `${this.boundBy(bound)}: fewer orders are left.`) : null,
+      h("p", { class: "quiet" }, this.guide()), h("ul", {}, ...items));
   }
 
   guide() {
@@ -307,6 +331,12 @@ export class OrderPanel {
   fill(hint) {
     this.take(hint.slots.map(({ orders }) => orders[0].text));
   }
+}
+
+// The address has the seat's token after its #, so that a link within the page goes by script.
+function toTalk(event) {
+  event.preventDefault();
+  document.getElementById("talk").scrollIntoView({ block: "nearest" });
 }
 
 function percent(share) {

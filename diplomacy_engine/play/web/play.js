@@ -2,6 +2,7 @@
 
 import { Board } from "/board.js";
 import { OrderPanel } from "/orders.js";
+import { TalkPanel } from "/talk.js";
 
 const $ = (id) => document.getElementById(id);
 const WAIT = 1000; // milliseconds between questions to the server
@@ -11,7 +12,7 @@ const state = {
   view: null,
   shown: null, // number of the phase looked at; null: now
   playing: false, // watching: go on by itself
-  busy: false,
+  busy: "", // what is being sent
   hint: null,
   hinting: false,
 };
@@ -65,16 +66,19 @@ async function tellWaiting() {
   }
 }
 
-// Send something; what was lost on the way is sent again, which the server counts once.
+// Send something; what was lost on the way is sent again, which the server counts once. Returns
+// why it was refused, or nothing.
 async function send(path, body) {
-  if (state.busy) return;
-  state.busy = true;
+  const content = { step: state.view.step, ...body }, key = path + JSON.stringify(content);
+  if (state.busy === key) return ""; // clicked twice
+  while (state.busy) await sleep(50);
+  state.busy = key;
   try {
     for (let attempt = 0; ; attempt++) {
       try {
-        take(await ask(path, { step: state.view.step, ...body }));
+        take(await ask(path, content));
         connected();
-        return;
+        return "";
       } catch (error) {
         if (!error.lost || attempt >= 30) throw error;
         connected(error.message);
@@ -85,8 +89,9 @@ async function send(path, body) {
     if (error.status === 409) await refresh();
     state.playing = false;
     say(sentence(error.message), true);
+    return sentence(error.message);
   } finally {
-    state.busy = false;
+    state.busy = "";
     draw();
   }
 }
@@ -130,12 +135,16 @@ function take(view) {
     panel.begin(view);
     state.hint = null;
     say("");
+    talk.begin(view);
     if (before && played > was) state.shown = was; // first see what came of the orders
     else state.shown = null;
     if (view.over) state.playing = false;
     if (state.playing && played > 0) state.shown = played - 1;
   } else {
+    if (before.given && !view.given && view.talk && !state.busy)
+      say("A deal asks for other orders than those that you gave: please order again.", true);
     panel.update(view);
+    talk.update(view);
   }
   draw();
   drawLegend(view);
@@ -176,7 +185,8 @@ async function draw() {
     const found = await picture();
     if (number !== drawing) return; // something newer is being drawn
     board.show(found.svg);
-    board.mark(state.shown === null ? panel.marks() : {});
+    board.mark(state.shown === null ? talk.marks() ?? panel.marks() : {});
+    board.lock(state.shown === null ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit) : []);
     drawResults(found);
   } catch (error) {
     if (error.lost) connected(error.message);
@@ -220,6 +230,8 @@ function drawParts(view) {
   else if (view.over) drawEnd(view);
   else if (view.decision && !view.given) panel.draw($("panel"), state.hint);
   else drawWaiting(view);
+  if (looking) $("talk").replaceChildren();
+  else talk.draw($("talk"), view);
   drawTools(view);
   drawPowers(view);
   drawMore(view);
@@ -293,7 +305,9 @@ function drawResults(found) {
         unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`, said ? h("em", {}, ` ${said}`) : null));
     return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
   });
-  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean));
+  const talk = found.talk.map(([sender, recipient, words]) => h("li", {}, h("b", {}, nice(sender)), ` to ${nice(recipient)}: ${words}`));
+  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean),
+    talk.length ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), h("ul", {}, ...talk)) : "");
 }
 
 function drawEnd(view) {
@@ -319,7 +333,7 @@ function drawWaiting(view) {
     parts.push(
       h("p", {}, view.you ? "You have nothing to order." : "Nobody at the board has anything to order."),
       h("div", { class: "buttons" },
-        h("button", { class: "main", id: "next", disabled: state.busy, onclick: () => send("/api/next", {}) }, "Next phase"),
+        h("button", { class: "main", id: "next", disabled: Boolean(state.busy), onclick: () => send("/api/next", {}) }, "Next phase"),
         h("button", { id: "play", "aria-pressed": String(state.playing), onclick: () => { state.playing = !state.playing; draw(); } },
           state.playing ? "Pause" : "Play on")),
     );
@@ -334,7 +348,7 @@ function drawTools(view) {
       title: view.can_hint ? "What the trained policy would order" : "Only a trained policy gives hints: play against a checkpoint" },
       state.hinting ? "Hide hint" : "Hint"));
   if (view.host && view.started)
-    tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || state.busy, onclick: () => send("/api/back", {}),
+    tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || Boolean(state.busy), onclick: () => send("/api/back", {}),
       title: "Go back to your last orders" }, "Take back"));
   if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "The game as a file to replay or share" }, "Download game"));
   if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Skip to now"));
@@ -395,7 +409,7 @@ export function swatch(power) {
 // Of a path to a checkpoint its last part; of a file in a run folder the folder, too.
 function short(name) {
   const parts = name.split(/[\\/]/).filter(Boolean);
-  return parts.slice(parts.at(-1)?.endsWith(".pt") ? -2 : -1).join("/");
+  return parts.slice(parts.at(-1)?.endsWith(".pt") ? -2 : -1).join("/").replace("+", "+\u200b"); // may break there
 }
 
 // --- What is clicked ------------------------------------------------------------------------------
@@ -444,7 +458,9 @@ async function download() {
 
 const board = new Board($("board"), (province) => {
   const { view } = state;
-  if (state.shown === null && view?.decision && !view.given) panel.clicked(province);
+  if (state.shown !== null || !view) return;
+  if (talk.picking) talk.picked(province);
+  else if (view.decision && !view.given) panel.clicked(province);
 });
 const panel = new OrderPanel({
   say,
@@ -452,10 +468,11 @@ const panel = new OrderPanel({
   submit: (orders) => send("/api/orders", { orders }),
   hint: () => (state.hinting ? state.hint : null),
 });
+const talk = new TalkPanel({ say, redraw: draw, send, orders: () => state.view.given ?? panel.orders() });
 
 // The second click of a double click would be meant for what stood there before the first.
 $("right").addEventListener("click", (event) => {
-  if (event.detail < 2 || !event.target.closest("#panel button, #tools button")) return;
+  if (event.detail < 2 || !event.target.closest("#panel button, #talk button, #tools button")) return;
   event.stopPropagation();
   event.preventDefault();
 }, true);
@@ -479,7 +496,10 @@ document.addEventListener("keydown", (event) => {
   const at = state.shown ?? state.view.phases.length - 1;
   const moves = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: state.view.phases.length - 1 };
   if (event.key in moves) look(moves[event.key]);
-  else if (event.key === "Escape") panel.unselect();
+  else if (event.key === "Escape") {
+    talk.picking = false;
+    panel.unselect();
+  }
   else return;
   event.preventDefault();
 });

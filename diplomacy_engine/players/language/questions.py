@@ -72,12 +72,15 @@ def questions_of(
     Args:
         past: row -> earlier movement phases, as in Question.
     """
-    copies: dict[int, Game] = {}
+    # Copies of a position share a Game: making one takes longer than all the rest here.
+    shared = [array for name, array in games.state._asdict().items() if name != "seed"]
+    copies: dict[bytes, Game] = {}
     for d in range(decisions.count):
         row = int(decisions.game[d])
-        game = copies.get(row)
+        position = b"".join(array[row].tobytes() for array in shared)
+        game = copies.get(position)
         if game is None:
-            game = copies[row] = Game.from_row(games, row)
+            game = copies[position] = Game.from_row(games, row)
         first = decisions.slot_start[d]
         yield Question(
             game,

@@ -231,7 +231,8 @@ def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings
     known = ("trie",) if settings.is_local else CONSTRAINTS[settings.server]
     chosen = settings.constraint or known[0]
     if chosen not in known:
-        who = "a local model" if settings.is_local else f"server {settings.server or 'unnamed'!r}"
+        who = f"server {settings.server!r}" if settings.server else settings.base_url
+        who = "a local model" if settings.is_local else who
         fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
         hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
         raise UserError(

@@ -7,6 +7,7 @@ from ..._suggest import did_you_mean, quoted
 from ...errors import UserError
 from ..negotiation import Silent
 from ..protocols import Player
+from .breakers import Breaker, Grudge, Sanction
 from .neighbors import Coin, Peaceful
 from .planners import Dealer, Nash
 
@@ -16,9 +17,19 @@ NEGOTIATORS = {
     "coin": Coin,
     "dealer": Dealer,
     "nash": Nash,
+    "breaker": Breaker,
+    "grudge": Grudge,
+    "sanction": Sanction,
 }
-PLANNING = ("dealer", "nash")
-MOST_PROFILES = 1000
+UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
+PROFILES, YEARS = {"profiles": 1000}, {"years": 100}  # options, with the most that they can be
+OPTIONS = {
+    "dealer": PROFILES,
+    "nash": PROFILES,
+    "breaker": PROFILES,
+    "grudge": PROFILES | YEARS,
+    "sanction": PROFILES | YEARS,
+}
 _SPELLING = re.compile(r"([a-z]+)(?:\(([^()]*)\))?\+(.+)", re.DOTALL)
 
 
@@ -50,13 +61,14 @@ def voice(name: str) -> Voice | None:
     options = {}
     for part in (text or "").split():
         option, _, value = part.partition("=")
-        if kind not in PLANNING or option != "profiles":
-            has = "only the option profiles" if kind in PLANNING else "no options"
+        known = OPTIONS.get(kind, {})
+        if option not in known:
+            has = f"only the option {' and '.join(known)}" if known else "no options"
             raise UserError(f"{quoted(name, 100)}: {kind} has {has}, not {quoted(part)}")
-        if not re.fullmatch(r"[0-9]{1,6}", value) or not 1 <= int(value) <= MOST_PROFILES:
+        if not re.fullmatch(r"[0-9]{1,6}", value) or not 1 <= int(value) <= known[option]:
             raise UserError(
-                f"{quoted(name, 100)}: profiles must be a whole number from 1 to "
-                f"{MOST_PROFILES:,}, not {quoted(value)}"
+                f"{quoted(name, 100)}: {option} must be a whole number from 1 to "
+                f"{known[option]:,}, not {quoted(value)}"
             )
         options[option] = int(value)
     return Voice(kind, options, player)

@@ -6,7 +6,7 @@ from ...constants import NONE
 from ...games.vector_game import VectorGame
 from ...press.deals import Clause, Offers, make_offers
 from ...press.table import PEACE_ALONE
-from ..negotiation import Silent, Talk
+from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 
 COIN_SEED = 0x636F696E
 
@@ -56,6 +56,37 @@ def first_choice(score: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return np.where(allowed.any(1), best, NONE)
 
 
+def peace_offers(talk: Talk, wish: np.ndarray) -> Offers:
+    """Return an offer of peace to the most dangerous neighbor that it is wished of, (n, P) bool."""
+    around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
+    danger = around.threat[n, :, talk.power]
+    wanted = wish & ~talk.known.peace[n, talk.power] & around.near()[n, talk.power]
+    chosen = first_choice(danger, wanted)
+    return make_offers(
+        [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
+    )
+
+
+def peace_proposals(talk: Talk, wish: np.ndarray) -> Offers:
+    """Return an offer of peace to every power that it is wished of, (n, P) bool."""
+    wanted = wish & ~talk.known.peace[np.arange(len(talk.game)), talk.power]
+    return make_offers(
+        [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in np.argwhere(wanted)]
+    )
+
+
+def peace_answers(talk: Talk, offers: Offers, wish: np.ndarray) -> np.ndarray:
+    """Return which offers (n,) are peace alone, with somebody it is wished of, (n, P) bool."""
+    peace = np.diff(offers.clause_start) == 1
+    peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
+    return peace & wish[np.arange(offers.count), partner_of(talk, offers)]
+
+
+def peace_choices(talk: Talk, offers: Offers, wish: np.ndarray) -> np.ndarray:
+    """Return which of them are picked of the two of each pair."""
+    return best_of_pairs(talk, offers, peace_answers(talk, offers, wish).astype(float))
+
+
 class Peaceful(Silent):
     """Keeps peace with all but the neighbor that is the easiest to take centers from.
 
@@ -76,20 +107,19 @@ class Peaceful(Silent):
 
     def offers(self, talk: Talk) -> Offers:
         """Return an offer of peace to the most dangerous neighbor without one."""
-        around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
-        danger = around.threat[n, :, talk.power]
-        wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power] & around.near()[n, talk.power]
-        chosen = first_choice(danger, wanted)
-        return make_offers(
-            [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
-        )
+        return peace_offers(talk, self.wishes(talk))
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Agree to peace alone, and not with the target."""
-        n = np.arange(len(talk.game))
-        peace = np.diff(offers.clause_start) == 1
-        peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
-        return peace & self.wishes(talk)[n, offers.sender]
+        return peace_answers(talk, offers, self.wishes(talk))
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return an offer of peace to everybody it wishes it of."""
+        return peace_proposals(talk, self.wishes(talk))
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Pick peace alone, and not with the target."""
+        return peace_choices(talk, offers, self.wishes(talk))
 
 
 class Coin(Peaceful):

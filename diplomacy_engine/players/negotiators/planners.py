@@ -1,6 +1,6 @@
 """`dealer` and `nash`: negotiators that try what a deal would bring before they offer or agree."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -8,12 +8,11 @@ from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ...games.decisions import Decisions
 from ...press.deals import Clause, Offers, Side, make_offers
 from ...press.table import PEACE_ALONE
-from ..negotiation import Silent, Talk
+from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 from ..protocols import Player
 from .neighbors import Surroundings
-from .trials import Trials
+from .trials import EPSILON, Trials
 
-EPSILON = 1e-6  # smaller gains are rounding
 MOST_MOVES = 2  # of a power, for which it asks for support; the likeliest
 OURS, THEIRS = Side.SENDER, Side.RECEIVER
 
@@ -22,6 +21,8 @@ class Position:
     """One game of a talk, as far as templates of deals need it.
 
     Args:
+        talk, row: somebody of this game.
+        around: of the talk.
         profiles: (K, V) int32 of the game.
     """
 
@@ -32,6 +33,8 @@ class Position:
         last = np.searchsorted(talk.decisions.game, self.game, "right")
         self.decision_of = {int(talk.decisions.power[d]): d for d in range(first, last)}
         self._lists: dict[int, list[tuple[int, np.ndarray]]] = {}
+        self._moves: dict[int, list[tuple[int, int]]] = {}
+        self._supports: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
     def lists(self, power: int) -> list[tuple[int, np.ndarray]]:
         """Return (province, legal orders) of a power's units."""
@@ -53,6 +56,8 @@ class Position:
 
         Of equally likely ones those into centers come first, and among these other powers' ones.
         """
+        if power in self._moves:
+            return self._moves[power]
         board, table = self.games.board, self.games.table
         found = []
         for v, _ in self.lists(power):
@@ -64,23 +69,22 @@ class Position:
                 center = board.province_center[goal] != NONE
                 own = self.around.held[self.row, power, goal]
                 found.append((-count, not center, own, v, number))
-        return [(v, number) for *_, v, number in sorted(found)[:MOST_MOVES]]
+        likely = self._moves[power] = [(v, n) for *_, v, n in sorted(found)[:MOST_MOVES]]
+        return likely
 
     def supports(self, power: int, number: int) -> list[tuple[int, int]]:
         """Return (province, order number) of a power's supports of a move."""
-        table = self.games.table
-        return [
-            (v, int(orders[at[0]]))
-            for v, orders in self.lists(power)
-            if len(
-                at := np.flatnonzero(
-                    (table.kind[orders] == SUPPORT_MOVE)
-                    & (table.other_location[orders] == table.location[number])
-                    & (table.other_kind[orders] == table.unit_kind[number])
-                    & (table.target[orders] == table.target[number])
-                )
-            )
-        ]
+        if (power, number) in self._supports:
+            return self._supports[power, number]
+        table, found = self.games.table, []
+        for v, orders in self.lists(power):
+            same = table.target[orders] == table.target[number]
+            same &= table.kind[orders] == SUPPORT_MOVE
+            same &= table.other_location[orders] == table.location[number]
+            same &= table.other_kind[orders] == table.unit_kind[number]
+            found += [(v, int(n)) for n in orders[same][:1]]
+        self._supports[power, number] = found
+        return found
 
     def defences(self, power: int, other: int) -> list[tuple[int, int]]:
         """Return (province, order number) of supports to hold by which a power helps another."""
@@ -175,54 +179,78 @@ class Planner(Silent):
         """Return whether powers (n,) agree to what brings them `gain`."""
         return gain > EPSILON
 
+    def partners(self, talk: Talk, around: Surroundings) -> np.ndarray:
+        """Return with whom each power would deal at all, (n, P) bool."""
+        return around.near()[self._seats(talk)]
+
+    def worth(self, talk: Talk, gains: np.ndarray) -> np.ndarray:
+        """Return what gains (n, P) of all powers are to those asked, (n,)."""
+        return gains[self._seats(talk)]
+
     def wishes(self, talk: Talk) -> np.ndarray:
         """Return with whom each power wishes peace, (n, P) bool: neighbors, if it would agree."""
-        seat, other = np.nonzero(Surroundings(talk.games, talk.game).near()[self._seats(talk)])
+        around = Surroundings(talk.games, talk.game)
+        seat, other = np.nonzero(self.partners(talk, around))
         wish = np.zeros((len(talk.game), talk.games.num_powers), bool)
         if len(seat):
             rows = [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in zip(seat, other)]
             gains, possible = self.trials.gains(talk, seat, make_offers(rows))
-            asking = _of(talk, seat)
-            gain = gains[np.arange(len(seat)), asking.power]
+            asking = talk.take(seat)
+            gain = self.worth(asking, gains)
             wish[seat, other] = possible & self.agrees(asking, other, gain)
         return wish
 
     def offers(self, talk: Talk) -> Offers:
         """Return at most one offer of each power."""
+        return self._best(talk, lambda seats, others: seats)
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power to each other one."""
+        powers = talk.games.num_powers
+        return self._best(talk, lambda seats, others: seats * powers + others)
+
+    def _best(self, talk: Talk, group: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Offers:
+        """Return the best offer of each group of seats and partners, if any is wanted."""
         around = Surroundings(talk.games, talk.game)
         games, which = np.unique(talk.game, return_inverse=True)
         profiles = self.trials.draw(talk.games, games)
-        rows = []
-        for seat, other in zip(*np.nonzero(around.near()[self._seats(talk)])):
-            position = Position(talk, seat, around, profiles[which[seat]])
+        rows, seen = [], {}
+        for seat, other in zip(*np.nonzero(self.partners(talk, around))):
+            game = which[seat]
+            if game not in seen:
+                seen[game] = Position(talk, seat, around, profiles[game])
             me, q = int(talk.power[seat]), int(other)
-            rows += [(seat, q, clauses) for clauses in self.templates(position, me, q)]
+            rows += [(seat, q, clauses) for clauses in self.templates(seen[game], me, q)]
         if not rows:
             return make_offers([])
         seats, others = (np.array(column) for column in list(zip(*rows))[:2])
         offers = make_offers([(talk.game[s], talk.power[s], q, clauses) for s, q, clauses in rows])
         gains, possible = self.trials.gains(talk, seats, offers)
         n = np.arange(len(rows))
-        score = self.score(gains[n, talk.power[seats]], gains[n, others])
+        score = self.score(self.worth(talk.take(seats), gains), gains[n, others])
         score = np.where(possible, score, -np.inf)
-        best = np.lexsort((n, -score, seats))  # of each seat its best comes first
-        best = best[np.unique(seats[best], return_index=True)[1]]
+        groups = group(seats, others)
+        best = np.lexsort((n, -score, groups))  # of each group its best comes first
+        best = best[np.unique(groups[best], return_index=True)[1]]
         return offers.take(best[score[best] > 0])
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return whether each offer is agreed to, (n,) bool."""
         n = np.arange(len(talk.game))
         gains, possible = self.trials.gains(talk, n, offers)
-        return possible & self.agrees(talk, offers.sender, gains[n, talk.power])
+        return possible & self.agrees(talk, offers.sender, self.worth(talk, gains))
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return which offers are picked, (n,) bool: those that it would rather make itself."""
+        n = np.arange(len(talk.game))
+        gains, possible = self.trials.gains(talk, n, offers)
+        theirs = gains[n, partner_of(talk, offers)]
+        score = self.score(self.worth(talk, gains), theirs)
+        return best_of_pairs(talk, offers, np.where(possible, score, 0.0))
 
     @staticmethod
     def _seats(talk: Talk) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(len(talk.game)), talk.power
-
-
-def _of(talk: Talk, rows: np.ndarray) -> Talk:
-    """Return who talks in the given rows; what they know is left out."""
-    return talk._replace(game=talk.game[rows], power=talk.power[rows])
 
 
 class Nash(Planner):

@@ -4,15 +4,20 @@ import numpy as np
 
 from ...constants import NONE
 from ...games.vector_game import VectorGame
-from ...press.deals import CONFIRMED, Deals, Offers
+from ...press.deals import CONFIRMED, Deals, Offers, make_offers
 from ...press.table import Press
 from ..asking import orders_of
 from ..negotiation import Talk
+from ..policy import PolicyPlayer
 from ..protocols import Player
+from ..search.draws import PolicyDraws
 from ..search.heuristic import CenterClaims
+from ..search.noise import phase_seeds
 
+EPSILON = 1e-6  # smaller gains are rounding
 ROOM = 2048  # boards tried at once
 PROFILE_SEED = np.uint64(0x70726F66696C6573)
+TRIALS_SALT = 402  # a use of `state.decision_seed`
 
 
 def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -42,10 +47,16 @@ class Trials:
         self._drawn: tuple = ()
 
     def draw(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
-        """Return profiles of the games `rows`, (rows, K, V) int32, by their seeds and turns."""
+        """Return profiles of the games `rows`, (rows, K, V) int32, by their seeds and turns.
+
+        The rows are in rising order.
+        """
         state, count = games.state, self.profiles
         key = (games, rows.tobytes(), state.seed[rows].tobytes(), state.turn[rows].tobytes())
         if self._drawn and self._drawn[0][0] is games and self._drawn[0][1:] == key[1:]:
+            return self._drawn[1]
+        if isinstance(self.player, PolicyPlayer):
+            self._drawn = key, self._of_policy(games, rows)
             return self._drawn[1]
         need = len(rows) * count
         copies = self._copies
@@ -62,6 +73,16 @@ class Trials:
         orders = orders_of(copies, self.player, copies.decisions(at))[:need]
         profiles = orders.reshape(len(rows), count, -1)
         self._drawn = key, profiles
+        return profiles
+
+    def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
+        """Return the profiles of a policy; each board is encoded once, and its generator rests."""
+        decisions = games.decisions(rows)
+        seeds = phase_seeds(games, decisions.game, decisions.power, TRIALS_SALT, self.profiles)
+        drawn, _ = PolicyDraws(self.player).draw(games, decisions, seeds)
+        profiles = np.full((len(rows), *drawn.shape[1:]), NONE, np.int32)
+        d, k, v = np.nonzero(drawn != NONE)
+        profiles[np.searchsorted(rows, decisions.game)[d], k, v] = drawn[d, k, v]
         return profiles
 
     def gains(self, talk: Talk, asker: np.ndarray, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
@@ -89,10 +110,41 @@ class Trials:
         values = self._values(games, np.repeat(talk.game[seats], self.profiles), orders)
         return values[n:] - values[:n][asker], possible[n:]
 
+    def respond(self, talk: Talk, own: np.ndarray, weights: np.ndarray, keeps: bool) -> np.ndarray:
+        """Return the orders (n, V) that answer best to the profiles of others who keep their deals.
+
+        Args:
+            talk: n powers that order.
+            own: (n, V), their orders by province as their player gives them.
+            weights: (n, P), what the value of the board for each power counts.
+            keeps: whether they keep their deals themselves. The candidates are their own orders
+                as the deals leave them, and those of the profiles; or both without regard to deals.
+        """
+        games, n = talk.games, len(talk.game)
+        rows, which = np.unique(talk.game, return_inverse=True)
+        profiles = self.draw(games, rows)[which]
+        others, kept = profiles.copy(), own[:, None].copy()
+        for first in range(0, n, ROOM):
+            part = slice(first, first + ROOM)
+            seats = np.arange(n)[part]
+            for orders in (others[part], kept[part]):
+                self._bind(talk, seats, make_offers([]), orders)
+        candidates = [kept, others] if keeps else [kept, own[:, None], profiles]
+        candidates = np.concatenate(candidates, 1)
+        mine = games.state.unit_power[talk.game] == talk.power[:, None]
+        joint = np.where(mine[:, None, None], candidates[:, :, None], others[:, None])
+        count = candidates.shape[1]
+        flat = joint.reshape(n * count, self.profiles, -1)
+        values = self._values(games, np.repeat(talk.game, count * self.profiles), flat)
+        values = (values.reshape(n, count, -1) * weights[:, None]).sum(2)
+        best = (values > values.max(1, keepdims=True) - EPSILON).argmax(1)  # the first of equals
+        found = np.where(mine, candidates[np.arange(n), best], NONE)
+        return found.astype(np.int32)
+
     def _bind(
         self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray
     ) -> np.ndarray:
-        """Let orders (m, K, V) keep what each seat knows and its offer; tell who can (O,) bool.
+        """Let orders (m, any, V) keep what each seat knows and its offer; tell who can (O,) bool.
 
         The offers are of the last of the seats.
         """
@@ -112,7 +164,7 @@ class Trials:
         fates = press.settle(moved, np.ones(offers.count, bool), full)
         bound = press.bound(full)
         padded = room.new_orders()
-        for k in range(self.profiles):
+        for k in range(orders.shape[1]):
             padded[:m] = orders[:, k]
             press.correct(padded, bound)
             orders[:, k] = padded[:m]

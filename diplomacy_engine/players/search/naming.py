@@ -160,6 +160,10 @@ def make_assumptions(
     if len(set(names)) < len(names) or "" in names:
         raise UserError(f"--assume {quoted(text, 60)} names a player twice, or an empty one")
 
+    meant = did_you_mean(kind, ("infer", "pool")) if rest and kind not in ("infer", "pool") else ""
+    if meant and kind not in OPTIONS and not Path(text).exists():
+        raise UserError(f"--assume {quoted(text, 60)}: there is no {quoted(kind, 20)}{meant}")
+
     def draws(name: str) -> Draws:
         player = policy if name == "self" else load(name)
         return PolicyDraws(player) if isinstance(player, PolicyPlayer) else PlayerDraws(player)

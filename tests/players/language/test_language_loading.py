@@ -34,6 +34,26 @@ def test_without_the_extra_there_is_one_sentence(monkeypatch, tmp_path):
         load_player(f"llm:local:{tmp_path}")
 
 
+def test_without_the_extra_training_is_refused_in_one_sentence():
+    code = """
+import importlib.util, runpy, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "transformers" else find(name, *more)
+runpy.run_path("grpo_llm_diplomacy.py", run_name="__main__")
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 2
+    assert found.stderr == "error: language models need more packages: pip install '.[llm]'\n"
+
+
+def test_without_the_extra_a_trained_one_is_refused_in_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not there
+    for name in [name for name in sys.modules if name.startswith("_diplomacy_script_")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(UserError, match=r"cannot be loaded: .*: pip install '\.\[llm\]'"):
+        loading.load_script(loading.LANGUAGE_SCRIPT)
+
+
 def test_another_name_is_no_player():
     with pytest.raises(UserError, match="is no language model: write llm:"):
         load_player("llm:gpt")

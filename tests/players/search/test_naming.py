@@ -39,6 +39,8 @@ def test_a_name_is_taken_apart():
         (f"fast(leaf={THREE}):{SMALL}", "values boards of another map"),
         (f"fast(leaf=dumbbot):{SMALL}", "'dumbbot' has no values to search with"),
         ("fast:nowhere", "there is no player 'nowhere'"),
+        (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
+        (f"fast(assume=infr:self,dumbbot):{SMALL}", "no 'infr'; did you mean 'infer'"),
         (f"matrix:{THREE}", "matrix needs a map of two powers, and three has 3"),
         (f"fast(assume=nobody):{SMALL}", "there is no player 'nobody'"),
         (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),

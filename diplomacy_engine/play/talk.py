@@ -1,0 +1,163 @@
+"""The talk in a game that people play: the players' part of it, and what somebody is shown of it.
+
+A seat sees its own offers and deals; with open press also who else has peace.
+"""
+
+import contextlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..constants import phase_kind
+from ..errors import UserError
+from ..players.advice import seed_player
+from ..players.negotiation import Negotiator, Talk
+from ..players.protocols import Player
+from ..press.deals import make_offers
+from ..press.game import Game
+from ..press.table import PEACE_ALONE
+
+
+def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
+    """Let players make their offers of a phase, and answer each other's at once.
+
+    Args:
+        game: with press; what is said is said in it.
+        players: power -> its player; of those that do not talk all are declined.
+        seed: 0 .. 2^64 - 1, of their draws.
+    """
+    if phase_kind(game.phase) != "movement":
+        return
+    speakers = {
+        power: player
+        for power, player in players.items()
+        if isinstance(player, Negotiator) and game.units[power]
+    }
+    if game.press == "mutual":
+        for power, player in speakers.items():
+            wish = player.wishes(_talk(game, power, player, seed))[0]
+            for q in np.flatnonzero(wish):
+                with contextlib.suppress(UserError):  # to oneself, or to who is out
+                    game.put(power, game.powers[q], PEACE_ALONE)
+        return
+    first = seed % max(1, len(speakers))
+    names = [*list(speakers)[first:], *list(speakers)[:first]]  # nobody is always first
+    for _ in range(game.table.rounds):
+        for power in names:
+            found = speakers[power].offers(_talk(game, power, speakers[power], seed))
+            if not found.count:
+                continue
+            rows = zip(*(array[slice(*found.clause_start[:2])] for array in found[4:]))
+            clauses = tuple(tuple(map(int, row)) for row in rows)
+            receiver = int(found.receiver[0])
+            made = [(o.sender, o.receiver, o.clauses) for o in game.said(power)]
+            if (game.map.power_index[power], receiver, clauses) in made:
+                continue  # it waits for an answer, or got one
+            with contextlib.suppress(UserError):  # a player of the user's own may ask for anything
+                number = game.put(power, game.powers[receiver], clauses)
+                name = game.powers[receiver]
+                if name in players:
+                    try:
+                        players_answer(game, number, players[name], seed)
+                    except UserError:  # agreed to in vain
+                        game.decline(name, number)
+
+
+def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
+    """Let the player that got an offer answer it, if nobody has yet.
+
+    Raises:
+        UserError: it agrees, but the deal cannot be confirmed beside those that there are.
+    """
+    offer = game.said()[number - 1]
+    if offer.state != "open":
+        return
+    receiver, agreed = game.powers[offer.receiver], False
+    if isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers":
+        offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
+        agreed = bool(player.answers(_talk(game, receiver, player, seed), offers)[0])
+    if agreed:
+        game.accept(receiver, number)
+    else:
+        game.decline(receiver, number)
+
+
+def make_offer(
+    game: Game,
+    power: str,
+    receiver: str,
+    terms: Mapping,
+    players: Mapping[str, Player],
+    seed: int,
+) -> None:
+    """Offer a deal for a person; let a player that gets it answer.
+
+    Args:
+        terms: keywords of Game.offer.
+        players, seed: as for `players_talk`.
+
+    Raises:
+        UserError: why there can be no such offer, or no deal although the player agrees.
+    """
+    number = game.offer(power, receiver, **terms)
+    name = game.powers[game.said()[number - 1].receiver]
+    if name not in players:
+        return
+    try:
+        players_answer(game, number, players[name], seed)
+    except UserError as error:
+        raise UserError(f"{name} agrees, but there is no deal: {_reason(error)}") from None
+    except Exception as error:  # a checkpoint's script is the user's own
+        raise UserError(" ".join(f"{name} could not answer: {error}".split())[:300]) from error
+
+
+def answer_offer(game: Game, power: str, number: int, agreed: bool) -> None:
+    """Accept or decline an offer for a person; the same answer again changes nothing.
+
+    Args:
+        number: which of the offers from and to the power in this phase, from 1 on. (Numbers among
+            all offers would tell how much others talk.)
+
+    Raises:
+        UserError: it is no open offer to the power, or there can be no such deal.
+    """
+    said, wanted = game.said(power), "deal" if agreed else "declined"
+    if not 1 <= number <= len(said):
+        raise UserError(f"there is no offer {number} in {game.phase}")
+    offer = said[number - 1]
+    receiver = game.powers[offer.receiver]
+    if receiver != power:
+        raise UserError(f"offer {number} is your own; {receiver} answers it")
+    if offer.state not in ("open", wanted):
+        raise UserError(f"offer {number} has been answered already: {offer.state}")
+    if offer.state == "open":
+        try:
+            (game.accept if agreed else game.decline)(power, offer.number)
+        except UserError as error:
+            raise UserError(f"offer {number} cannot be confirmed: {_reason(error)}") from None
+
+
+def broken_orders(game: Game) -> list[str]:
+    """Return the powers that have given orders which a deal rules out."""
+    found = []
+    for power, texts in game.orders.items():
+        try:
+            game.copy().submit(power, texts)
+        except UserError:
+            found.append(power)
+    return found
+
+
+def _reason(error: UserError) -> str:
+    """Return why an offer cannot be confirmed, without its number among all offers."""
+    return str(error).partition(": ")[2] or str(error)
+
+
+def _talk(game: Game, power: str, player: Player, seed: int) -> Talk:
+    """Return that a power is asked; its player draws from `seed`."""
+    seed_player(player, seed)
+    asked = game.copy().vector_game  # seeds of its own would end the deals of the game itself
+    asked.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
+    game_row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])
+    known = game.table.known(game_row, seat)
+    return Talk(asked, game.vector_game.decisions(), game_row, seat, known)

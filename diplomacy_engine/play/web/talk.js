@@ -1,0 +1,275 @@
+// Making deals: offers to other powers, answers to theirs, and what was agreed upon.
+
+import { h, nice, swatch } from "/play.js";
+
+const WHO = { both: "both of you", they: "they", we: "you" }; // who keeps out of a closed province
+const STATES = { deal: "agreed", declined: "declined", open: "not answered yet" };
+
+export class TalkPanel {
+  constructor({ say, redraw, send, orders }) {
+    Object.assign(this, { say, redraw, ask: send, orders });
+    this.view = null;
+    this.note = ""; // why the last thing that was clicked here was refused
+    this.partner = null; // to whom an offer is being made
+    this.picking = false; // the next click on the board closes a province
+    this.clear();
+  }
+
+  // Forget the offer that is being made up.
+  clear() {
+    this.peace = false;
+    this.support = new Map(); // order of the helper -> order that it helps, whose helper is `side`
+    this.closed = new Map(); // province -> key of WHO
+    this.picking = false;
+  }
+
+  begin(view) {
+    this.clear();
+    this.note = "";
+    this.partner = null;
+    this.heard = null;
+    this.update(view);
+  }
+
+  // Say what is new: offers that came, and answers to one's own.
+  update(view) {
+    this.view = view;
+    const talk = view.talk;
+    if (!talk) return;
+    if (!talk.partners.some(({ power }) => power === this.partner)) this.partner = null;
+    const before = this.heard;
+    this.heard = new Map(talk.offers.map((offer) => [offer.number, offer.state]));
+    if (!before) return;
+    for (const { number, sender, receiver, state } of talk.offers) {
+      if (before.get(number) === state) continue;
+      if (sender !== view.you) {
+        if (!before.has(number) && state === "open") this.say(`${nice(sender)} makes you an offer.`);
+      } else if (state === "deal") this.say(`${nice(receiver)} agrees: you have a deal.`);
+      else if (state === "declined") this.say(`${nice(receiver)} declines.`);
+      else this.say(`Your offer is with ${nice(receiver)}.`);
+    }
+  }
+
+  async sendTo(path, body) {
+    this.note = "";
+    if (body.to) this.say(`Waiting for ${nice(body.to)}…`);
+    const refused = await this.ask(path, body);
+    this.note = refused;
+    if (!refused && path === "/api/offer") {
+      this.clear();
+      this.partner = null;
+    }
+    this.redraw();
+  }
+
+  // The provinces that are marked on the board while one is to be closed.
+  marks() {
+    return this.picking ? { picked: [...this.closed.keys()] } : null;
+  }
+
+  pick() {
+    document.getElementById("board").scrollIntoView({ block: "nearest" }); // on a phone it is far up
+    this.say("Click the province on the board that shall be closed.");
+  }
+
+  picked(province) {
+    this.picking = false;
+    this.close(province);
+    document.getElementById("composer")?.scrollIntoView({ block: "nearest" });
+  }
+
+  close(province) {
+    if (province) this.closed.set(province, this.closed.get(province) ?? "both");
+    this.redraw();
+  }
+
+  // --- Drawing ------------------------------------------------------------------------------------
+
+  draw(frame, view) {
+    const { talk } = view;
+    if (!talk || !view.you) {
+      frame.replaceChildren(...(talk?.peace.length ? [h("h2", {}, "Deals"), this.peaceList(talk, view)] : []));
+      return;
+    }
+    const focus = document.activeElement?.id;
+    const got = talk.offers.filter(({ receiver, state }) => receiver === view.you && state === "open");
+    const sent = talk.offers.filter(({ sender, state }) => sender === view.you && state !== "deal");
+    const deals = this.deals(talk);
+    const parts = [h("h2", {}, "Deals")];
+    if (this.note) parts.push(h("p", { class: "bad", id: "refused", role: "alert" }, this.note));
+    if (got.length) parts.push(h("ul", { id: "offers" }, ...got.map((offer) => this.received(offer))));
+    if (deals.length) parts.push(h("ul", { id: "deals" }, ...deals.map((offer) => this.deal(offer))));
+    if (sent.length) parts.push(h("ul", { id: "sent" }, ...sent.map((offer) => this.sentOffer(offer))));
+    parts.push(this.peaceList(talk, view));
+    if (talk.open) parts.push(...this.offering(talk));
+    else if (!deals.length) parts.push(h("p", { class: "quiet" }, "Deals are made before the orders of spring and fall."));
+    frame.replaceChildren(...parts.filter(Boolean));
+    if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  }
+
+  // A peace of two offers is one deal.
+  deals({ offers }) {
+    const found = new Map();
+    for (const offer of offers.filter(({ state }) => state === "deal"))
+      found.set(JSON.stringify([[offer.sender, offer.receiver].sort(), offer.clauses]), offer);
+    return [...found.values()];
+  }
+
+  other({ sender, receiver }) {
+    return sender === this.view.you ? receiver : sender;
+  }
+
+  received(offer) {
+    const { number, sender } = offer;
+    const answer = (agreed) => this.sendTo("/api/answer", { number, agreed });
+    return h("li", {}, h("div", {}, swatch(sender), h("b", {}, nice(sender)), " offers you:"), this.clauses(offer),
+      h("div", { class: "buttons" },
+        h("button", { class: "main", id: `accept-${number}`, "aria-label": `Accept ${nice(sender)}'s offer`, onclick: () => answer(true) }, "Accept"),
+        h("button", { id: `decline-${number}`, "aria-label": `Decline ${nice(sender)}'s offer`, onclick: () => answer(false) }, "Decline")));
+  }
+
+  deal(offer) {
+    const other = this.other(offer);
+    return h("li", {}, h("div", {}, lock(), "Agreed with ", swatch(other), h("b", {}, nice(other)), ":"), this.clauses(offer));
+  }
+
+  sentOffer(offer) {
+    return h("li", { class: offer.state }, h("div", {}, "To ", swatch(offer.receiver), h("b", {}, nice(offer.receiver)), `, ${STATES[offer.state]}:`), this.clauses(offer));
+  }
+
+  clauses({ clauses }) {
+    const lines = new Map(); // what both sides do is said once
+    for (const { power, words } of clauses) lines.set(words, [...(lines.get(words) ?? []), power]);
+    return h("ul", { class: "clauses" }, ...[...lines].map(([words, powers]) => h("li", {}, this.line(powers, words))));
+  }
+
+  line(powers, words) {
+    if (!/^(keep|leave)/.test(words)) return words;
+    const many = powers[0] === null || powers.length > 1;
+    const who = many ? "both" : powers[0] === this.view.you ? "you" : nice(powers[0]);
+    return `${who} ${who === nice(powers[0] ?? "") ? words : words.replace(/^(keep|leave)s/, "$1")}`;
+  }
+
+  peaceList({ peace }, { you }) {
+    const others = peace.filter((pair) => !pair.includes(you));
+    if (!others.length) return null;
+    return h("p", { id: "peace", class: "quiet" }, `Peace between ${others.map((pair) => pair.map(nice).join(" and ")).join(", ")}.`);
+  }
+
+  // --- Making an offer ------------------------------------------------------------------------------
+
+  offering(talk) {
+    if (talk.left === 0) return [h("p", { class: "quiet" }, "You have sent all your offers of this phase.")];
+    const buttons = talk.partners.map(({ power }) =>
+      h("button", { id: `partner-${power}`, "aria-pressed": String(power === this.partner), onclick: () => this.choose(power) }, swatch(power), nice(power)));
+    const left = talk.left === null ? "" : ` (${talk.left} left in this phase)`;
+    const parts = [h("h3", {}, `Make an offer to${left}`), h("div", { class: "buttons", id: "partners" }, ...buttons)];
+    const partner = talk.partners.find(({ power }) => power === this.partner);
+    if (partner) parts.push(talk.protocol === "mutual" ? this.peaceButton(talk, partner) : this.composer(partner));
+    return parts;
+  }
+
+  choose(power) {
+    this.clear();
+    this.note = "";
+    this.partner = this.partner === power ? null : power;
+    this.redraw();
+  }
+
+  peaceButton({ offers }, { power }) {
+    const known = offers.find((offer) => offer.receiver === power || (offer.sender === power && offer.state === "deal"));
+    const label = known ? `Peace with ${nice(power)}: ${STATES[known.state]}` : `Offer ${nice(power)} peace`;
+    return h("div", { id: "composer" }, h("button", { class: "main", id: "offer-peace", disabled: Boolean(known),
+      onclick: () => this.sendTo("/api/offer", { to: power, terms: { peace: true } }) }, label));
+  }
+
+  composer(partner) {
+    const who = nice(partner.power);
+    const toggle = (help) => { if (!this.support.delete(help.support)) this.support.set(help.support, help); this.redraw(); };
+    const option = (help) => h("button", { class: "order", "data-support": help.support, title: help.support,
+      "aria-pressed": String(this.support.has(help.support)), onclick: () => toggle(help) }, help.words);
+    const wanted = new Set(this.orders());
+    const asked = partner.help.filter(({ order, support }) => wanted.has(order) || this.support.has(support));
+    const parts = [
+      h("button", { id: "offer-peace", "aria-pressed": String(this.peace), onclick: () => { this.peace = !this.peace; this.redraw(); } }, "Offer peace"),
+      h("h3", {}, "Ask for support of your orders"),
+      asked.length ? h("div", { class: "list", id: "asked" }, ...asked.map(option)) : h("p", { class: "quiet" }, this.noHelp(partner, wanted)),
+    ];
+    if (partner.favor.length) {
+      const pick = h("select", { id: "favor", "aria-label": `Offer ${who} your support`, onchange: () => toggle(partner.favor[pick.value]) },
+        h("option", { value: "" }, `Offer ${who} your support…`),
+        ...partner.favor.map(({ words, support }, number) => h("option", { value: number, disabled: this.support.has(support) }, words)));
+      parts.push(pick);
+    }
+    parts.push(this.closing());
+    const draft = this.draft();
+    if (draft.length) parts.push(h("h3", {}, `Your offer to ${who}`), h("ul", { id: "draft" }, ...draft));
+    parts.push(h("button", { class: "main", id: "send-offer", disabled: !draft.length, onclick: () => this.send() }, `Send the offer to ${who}`));
+    return h("div", { id: "composer" }, ...parts);
+  }
+
+  noHelp(partner, wanted) {
+    const who = nice(partner.power);
+    if (!partner.help.length) return `No unit of ${who} can support one of yours.`;
+    if (!wanted.size) return `First choose your orders above: those that ${who} can support are then listed here.`;
+    return `${who} can support none of the orders that you have chosen.`;
+  }
+
+  closing() {
+    const names = Object.entries(this.view.names).sort(([, a], [, b]) => (a < b ? -1 : 1));
+    const pick = h("select", { id: "close-list", "aria-label": "Province to close", onchange: () => this.close(pick.value) },
+      h("option", { value: "" }, "or from the list…"), ...names.map(([code, name]) => h("option", { value: code, disabled: this.closed.has(code) }, name)));
+    const button = h("button", { id: "close", "aria-pressed": String(this.picking), onclick: () => { this.picking = !this.picking; this.redraw();
+      if (this.picking) this.pick(); } }, "Close a province");
+    return h("div", { class: "row" }, button, pick);
+  }
+
+  // What the offer has so far, each with a button that takes it out.
+  draft() {
+    const drop = (label, remove) => h("button", { class: "drop", title: "Take out", "aria-label": `Take out: ${label}`, onclick: () => { remove(); this.redraw(); } }, "✕");
+    const lines = [];
+    if (this.peace) lines.push(h("li", {}, h("span", {}, "peace between you"), drop("peace", () => { this.peace = false; })));
+    for (const [support, { words, order }] of this.support)
+      lines.push(h("li", {}, h("span", {}, words, h("small", {}, `for ${order}`)), drop(words, () => this.support.delete(support))));
+    for (const [code, who] of this.closed) {
+      const select = h("select", { id: `closed-${code}`, "aria-label": `Who keeps out of ${this.view.names[code]}`, onchange: () => { this.closed.set(code, select.value); this.redraw(); } },
+        ...Object.entries(WHO).map(([key, words]) => h("option", { value: key, selected: key === who }, words)));
+      lines.push(h("li", {}, h("span", {}, select, ` keep out of ${this.view.names[code]}`), drop(this.view.names[code], () => this.closed.delete(code))));
+    }
+    return lines;
+  }
+
+  send() {
+    const partner = this.view.talk.partners.find(({ power }) => power === this.partner);
+    const theirs = new Set(partner.help.map(({ support }) => support));
+    const terms = { ours: new Set(), theirs: new Set(), we_keep_out: [], they_keep_out: [], peace: this.peace };
+    for (const { support, order } of this.support.values()) {
+      const helps = theirs.has(support);
+      terms[helps ? "theirs" : "ours"].add(support);
+      terms[helps ? "ours" : "theirs"].add(order);
+    }
+    for (const [code, who] of this.closed) {
+      if (who !== "they") terms.we_keep_out.push(code);
+      if (who !== "we") terms.they_keep_out.push(code);
+    }
+    this.sendTo("/api/offer", { to: this.partner, terms: { ...terms, ours: [...terms.ours], theirs: [...terms.theirs] } });
+  }
+}
+
+// A padlock, drawn since not every machine has a font with one.
+export function lock(title = "") {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("class", "lock");
+  if (title) svg.append(named("title", {}, title));
+  svg.setAttribute(title ? "role" : "aria-hidden", title ? "img" : "true");
+  svg.append(named("path", { d: "M5 7V5a3 3 0 0 1 6 0v2", class: "bow" }), named("rect", { x: 3, y: 7, width: 10, height: 7.5, rx: 1.5 }));
+  return svg;
+}
+
+function named(tag, attributes, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  return element;
+}

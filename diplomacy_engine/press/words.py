@@ -1,0 +1,53 @@
+"""What powers say to each other, in words: clauses, and the messages of saved games."""
+
+from collections.abc import Mapping, Sequence
+
+from ..errors import UserError
+from ..games.vector_game import VectorGame
+from ..rules.map import Map
+from ..rules.vocabulary import vocabulary
+from .daide import ClauseRow, is_daide, read_message
+from .deals import Clause, Side
+
+_VERBS = {"PRP": "offers", "YES": "agrees to", "REJ": "declines"}
+_MOST_SAID = 2000  # letters that are shown of a free message
+
+
+def clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow) -> str:
+    """Return a clause of an offer in words."""
+    kind, side, v, number = clause
+    both = " and ".join(sorted(game_map.powers[power] for power in (sender, receiver)))
+    if kind == Clause.PEACE:
+        return f"peace between {both}"
+    if kind == Clause.ORDER:
+        return vocabulary(game_map).texts[number]
+    where = game_map.provinces[v]
+    if kind == Clause.ZONE:
+        return f"{both} keep out of {where} and leave it"
+    who = game_map.powers[sender if side == Side.SENDER else receiver]
+    return f"{who} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
+
+
+def offer_words(game_map: Map, sender: int, receiver: int, clauses: Sequence[ClauseRow]) -> str:
+    """Return an offer in words."""
+    return "; ".join(clause_words(game_map, sender, receiver, clause) for clause in clauses)
+
+
+def message_words(games: VectorGame, message: Mapping) -> str:
+    """Return a message of a saved game in words; free talk and what means nothing as it stands.
+
+    Args:
+        games: of one game, in the position in which it was said.
+        message: with `sender`, `recipient` and `message`.
+    """
+    text, powers = message["message"], games.map.power_index
+    p, q = (powers.get(message[role]) for role in ("sender", "recipient"))
+    if is_daide(text) and None not in (p, q):
+        if text.split()[0] != "PRP":
+            p, q = q, p  # an answer to an offer
+        try:
+            verb, clauses = read_message(games, p, q, text)
+        except UserError:
+            return text[:_MOST_SAID]
+        return f"{_VERBS[verb]} {offer_words(games.map, p, q, clauses)}"
+    return text[:_MOST_SAID]

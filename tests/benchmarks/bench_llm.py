@@ -1,0 +1,245 @@
+"""What a language-model power costs: prompts, the constraint, and where a rollout's time goes.
+
+    python tests/benchmarks/bench_llm.py --map standard
+    python tests/benchmarks/bench_llm.py --map small --model model.gguf --decisions 8 --groups 1
+
+Four tables. *Prompts*: their tokens at positions reached at random, and the share of orders that
+are legal when a scripted model of a known share of good orders (--legal) is read, at once and after
+being asked again. *Constraint*: milliseconds of a decision with and without passing over tokens
+that have no alternative, and what masks and tries take of them. *Waterfall*: the stages of a
+rollout. *Rollouts/s* by groups and threads. The default model is the small random one that
+grpo_llm_diplomacy.py trains.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+import grpo_llm_diplomacy as grpo
+from diplomacy_engine import VectorGame, load_map, make_bot
+from diplomacy_engine.matches.beginnings import random_beginnings
+from diplomacy_engine.players.language.player import Answer, Exchange, LanguagePlayer
+from diplomacy_engine.players.language.prompt import prompt_text
+from diplomacy_engine.players.language.questions import Question, questions_of
+from diplomacy_engine.players.language.replies import read_reply
+from diplomacy_engine.players.language.settings import PROMPTS, LanguageSettings
+from diplomacy_engine.training.clock import Clock
+
+TABLES = "prompts", "constraint", "waterfall", "rates"
+BAD = "{} - NOWHERE"  # as an order of a unit
+
+
+class Scripted(LanguagePlayer):
+    """Writes a legal order for each unit with a known probability, and otherwise a bad one."""
+
+    def __init__(self, settings: LanguageSettings, legal: float, seed: int = 1):
+        super().__init__("scripted", settings)
+        self.legal, self.rng = legal, np.random.default_rng(seed)
+
+    def _answers(self, questions: Sequence[Question]) -> list[Answer]:
+        return [self._answer(question) for question in questions]
+
+    def _answer(self, question: Question) -> Answer:
+        given: dict[int, int] = {}
+        exchanges, at_once = [], 0
+        for attempt in range(self.settings.reasks + 1):
+            asked = [s for s in range(len(question.slots)) if s not in given]
+            if not asked:
+                break
+            lines = []
+            for s in asked:
+                taken = [given[k] for k in given] + [number for number, _ in lines]
+                slot = question.open_slot(question.slots[s], taken)
+                n = int(self.rng.integers(len(slot.numbers)))
+                good = self.rng.random() < self.legal
+                text = slot.texts[n] if good else BAD.format(" ".join(slot.texts[n].split()[:2]))
+                lines.append((slot.numbers[n] if good else -1, text))
+            reply = "\n".join(text for _, text in lines)
+            reading = read_reply(question, asked, given, reply)
+            given |= reading.numbers
+            at_once += len(reading.numbers) * (attempt == 0)
+            verdict = "; ".join(reading.complaints) or "legal"
+            exchanges.append(Exchange(question, [], reply, verdict, 0, 0, 0.0))
+        numbers = [given.get(s, -1) for s in range(len(question.slots))]
+        return Answer(numbers, at_once, exchanges)
+
+
+def positions(map_name: str, count: int) -> list[Question]:
+    """Return what powers are asked in movement phases and others that games reach at random."""
+    games = VectorGame(map_name, count, seed=1, threads=1, auto_reset=False)
+    random_beginnings(games, 12, seed=1)
+    found = list(questions_of(games, games.decisions(), {}))
+    chosen = np.random.default_rng(1).permutation(len(found))[:count]
+    return [found[i] for i in chosen]
+
+
+def compare_prompts(
+    model: grpo.LanguageModel, questions: Sequence[Question], legal: float, forms: Sequence[str]
+) -> None:
+    """Print the tokens of the prompts and the legal shares."""
+    print("\n| prompt | characters | tokens: mean | 95 % | most | legal at once | after 2 more |")
+    print("|---|---|---|---|---|---|---|")
+    for form in forms:
+        texts = [prompt_text(question, form, 1) for question in questions]
+        tokens = [len(model.prompt_tokens(text)) for text in texts]
+        player = Scripted(LanguageSettings(model="scripted", prompt=form), legal)
+        game_map = questions[0].game.map
+        games = VectorGame(game_map, 16, seed=2, max_years=5, threads=1, auto_reset=False)
+        bot = make_bot("random")
+        while (games.state.end == 0).any():
+            decisions = games.decisions()
+            player.act(games, decisions)
+            games.step(bot_orders(games, bot, decisions))
+        counts = player.counts()
+        shares = counts["legal_at_once"], counts["legal_at_once"] + counts["repaired"]
+        cells = [f"{100 * share / counts['orders']:.1f} %" for share in shares]
+        print(
+            f"| {form} | {np.mean([len(text) for text in texts]):,.0f} | {np.mean(tokens):,.0f} | "
+            f"{np.percentile(tokens, 95):,.0f} | {max(tokens):,} | {' | '.join(cells)} |",
+            flush=True,
+        )
+
+
+def bot_orders(games, bot, decisions) -> np.ndarray:
+    """Return the orders (E, V) of a bot."""
+    orders = games.new_orders()
+    games.write_orders(orders, decisions, bot.act(games, decisions))
+    return orders
+
+
+def compare_constraint(model: grpo.LanguageModel, questions: Sequence[Question]) -> None:
+    """Print what a decision costs, and that the orders stay the same."""
+    prompts = [prompt_text(question, "minimal") for question in questions]
+    print("\n| tokens without alternative | ms a decision | passes | reading | writing | masks |")
+    print("|---|---|---|---|---|---|")
+    orders, model.skip = [], True
+    model.replies(prompts, questions, greedy=True)  # warm: the tokens of all orders
+    for skip in (True, False):
+        model.skip, model.passes, model.clock = skip, 0, Clock()
+        start = time.perf_counter()
+        replies = [
+            reply
+            for first in range(0, len(questions), 16)
+            for reply in model.replies(
+                prompts[first : first + 16], questions[first : first + 16], greedy=True
+            )
+        ]
+        scale = 1000 / len(questions)
+        stages = (model.clock.seconds[name] * scale for name in ("read", "write", "choose"))
+        cells = [f"{(time.perf_counter() - start) * scale:.2f}", f"{model.passes}"]
+        cells += [f"{x:.2f}" for x in stages]
+        print(
+            f"| {'passed over' if skip else 'fed one by one'} | {' | '.join(cells)} |", flush=True
+        )
+        orders.append([reply.numbers for reply in replies])
+        share = sum(len(r.at) for r in replies) / max(1, sum(len(r.tokens) for r in replies))
+    model.skip = True
+    tokens = model._tokens(questions[0])
+    tokens._tries.clear()
+    start = time.perf_counter()
+    slots = [slot for question in questions for slot in question.slots]
+    for slot in slots:
+        tokens.trie(slot)
+    built = 1000 * (time.perf_counter() - start) / len(questions)
+    whole = sum(len(r.numbers) == len(q.slots) for r, q in zip(replies, questions))
+    print(
+        f"\nTries of a decision: {built:.3f} ms when new. The model chose {100 * share:.0f} % of "
+        f"the tokens. Same orders both ways: {orders[0] == orders[1]}. "
+        f"Complete: {100 * whole / len(questions):.0f} %."
+    )
+
+
+def run_of(arguments: argparse.Namespace, groups: int, threads: int) -> grpo.Run:
+    """Return a training run that is to be measured."""
+    args = grpo.Args(
+        model=arguments.model,
+        map=arguments.map,
+        groups=groups,
+        copies=arguments.copies,
+        years=arguments.years,
+        threads=threads,
+        warm_up=8,
+        eval_interval=0,
+    )
+    return grpo.Run(args, load_map(arguments.map))
+
+
+def show_waterfall(arguments: argparse.Namespace) -> None:
+    """Print where the time of a step goes, for each rollout."""
+    run = run_of(arguments, arguments.groups[-1], arguments.threads[0])
+    run.advance()  # compiles, and finds the tokens of orders
+    steps = [run.advance() for _ in range(arguments.steps)]
+    rollouts = arguments.groups[-1] * arguments.copies
+    names = [name for name in steps[0] if name.startswith("timing/") and steps[0][name]]
+    mean = {name: np.mean([found[name] for found in steps]) for name in names}
+    whole = sum(mean.values())
+    print(f"\nWaterfall of {rollouts} rollouts of {arguments.years} year(s):\n")
+    print("| stage | ms a rollout | share |")
+    print("|---|---|---|")
+    for name in sorted(names, key=mean.get, reverse=True):
+        stage = name.removeprefix("timing/")
+        print(
+            f"| {stage} | {1000 * mean[name] / rollouts:.2f} | {100 * mean[name] / whole:.1f} % |"
+        )
+    print(f"| all | {1000 * whole / rollouts:.2f} | 100 % |", flush=True)
+
+
+def show_rates(arguments: argparse.Namespace) -> None:
+    """Print rollouts/s without updates."""
+    print("\n| groups | " + " | ".join(f"{t} thread(s)" for t in arguments.threads) + " |")
+    print("|---" * (1 + len(arguments.threads)) + "|")
+    for groups in arguments.groups:
+        cells = []
+        for threads in arguments.threads:
+            run = run_of(arguments, groups, threads)
+            best = 0.0
+            for step in range(arguments.steps + 1):  # the first finds the tokens of orders
+                start = time.perf_counter()
+                grpo.play_groups(run.args, run.player, run.opponent, run.game_map, step)
+                best = max(best, groups * arguments.copies / (time.perf_counter() - start))
+            cells.append(f"{best:,.1f}")
+        print(f"| {groups} | " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--map", default="standard")
+    parser.add_argument("--model", default="tiny", help="folder or .gguf file; tiny: random")
+    parser.add_argument("--prompts", nargs="+", choices=PROMPTS, default=PROMPTS)
+    parser.add_argument("--legal", type=float, default=0.82, help="share of the scripted model")
+    parser.add_argument("--decisions", type=int, default=200, help="positions of the first tables")
+    parser.add_argument("--groups", type=int, nargs="+", default=[1, 4, 16])
+    parser.add_argument("--copies", type=int, default=8, help="rollouts of a group")
+    parser.add_argument("--years", type=int, default=1)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--steps", type=int, default=3, help="measured ones; the quickest counts")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES)
+    parser.add_argument(
+        "--cpu",
+        action="store_true",
+        help="count the processor's seconds instead of the clock's: for a busy machine, one thread",
+    )
+    arguments = parser.parse_args()
+    if arguments.cpu:
+        time.perf_counter = time.process_time  # Clock's too
+    run = run_of(arguments, 1, 1)
+    torch.set_num_threads(arguments.threads[0])
+    parts = sum(part.numel() for part in run.model.network.parameters())
+    print(f"map {arguments.map}, model {arguments.model} of {parts:,} parameters")
+    questions = positions(arguments.map, arguments.decisions)
+    if "prompts" in arguments.tables:
+        compare_prompts(run.model, questions, arguments.legal, arguments.prompts)
+    if "constraint" in arguments.tables:
+        compare_constraint(run.model, questions)
+    if "waterfall" in arguments.tables:
+        show_waterfall(arguments)
+    if "rates" in arguments.tables:
+        show_rates(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""What `Game` says of the talk of a phase, what a deal leaves to whom, and messages in words."""
+
+import numpy as np
+import pytest
+
+from diplomacy_engine import Game, UserError, make_bot
+from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.press.deals import Clause, Side
+from diplomacy_engine.press.table import PEACE_ALONE
+from diplomacy_engine.press.words import message_words
+
+UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN"]}
+TERMS = {"ours": ["A PAR - GAS"], "theirs": ["A MAR S A PAR - GAS"]}
+
+
+def game_with_deal() -> Game:
+    """Return a game in which ENGLAND and ITALY have a deal, and RUSSIA has offered peace."""
+    game = Game.from_state("three", {"name": "S1901M", "units": UNITS})
+    game.take_up_talk("offers", 4)
+    game.accept("ITALY", game.offer("ENGLAND", "ITALY", **TERMS))
+    game.offer("RUSSIA", "ITALY", peace=True)
+    return game
+
+
+def test_who_said_what_and_who_is_bound():
+    """`said` has a power's own offers, `bindings` its bound units, `peace` the pairs."""
+    game = game_with_deal()
+    assert [offer.number for offer in game.said()] == [1, 2]
+    assert [offer.number for offer in game.said("ENGLAND")] == [1]
+    assert {code: len(found) for code, found in game.bindings("ENGLAND").items()} == {"PAR": 1}
+    assert list(game.bindings("ITALY")) == ["MAR"] and game.bindings("RUSSIA") == {}
+    assert game.peace() == []
+    game.accept("ITALY", 2)
+    assert game.peace() == [("ITALY", "RUSSIA")]
+    with pytest.raises(UserError, match="offered it already"):
+        game.offer("ENGLAND", "ITALY", **TERMS)
+    number = game.put("ENGLAND", "RUSSIA", PEACE_ALONE)
+    game.decline("RUSSIA", number)
+    assert game.put("ENGLAND", "RUSSIA", PEACE_ALONE) == number + 1  # once more
+
+
+def test_players_are_asked_for_what_deals_leave():
+    """Who plans without lists gives no order that breaks a deal; the unit keeps its promise."""
+    game = game_with_deal()
+    bound, full = game.decisions(), game.vector_game.decisions()
+    assert len(bound.order) < len(full.order) and bound.count == full.count
+    seed = game.vector_game.state.seed.copy()
+    for name in ("dumbbot", "random", "hold"):
+        trial = game.copy()
+        for power, texts in orders_by_player(trial, make_bot(name), trial.powers, 3).items():
+            assert all(text in trial.legal_orders(text[:5]) for text in texts)
+            trial.submit(power, texts)
+        trial.adjudicate()
+        orders = trial.history[0]["orders"]
+        assert "A PAR - GAS" in orders["ENGLAND"] and len(orders["ENGLAND"]) <= 2
+        assert "A MAR S A PAR - GAS" in orders["ITALY"]
+    assert np.array_equal(game.vector_game.state.seed, seed) and game.deals("ITALY")
+    game.submit("RUSSIA", ["A MUN H"])
+    game.withdraw("RUSSIA")
+    assert game.orders == {}
+
+
+def test_a_copy_takes_no_deals_of_earlier_phases_along():
+    """Peace ends with its phase in a copy, too, whatever phases come then."""
+    game = Game("small", press="mutual")
+    for _ in range(5):
+        if game.phase.endswith("M"):
+            game.offer("ENGLAND", "RUSSIA", peace=True)
+            game.offer("RUSSIA", "ENGLAND", peace=True)
+            assert game.peace() == [("ENGLAND", "RUSSIA")]
+        for power, texts in orders_by_player(game, make_bot("random"), game.powers, 1).items():
+            game.submit(power, texts)
+        game.adjudicate()
+        twin = game.copy()
+        assert not twin.table.deals.dealt.any()
+        full = game.vector_game.decisions()
+        assert np.array_equal(twin.decisions().order, full.order)
+
+
+def test_messages_in_words():
+    """Offers and answers are put in words; free talk and what cannot be read stay as they are."""
+    game = game_with_deal()
+    game.decline("ITALY", 2)
+    said = [message_words(game.vector_game, message) for message in game.messages]
+    deal = "A PAR - GAS; A MAR S A PAR - GAS"
+    peace = "peace between ITALY and RUSSIA"
+    assert said == [f"offers {deal}", f"agrees to {deal}", f"offers {peace}", f"declines {peace}"]
+    for text in ("hello", "PRP ( PCE ( MARS ) )", "YES (", "PRP", ""):
+        message = {"sender": "ITALY", "recipient": "RUSSIA", "message": text}
+        assert message_words(game.vector_game, message) == text
+    message = {"sender": "SYSTEM", "recipient": "GLOBAL", "message": "PRP ( x )" + "y" * 9000}
+    assert len(message_words(game.vector_game, message)) == 2000
+
+
+@pytest.mark.parametrize("press", ["mutual", "offers"])
+def test_talk_is_taken_up_from_messages(press):
+    """A game whose messages are read back has the same offers; the reason names what is none."""
+    game = Game("three", press=press)
+    game.offer("ITALY", "ENGLAND", peace=True)
+    game.accept("ENGLAND", game.offer("RUSSIA", "ENGLAND", peace=True))
+    again = Game("three")
+    again.messages = list(game.messages)
+    again.take_up_talk(press, 1 if press == "mutual" else 4)
+    assert again.said() == game.said() and again.peace() == game.peace() != []
+    zone = (Clause.ZONE, Side.BOTH, 0, -1)
+    if press == "mutual":
+        with pytest.raises(UserError, match="only peace"):
+            again.put("ITALY", "ENGLAND", [zone])
+    again = Game("three")
+    again.messages = [message | {"message": "YES ( PRP ( x ) )"} for message in game.messages]
+    with pytest.raises(UserError, match="message 1 of S1901M"):
+        again.take_up_talk(press)

@@ -1,0 +1,325 @@
+"""A language model that learns from forked groups: what is learned, the runs and their folders."""
+
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
+
+import torch
+
+import grpo_llm_diplomacy as grpo
+from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
+from diplomacy_engine.matches.forks import fork
+from diplomacy_engine.matches.statistics import wilson_interval
+from diplomacy_engine.training.settings import parse_args
+
+TINY = "--groups 2 --copies 6 --eval-interval 2 --eval-games 2 --save-interval 2"
+RICH = f"{TINY} --warm-up 5 --kl-coef 0.1 --kl-warm-up 2 --batch-size 8 --seats each --seed 4"
+has_peft = pytest.mark.skipif(
+    importlib.util.find_spec("peft") is None, reason="peft is not installed: pip install '.[llm]'"
+)
+
+
+def args_of(text=""):
+    return parse_args(grpo.Args, text.split()).args
+
+
+def new_run(text=""):
+    return grpo.Run(args_of(text), load_map("small"))
+
+
+def samples_of(run):
+    return grpo.play_groups(run.args, run.player, run.opponent, run.game_map, run.step)
+
+
+def weights_of(run):
+    return {n: p.detach().clone() for n, p in grpo.learned_weights(run.model.network).items()}
+
+
+def have_changed(run, before):
+    return any(not torch.equal(before[n], p) for n, p in weights_of(run).items())
+
+
+def two_centers(player, games):
+    """Return in how many one-year games ENGLAND ends with two centers."""
+    made = VectorGame("small", 1 + games, seed=99, threads=1, auto_reset=False)
+    players = [player, make_bot("random")]
+    found = fork(made, [0], games, years=1, players=players, seats=[0, 1], score=grpo.own_centers)
+    return int((found.score[0, :, 0] >= 2).sum())
+
+
+def train(tmp_path, text):
+    """Train as a user does; return the run folder."""
+    before = set(tmp_path.glob("*"))
+    assert grpo.main([*text.split(), "--runs-folder", str(tmp_path)]) == 0
+    (folder,) = set(tmp_path.glob("*")) - before
+    return folder
+
+
+def metrics(folder):
+    """Return what a run has logged, without times."""
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    slow = "timing/", "charts/SPS"
+    return [{k: v for k, v in json.loads(line).items() if not k.startswith(slow)} for line in lines]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("runs"), f"{RICH} --steps 4")
+
+
+# --- Learning -------------------------------------------------------------------------------------
+
+
+def test_it_learns_to_take_a_second_center():
+    """Nobody can interfere, so every game can have two; with random orders 27 % have."""
+    run = new_run("--seats ENGLAND --groups 1 --copies 32 --eval-interval 0")
+    before = two_centers(run.player, 100)
+    for _ in range(8):
+        run.advance()
+    after = two_centers(run.player, 100)
+    assert before < 45 and after > 75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_it_learns_to_take_a_second_center_in_nearly_every_game(seed):
+    run = new_run(f"--seats ENGLAND --groups 1 --copies 64 --eval-interval 0 --seed {seed}")
+    before = two_centers(run.player, 1000)
+    for _ in range(40):
+        run.advance()
+    after = two_centers(run.player, 1000)
+    shown = [f"{n / 10} % {wilson_interval(n, 1000)}" for n in (before, after)]
+    print(f"seed {seed}: games with two centers before and after {shown}")
+    assert before < 400
+    assert after >= 950
+
+
+def test_ratios_are_one_before_the_first_step():
+    """What is learned from is what was played with, whatever the batches."""
+    run = new_run("--groups 2 --copies 8 --warm-up 4 --batch 5 --temperature 1.5")
+    samples, _ = samples_of(run)
+    assert len(samples) > 16
+    replies = [sample.reply for sample in samples]
+    before = torch.tensor([p for reply in replies for p in reply.logprobs])
+    with torch.no_grad():
+        now = run.model.log_probabilities(replies).logprob
+    assert (now - before).exp().sub(1).abs().max() < 1e-4
+
+
+def test_without_spread_nothing_is_learned():
+    run = new_run("--groups 2 --copies 4 --min-spread 100 --seats ENGLAND --eval-interval 0")
+    before = weights_of(run)
+    figures = run.advance()
+    assert figures["charts/groups_without_spread"] == 1
+    assert "losses/policy_loss" not in figures and not have_changed(run, before)
+
+
+def test_an_advantage_of_0_trains_nothing_and_its_sign_decides():
+    run = new_run("--groups 1 --copies 24 --seats ENGLAND --epochs 1 --batch-size 1000")
+    (sample, *_), _ = samples_of(run)
+    before = weights_of(run)
+
+    def learned(advantage):
+        one = [sample._replace(advantage=advantage)]
+        grpo.learn(run.args, run.model, None, run.optimizer, one, 0)
+        with torch.no_grad():
+            return float(run.model.log_probabilities([sample.reply]).logprob.sum())
+
+    likely = learned(0.0)
+    assert not have_changed(run, before)
+    better = learned(1.0)
+    assert better > likely
+    run.optimizer.state.clear()
+    assert learned(-1.0) < better
+
+
+def test_replies_belong_to_their_copies():
+    run = new_run("--groups 3 --copies 5 --warm-up 6 --seats all --credit first --min-spread 0")
+    samples, figures = samples_of(run)
+    first = {}
+    for row, phase, power, reply in run.player.trace:
+        assert 3 <= row < 18
+        first.setdefault((row, power), (phase, reply))
+    for group in range(3):
+        rows = range(3 + 5 * group, 8 + 5 * group)
+        for power in run.game_map.powers:
+            known = [first[row, power] for row in rows if (row, power) in first]
+            # All copies begin in one position: the same prompt and phase, but other draws.
+            assert len({(phase, *reply.prompt) for phase, reply in known}) <= 1
+    drawn = {tuple(reply.numbers) for _, reply in first.values()}
+    assert len(drawn) > 1
+    for sample in samples:
+        assert any(sample.reply is reply for _, reply in first.values())
+    assert {"charts/return_ENGLAND", "charts/return_RUSSIA"} <= figures.keys()
+    # Relative to the group, what is learned adds up to nothing.
+    for power in run.game_map.powers:
+        mine = [s for s in samples if first.get((s.row, power), (0, 0))[1] is s.reply]
+        for group in range(3):
+            part = [s.advantage for s in mine if (s.row - 3) // 5 == group]
+            if len(part) == 5:
+                assert np.sum(part) == pytest.approx(0, abs=1e-4)
+
+
+def test_all_decisions_of_a_copy_count_or_the_first_alone():
+    both = [
+        samples_of(new_run(f"--groups 1 --copies 16 --credit {c}"))[0] for c in ("all", "first")
+    ]
+    rows = [[sample.row for sample in samples] for samples in both]
+    assert set(rows[0]) == set(rows[1]) and len(rows[1]) == len(set(rows[1])) < len(rows[0])
+
+
+def test_the_distance_from_the_start_grows_from_nothing_and_holds_back():
+    free, held = (
+        new_run(f"--seats ENGLAND --copies 24 --groups 1 --eval-interval 0 --kl-warm-up 0 {more}")
+        for more in ("--kl-coef 0.000001", "--kl-coef 3")
+    )
+    for _ in range(3):
+        loose, tight = free.advance(), held.advance()
+    assert 0 < tight["losses/reference_kl"] < loose["losses/reference_kl"]
+
+
+def test_powers_take_turns_or_play_together():
+    small = load_map("small")
+    turns = [grpo.learning_powers(args_of(), small, step) for step in range(3)]
+    assert turns == [[0], [1], [0]]
+    assert grpo.learning_powers(args_of("--seats all"), small, 5) == [0, 1]
+    assert grpo.learning_powers(args_of("--seats RUSSIA"), small, 4) == [1]
+
+
+def test_the_waterfall_adds_up():
+    run = new_run("--groups 1 --copies 8 --eval-games 2 --eval-interval 1")
+    began = grpo.time.perf_counter()
+    figures = run.advance()
+    seconds = grpo.time.perf_counter() - began
+    parts = {name: x for name, x in figures.items() if name.startswith("timing/")}
+    assert len(parts) == 8 and min(parts.values()) >= 0
+    assert sum(parts.values()) == pytest.approx(seconds, rel=0.02)
+
+
+# --- Runs -----------------------------------------------------------------------------------------
+
+
+def test_a_resumed_run_equals_one_without_a_break(finished, tmp_path):
+    part = train(tmp_path, f"{RICH} --steps 2")
+    (part / "metrics.jsonl").open("a").write('{"global_step": 3, "after the checkpoint": 1}\n')
+    assert grpo.main(["--resume", str(part), "--steps", "4"]) == 0
+    one, other = (grpo.read_checkpoint(run / "checkpoint.pt") for run in (finished, part))
+    assert one["step"] == other["step"] == 4 and one["global_step"] == other["global_step"]
+    for name, weight in one["model"].items():
+        assert torch.equal(weight, other["model"][name]), name
+    for number, moments in one["optimizer"]["state"].items():
+        for name, figure in moments.items():
+            assert torch.equal(figure, other["optimizer"]["state"][number][name])
+    lines = metrics(finished), metrics(part)
+    # Powers take turns, and the short run evaluated at its end, as the long one did there.
+    assert lines[0] == lines[1] and [line["global_step"] for line in lines[0]] == [1, 2, 3, 4]
+
+
+def test_a_run_logs_its_curves(finished):
+    last = metrics(finished)[-1]
+    for name in ("charts/episodic_return", "losses/reference_kl", "eval/random/win"):
+        assert np.isfinite(last[name])
+    assert list(finished.glob("events.out.tfevents*"))
+    assert [p.name for p in sorted((finished / "checkpoints").iterdir())] == [
+        "000000000002.pt",
+        "000000000004.pt",
+    ]
+
+
+def test_what_has_learned_can_be_played(finished):
+    """From its run folder, and from the folder that transformers reads."""
+    one = load_player(finished, greedy=True)
+    other = load_player(f"llm:local:{finished / 'model'}", greedy=True)
+    games = VectorGame("small", 2, threads=1, auto_reset=False)
+    decisions = games.decisions()
+    assert one.act(games, decisions).shape == decisions.slot_province.shape
+    questions = one.questions(games, decisions)
+    prompts = [one.prompt(question) for question in questions]
+    written = [p.model.replies(prompts, questions, greedy=True) for p in (one, other)]
+    assert written[0] == written[1]
+
+
+def test_a_finished_run_has_nothing_left_to_do(finished):
+    before = (finished / "checkpoint.pt").read_bytes()
+    assert grpo.main(["--resume", str(finished)]) == 0
+    assert (finished / "checkpoint.pt").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("--seats FRANCE", "--seats 'FRANCE' is none of each, all, ENGLAND, RUSSIA"),
+        ("--device nothing", "--device 'nothing' cannot be used here"),
+        ("--copies 1", "--copies must be"),
+        ("--model nowhere", "there is no folder nowhere with a model"),
+        ("--opponent nobody", "there is no player 'nobody'"),
+        ("--eval-bot nobody", "there is no player 'nobody'"),
+        ("--resume nowhere", "nowhere is no run to go on with"),
+        ("--resume nowhere --copies 4", "--copies cannot be changed on resume; only --steps can"),
+    ],
+)
+def test_bad_settings_get_one_sentence(text, sentence, tmp_path, capsys):
+    folder = [] if "--resume" in text else ["--runs-folder", str(tmp_path)]
+    assert grpo.main([*text.split(), *folder]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and sentence in said and said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_that_does_not_fit_gets_one_sentence(finished, tmp_path, capsys):
+    folder = train(tmp_path, f"{TINY} --steps 1 --eval-interval 0")
+    saved = torch.load(folder / "checkpoint.pt", weights_only=True)
+    for change in (
+        {"model": {}},
+        {"model": {name: part * float("nan") for name, part in saved["model"].items()}},
+        {"step": -1},
+        {"optimizer": {}},
+        {"vocabulary_hash": "other"},
+        {"tokenizer": "other"},
+    ):
+        capsys.readouterr()
+        torch.save(saved | change, folder / "checkpoint.pt")
+        assert grpo.main(["--resume", str(folder), "--steps", "3"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error: ") and said.count("\n") == 1
+    torch.save(saved | {"args": saved["args"] | {"copies": 1}}, folder / "checkpoint.pt")
+    with pytest.raises(UserError, match="copies"):
+        grpo.load_policy_player(folder / "checkpoint.pt")
+
+
+@has_peft
+def test_small_matrices_beside_the_weights_learn_alone(tmp_path):
+    text = "--lora 4 --seats ENGLAND --groups 1 --copies 24 --kl-coef 0.1 --kl-warm-up 0"
+    run = new_run(f"{text} --eval-interval 0")
+    assert all("lora" in name for name in weights_of(run))
+    kept = {n: p.clone() for n, p in run.model.network.named_parameters() if "lora" not in n}
+    samples, _ = samples_of(run)
+    replies = [sample.reply for sample in samples]
+    at_start = run.reference.log_probabilities(replies)
+    before = weights_of(run)
+    for _ in range(2):
+        run.advance()
+    assert have_changed(run, before)
+    for name, weight in run.model.network.named_parameters():
+        assert "lora" in name or torch.equal(weight, kept[name])
+    # The reference is the model of the start, though that has learned meanwhile.
+    assert torch.equal(run.reference.log_probabilities(replies), at_start)
+    with torch.no_grad():
+        now = run.model.log_probabilities(replies).logprob
+        assert (now - at_start).abs().max() > 1e-5
+        run.export(tmp_path / "model")
+        player = load_player(f"llm:local:{tmp_path / 'model'}")
+        assert torch.allclose(player.model.log_probabilities(replies).logprob, now, atol=1e-4)
+
+
+@has_peft
+def test_a_resumed_run_with_small_matrices_equals_one_without_a_break(tmp_path):
+    text = f"{TINY} --lora 2 --seats ENGLAND --eval-interval 0"
+    whole, part = train(tmp_path, f"{text} --steps 4"), train(tmp_path, f"{text} --steps 2")
+    assert grpo.main(["--resume", str(part), "--steps", "4"]) == 0
+    one, other = (grpo.read_checkpoint(run / "checkpoint.pt")["model"] for run in (whole, part))
+    assert all(torch.equal(weight, other[name]) for name, weight in one.items())
