@@ -165,7 +165,7 @@ def test_a_whole_game_against_a_language_model_whose_server_misbehaves(start, op
 
     game = Game("small", max_years=4)
     with FakeServer(reply) as server:
-        facts = {"model": "m", "base_url": server.url, "timeout": 2, "retries": 0, "reasks": 1}
+        facts = {"model": "m", "base_url": server.url, "timeout": 3, "retries": 0, "reasks": 1}
         model = make_language_player("llm:model", settings_of(facts, "test"), None)
         play = start(
             game, ["llm:model"], seats(game, "ENGLAND", player="llm:model"), lambda _: model
