@@ -185,7 +185,12 @@ def test_finished_games_are_kept_when_the_user_stops(tmp_path, capsys):
         time.sleep(1)
 
     words = [*EVALUATE, "--games", "30", "--max-years", "8"]
-    last = broken_off(tmp_path, capsys, words, until_year("1904", stop), 130)
+    # Where the tests run in the background, the shell has them ignore what Ctrl-C sends.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        last = broken_off(tmp_path, capsys, words, until_year("1904", stop), 130)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert last.startswith("error: interrupted")
 
 
