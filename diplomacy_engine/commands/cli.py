@@ -26,7 +26,7 @@ from .tournament import add_tournament
 
 NAME = "diplomacy-engine"  # of the command that an installation has
 _DESCRIPTION = f"""\
-Tools for no-press Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
+Tools for Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
 A player is a bot ({", ".join(BOTS)}),
 the path of a checkpoint, a run folder, a policy that comes along such as small-pure-2,
 or a language model (docs/language_models.md).
