@@ -276,4 +276,4 @@ class Run(ppo.Run):
 
 
 if __name__ == "__main__":
-    sys.exit(ppo.main(run_class=Run))
+    sys.exit(ppo.main(kind=Run))

@@ -2,15 +2,18 @@
 
 import dataclasses
 import json
+import runpy
 import subprocess
 import sys
 
 import pytest
+from support.training import REPOSITORY
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.training.settings import check_values, parse_args
 
+SCRIPTS = [path.name for path in REPOSITORY.glob("*_diplomacy.py")]
 TINY = "--num-envs 4 --num-steps 4 --total-timesteps 20 --eval-games 2 --hidden 8 --threads 1"
 
 
@@ -50,6 +53,20 @@ def test_every_setting_of_the_trainer_is_explained_in_a_group(capsys):
         assert f"{heading} options" in shown
     for field in dataclasses.fields(ppo.Args):
         assert f"--{field.name.replace('_', '-')}" in shown
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_every_script_runs_as_a_command(name, monkeypatch, capsys):
+    """A test that imports it and calls its main function leaves out its last line."""
+    source = REPOSITORY / name
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    if "__main__" not in source.read_text():
+        pytest.skip("it is imported by others only")
+    if name == "grpo_llm_diplomacy.py":
+        pytest.importorskip("transformers")
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(source), run_name="__main__")
+    assert end.value.code in (0, None) and "--seed" in capsys.readouterr().out
 
 
 def test_help_for_a_reader_that_leaves():
