@@ -191,7 +191,10 @@ def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) ->
 
 def check_ranks(folder: Path, saved: dict, ranks: int) -> None:
     """Raise UserError unless as many ranks resume a run as have written its checkpoint."""
-    before = 1 + len(saved.get("other_ranks", ()))
+    others = saved.get("other_ranks", ())
+    if not isinstance(others, list | tuple):
+        raise UserError(f"{folder}: its checkpoint cannot be continued ('other_ranks' is no list)")
+    before = 1 + len(others)
     if before != ranks:
         raise UserError(
             f"{folder} is a run of {before} ranks and cannot go on with {ranks}: "

@@ -16,6 +16,9 @@ import pytest
 import torch
 from support.training import REPOSITORY, files, load, refused, resume, stop_in_step, train
 
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.training.checks import check_ranks
+
 SECONDS = 60  # for one resume, which takes less than one
 
 CHANGES = {
@@ -183,6 +186,12 @@ def test_a_changed_checkpoint_is_refused_or_goes_on(stopped, tmp_path, first, st
             bad.append((path, name, status, said))
     assert bad == []
     assert sum(status == 2 for _, (status, _) in results) > len(results) / 2
+
+
+@pytest.mark.parametrize("others", [None, 3, "text"])
+def test_ranks_that_are_no_list(others):
+    with pytest.raises(UserError, match="^runs/x: .* cannot be continued .'other_ranks' is no list"):
+        check_ranks(Path("runs/x"), {"other_ranks": others}, 1)
 
 
 # --- args.json ------------------------------------------------------------------------------------
