@@ -190,7 +190,7 @@ def test_a_changed_checkpoint_is_refused_or_goes_on(stopped, tmp_path, first, st
 
 @pytest.mark.parametrize("others", [None, 3, "text"])
 def test_ranks_that_are_no_list(others):
-    with pytest.raises(UserError, match="^runs/x: its checkpoint cannot be continued"):
+    with pytest.raises(UserError, match=r"^runs/x: its checkpoint cannot be continued"):
         check_ranks(Path("runs/x"), {"other_ranks": others}, 1)
 
 
