@@ -313,6 +313,8 @@ def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, caps
     (saved,) = read_saved_games(file)
     assert set(saved["players"].values()) == {"population#1", "population#2"}
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n\nquit\n"))
+    assert main(["play", "--text", "--resume", str(file), "--seed", "4"]) == 2
+    assert "--seed would draw other members" in capsys.readouterr().err
     assert main(["play", "--text", "--resume", str(file)]) == 0
     shown = capsys.readouterr().out
     (saved,) = read_saved_games(file)
