@@ -28,6 +28,11 @@ DECISIONS = {"small": 8.4, "three": 21, "standard": 51}
 SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 _PAGES = (".html", ".svg", ".png")
+_PRESS = {  # protocol -> what it is
+    "mutual": "peace between two powers that both wish it",
+    "offers": "deals of any kind, one offer a power and round",
+    "propose-choose": "one offer to each other power, and each pair picks one of its two",
+}
 
 
 def whole_number(least: int, most: int):
@@ -169,13 +174,8 @@ def add_press_options(
     Only with all `protocols`, that is not where people talk, can deals be such as may be broken.
     """
     add = parser.add_argument_group("talk before the orders").add_argument
-    add(
-        "--press",
-        choices=protocols,
-        help="mutual: peace between two powers that both wish it; offers: deals of any kind, one "
-        "offer a power and round; propose-choose: one to each other power, and each pair picks one "
-        "of its two (default: nobody talks)",
-    )
+    meaning = "; ".join(f"{protocol}: {_PRESS[protocol]}" for protocol in protocols)
+    add("--press", choices=protocols, help=f"{meaning} (default: nobody talks)")
     add(
         "--press-rounds",
         type=whole_number(1, MOST_ROUNDS),

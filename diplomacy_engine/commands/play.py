@@ -255,6 +255,8 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     opponents, seats = arguments.against or play["opponents"], play["seats"]
     if arguments.against:
         opponents = drawn_names(opponents, len(game.map.powers))
+    elif seed != play["seed"] and any(map(is_drawn, opponents)):
+        raise UserError("--seed would draw other members of the population than play this game")
     if arguments.against or arguments.power or arguments.guest or arguments.watch:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)

@@ -73,8 +73,6 @@ class League:
         }
         self.population_games = population_games
         if population_games:
-            if game_map.teams.text:
-                raise UserError("--eval-population ranks powers, and goes without --teams")
             self.population = read_population(population_folder(None, game_map), game_map)
             self.members = load_members(self.population, threads=threads)
 

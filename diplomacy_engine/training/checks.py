@@ -15,6 +15,7 @@ from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..players.loading import load_player
 from ..players.negotiators.naming import voice
 from ..players.policy import PolicyPlayer
+from ..players.population import population_folder, read_population
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from ..scoring.mixes import make_reward_mix, names_code
@@ -70,6 +71,10 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         )
     reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
     try_reward(reward, powers, game_map.board.victory_centers)
+    if args.eval_population:
+        if game_map.teams.text:
+            raise UserError("--eval-population ranks powers, and goes without --teams")
+        read_population(population_folder(None, game_map), game_map)
     for name in args.pool_bots:
         if voice(name) is not None:
             raise UserError(

@@ -142,6 +142,9 @@ def resumed_run(
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
     with _closed_on_failure(folder):
         saved = files.read(folder.checkpoint)
+        began, script = saved["script_name"], Path(files.script).name
+        if "run_format" not in saved and began != script:
+            raise UserError(f"{folder.path} is a run of {quoted(began, 60)}, not of {script}")
         if saved.get("run_format") != RUN_FORMAT:
             raise UserError(
                 f"{folder.path} can only go on with the version of this project that began the "

@@ -118,7 +118,7 @@ class Progress:
         parts = [  # text, and how soon it gives way
             (f"{done:6.1%}", 0),
             (f"{self._step:,} of {self.total:,} {self.unit}", 5),
-            (f"{rate:,.0f}/s", 4),
+            (f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s", 4),
             (f"{_duration(left / rate) if rate > 0 else '?'} left", 1),
         ]
         for number, (name, value) in enumerate(self._figures.items()):

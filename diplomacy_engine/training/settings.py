@@ -250,9 +250,7 @@ def _about_own_fields(args_class: type) -> dict[str, tuple[str, str]]:
     source = textwrap.dedent(inspect.getsource(args_class))
     lines, (found,) = source.splitlines(), ast.parse(source).body
     assert isinstance(found, ast.ClassDef)
-    (parent,) = args_class.__bases__
-    about = _about_fields(parent) if dataclasses.is_dataclass(parent) else {}
-    heading, read = "", found.lineno
+    about, heading, read = {}, "", found.lineno
     for node, after in zip(found.body, [*found.body[1:], ast.Pass()]):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             above = [line.strip() for line in lines[read : node.lineno - 1]]

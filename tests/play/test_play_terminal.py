@@ -295,6 +295,12 @@ def _play_help() -> str:
     return shown.getvalue()
 
 
+def test_help_explains_the_protocols_that_there_are():
+    """People cannot talk by all of them."""
+    assert "offers: deals of any kind" in _play_help()
+    assert "propose-choose" not in _play_help()
+
+
 def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, capsys):
     """Who was drawn stands neither on the screen nor in the file before the game is over."""
     file = tmp_path / "game.jsonl"
@@ -307,6 +313,8 @@ def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, caps
     (saved,) = read_saved_games(file)
     assert set(saved["players"].values()) == {"population#1", "population#2"}
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n\nquit\n"))
+    assert main(["play", "--text", "--resume", str(file), "--seed", "4"]) == 2
+    assert "--seed would draw other members" in capsys.readouterr().err
     assert main(["play", "--text", "--resume", str(file)]) == 0
     shown = capsys.readouterr().out
     (saved,) = read_saved_games(file)

@@ -45,6 +45,22 @@ def test_a_reward_flag_wins_over_the_mix_of_the_settings_file(tmp_path, capsys):
     assert "--reward has no effect" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ("--map three --teams ENGLAND+ITALY", "--eval-population ranks powers, and goes without"),
+        ("--map three", "there is no base population of map three"),
+    ],
+)
+def test_ranks_that_cannot_be_had_leave_no_run_behind(
+    flags, sentence, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("diplomacy_engine.players.population.FOLDERS", tmp_path / "none")
+    words = ["--eval-population", "20", "--runs-folder", str(tmp_path / "runs"), *TINY.split()]
+    assert ppo.main([*flags.split(), *words]) == 2
+    assert sentence in capsys.readouterr().err and not (tmp_path / "runs").exists()
+
+
 def test_every_setting_of_the_trainer_is_explained_in_a_group(capsys):
     with pytest.raises(SystemExit):
         parse_args(ppo.Args, ["--help"], ppo.CONFIGS)

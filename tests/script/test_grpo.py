@@ -11,6 +11,7 @@ pytest.importorskip("transformers", reason="transformers is not installed: pip i
 import torch
 
 import grpo_llm_diplomacy as grpo
+import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.matches.forks import fork
 from diplomacy_engine.matches.statistics import wilson_interval
@@ -243,6 +244,12 @@ def test_what_has_learned_can_be_played(finished):
     assert written[0] == written[1]
 
 
+def test_the_other_trainer_says_whose_run_it_is(finished, capsys):
+    assert ppo.main(["--resume", str(finished)]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("is a run of 'grpo_llm_diplomacy.py', not of ppo_selfplay_diplomacy.py\n")
+
+
 def test_a_finished_run_has_nothing_left_to_do(finished):
     before = (finished / "checkpoint.pt").read_bytes()
     assert grpo.main(["--resume", str(finished)]) == 0
@@ -258,6 +265,8 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
         ("--model nowhere", "there is no folder nowhere with a model"),
         ("--opponent nobody", "there is no player 'nobody'"),
         ("--eval-bot nobody", "there is no player 'nobody'"),
+        ("--opponent nash+hold", "--opponent 'nash+hold' would be silent: name the player alone"),
+        ("--history 2", "--history has no effect: minimal prompts, the default, tell no past"),
         ("--resume nowhere", "nowhere is no run to go on with"),
         ("--resume nowhere --copies 4", "--copies cannot be changed on resume; only --steps can"),
     ],

@@ -1,10 +1,13 @@
 """Searches on trained policies: draws by their probability, boards by paid reward and value."""
 
+import itertools
+
 import numpy as np
 import pytest
 from support.training import assert_same_run, load, resume, stop_in_step, train
 
-from diplomacy_engine import VectorGame, evaluate_player, load_player, make_bot
+import ppo_press_diplomacy as press
+from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
 from diplomacy_engine.players import orders_of
 from diplomacy_engine.players.policy import Objective
@@ -130,6 +133,20 @@ def test_only_who_moves_has_orders():
     drawn, _ = draws.draw(games, asked, phase_seeds(games, asked.game, asked.power, 9, 5))
     own = games.state.unit_power[asked.game] == asked.power[:, None]
     assert ((drawn != NONE) == own[:, None]).all()
+
+
+def test_a_policy_that_talks_can_search():
+    """What it sees has more parts than what others see; where nobody talks there is no peace."""
+    args = press.Args(map="three", hidden=8)
+    policy = press.press_player(press.make_agent(vars(args), load_map("three")), "new", 1)
+    policy.settings = vars(args)
+    games = after_a_year("three", 2)
+    asked = games.decisions()
+    settings = FAST._replace(candidates=2, draws=2, profiles=1)
+    search = BestResponse(PolicyDraws(policy), Critic(policy), "search", settings=settings)
+    numbers = search.act(games, asked)
+    legal = [set(asked.order[a:b]) for a, b in itertools.pairwise(asked.order_start)]
+    assert all(number in orders for number, orders in zip(numbers, legal, strict=True))
 
 
 def test_a_search_can_be_an_opponent_and_the_run_goes_on_the_same(tmp_path, monkeypatch):

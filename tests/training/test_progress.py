@@ -107,6 +107,16 @@ def test_the_rate_is_a_recent_one():
     assert line.rate() < 800  # nothing happens any more
 
 
+def test_few_steps_a_second_are_told_apart_from_none():
+    """Steps of a language model take a while each."""
+    clock = Clock()
+    line = Progress(60, unit="steps", file=io.StringIO(), clock=clock)
+    assert "| 0/s |" in line.line()
+    clock.now += 10
+    line.update(4)
+    assert "4 of 60 steps | 0.4/s" in line.line()
+
+
 def test_on_a_terminal_the_line_is_redrawn(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     clock, file = Clock(), Terminal()

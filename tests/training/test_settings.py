@@ -291,6 +291,21 @@ class Grouped:
     in two lines"""
 
 
+@dataclass(frozen=True)
+class Mixed(Grouped, Args):
+    """Settings of two classes."""
+
+    more: int = 3
+    """its own"""
+
+
+def test_help_knows_what_all_classes_say_of_their_settings(capsys):
+    with pytest.raises(SystemExit):
+        parse_args(Mixed, ["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(text in shown for text in ("its own", "the second (", "Games in parallel."))
+
+
 def test_help_is_in_groups(capsys):
     with pytest.raises(SystemExit) as caught:
         parse_args(Grouped, ["--second", "0.25", "--help"])

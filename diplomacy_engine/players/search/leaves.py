@@ -62,7 +62,7 @@ class Critic:
 
     def values(self, boards: list) -> np.ndarray:
         """See `LeafValue`."""
-        obs = BoardViews.join(boards)
+        obs = boards[0].join(boards)  # views of a policy that talks have more to them
         parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
         return np.concatenate([self.policy.agent.values(obs.take(part)) for part in parts])
 
