@@ -8,14 +8,13 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 # Folder inside the package -> pattern and the folder from which its files are taken.
 CARRIED = {
-    "configs": ("**/*.toml", ROOT / "configs"),
+    "configs": ("*.toml", ROOT / "configs"),
     "reference": ("*__pure__*/policy.pt", ROOT / "runs" / "reference"),
-    "population": ("*/*", ROOT / "runs" / "population"),
 }
 
 
 class BuildPackage(build_py):
-    """Also copies what CARRIED names; an editable install finds it here."""
+    """Also copies settings files and ready policies; an editable install finds them here."""
 
     def run(self) -> None:
         super().run()

@@ -16,7 +16,6 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.players import checkpoints
 from diplomacy_engine.players.checkpoints import policy_file, ready_policies
 from diplomacy_engine.players.loading import PlayerError, load_script, policy_map
-from diplomacy_engine.players.population import read_population
 from diplomacy_engine.training import settings
 
 
@@ -66,10 +65,6 @@ def test_what_a_wheel_has(tmp_path):
         assert (package / "configs" / name).read_bytes() == found[name].read_bytes()
     for path in ready_policies().values():
         assert (package / "reference" / path.parent.name / path.name).is_file()
-    assert (package / "configs" / "population" / "runs.toml").is_file()
-    for path in REPOSITORY.glob("runs/population/*/*"):
-        assert (package / "population" / path.parent.name / path.name).is_file()
-    assert len(read_population(package / "population" / "small").members) > 100
     assert settings.INSTALLED_CONFIGS.parent == checkpoints._PACKAGE
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     trainers = {path.stem for path in REPOSITORY.glob("*_diplomacy.py")}
@@ -80,7 +75,7 @@ def test_what_a_wheel_has(tmp_path):
 @pytest.mark.slow
 def test_a_wheel_plays(tmp_path):
     """Installed, with this environment's packages beside it, and called from another folder."""
-    kept = ("diplomacy_engine", "configs", "runs/reference", "runs/population")
+    kept = ("diplomacy_engine", "configs", "runs/reference")
     for name in kept:
         shutil.copytree(REPOSITORY / name, tmp_path / "source" / name)
     for path in [*REPOSITORY.glob("*.*"), REPOSITORY / "LICENSE"]:
