@@ -408,6 +408,8 @@ def _trained(arguments: argparse.Namespace, game_map: Map) -> Iterator[RecipeRun
     for number, run in enumerate(recipe["runs"], 1):
         name, decisions = str(run["name"]), round(full * run.get("share", 1))
         words = shlex.split(run.get("flags", ""))
+        for where in (recipe, run):  # of all runs on this map, and of this one
+            words += shlex.split(where.get("flags_on", {}).get(game_map.name, ""))
         start = f"{game_map.name}__population-{name}__{number}__"
         folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
@@ -459,6 +461,8 @@ def _read_recipe(path: str) -> dict[str, Any]:
     sound = isinstance(runs, list) and all(isinstance(run, dict) for run in runs)
     if not sound or not isinstance(recipe.setdefault("decisions", {}), dict):
         raise UserError(f"{path} has no [[runs]]")
+    if not all(isinstance(where.get("flags_on", {}), dict) for where in (recipe, *runs)):
+        raise UserError(f"{path}: flags_on has no maps")
     for run in runs:
         if not re.fullmatch(r"[\w-]{1,60}", str(run.get("name"))):
             raise UserError(f"{path}: a run has no name of letters, digits, '_' and '-'")
