@@ -406,7 +406,8 @@ def _trained(arguments: argparse.Namespace, game_map: Map) -> Iterator[RecipeRun
     if full is None:
         raise UserError(f"{arguments.recipe} has no 'decisions' for map {game_map.name}")
     for number, run in enumerate(recipe["runs"], 1):
-        name, decisions = str(run["name"]), round(full * run.get("share", 1))
+        share = run.get("share_on", {}).get(game_map.name, run.get("share", 1))
+        name, decisions = str(run["name"]), round(full * share)
         words = shlex.split(run.get("flags", ""))
         for where in (recipe, run):  # of all runs on this map, and of this one
             words += shlex.split(where.get("flags_on", {}).get(game_map.name, ""))
@@ -461,14 +462,16 @@ def _read_recipe(path: str) -> dict[str, Any]:
     sound = isinstance(runs, list) and all(isinstance(run, dict) for run in runs)
     if not sound or not isinstance(recipe.setdefault("decisions", {}), dict):
         raise UserError(f"{path} has no [[runs]]")
-    if not all(isinstance(where.get("flags_on", {}), dict) for where in (recipe, *runs)):
-        raise UserError(f"{path}: flags_on has no maps")
+    for where in (recipe, *runs):
+        for name in ("flags_on", "share_on"):
+            if not isinstance(where.get(name, {}), dict):
+                raise UserError(f"{path}: {name} has no maps")
     for run in runs:
         if not re.fullmatch(r"[\w-]{1,60}", str(run.get("name"))):
             raise UserError(f"{path}: a run has no name of letters, digits, '_' and '-'")
-        share = run.get("share", 1)
-        if type(share) not in (int, float) or not 0 < share <= 100:
-            raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")
+        for share in (run.get("share", 1), *run.get("share_on", {}).values()):
+            if type(share) not in (int, float) or not 0 < share <= 100:
+                raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")
     return recipe
 
 
