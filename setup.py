@@ -8,7 +8,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 # Folder inside the package -> pattern and the folder from which its files are taken.
 CARRIED = {
-    "configs": ("*.toml", ROOT / "configs"),
+    "configs": ("**/*.toml", ROOT / "configs"),
     "reference": ("*__pure__*/policy.pt", ROOT / "runs" / "reference"),
 }
 

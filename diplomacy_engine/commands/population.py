@@ -48,6 +48,7 @@ from ..players.population import (
 )
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
+from ..training.settings import INSTALLED_CONFIGS
 from ._arguments import (
     add_assume,
     add_script,
@@ -60,6 +61,8 @@ from ._arguments import (
 from ._console import make_console, print_table
 
 RUNS = SCRIPT.parent / "configs" / "population" / "runs.toml"
+if not RUNS.is_file():  # installed by pip
+    RUNS = INSTALLED_CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
 MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 PERSON = "a person"  # what `play` calls somebody in a saved game
