@@ -60,7 +60,7 @@ class Args(ppo.Args):
     exp_name: str = "population"
     """name of this experiment, part of the folder's name"""
     threads: Annotated[int, Between(1, 1024)] = 1
-    """cores of one member"""
+    """cores of one member: Ray runs many members, but no processes of theirs"""
     league_games: Natural = 0
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     eval_population: Natural = 200
@@ -200,11 +200,13 @@ def write(path: Path, saved: dict) -> None:
 
 def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
     """Return a member as Ray Tune knows it, whose steps go from evaluation `first` on."""
+    here = os.getcwd()  # Ray would change it, and settings may name files
 
     class Trial(tune.Trainable):
         """A member; what Ray calls its checkpoint names one in the run folder."""
 
         def setup(self, config: dict) -> None:
+            os.chdir(here)
             self.member = Member(home, int(self.trial_name.rpartition("-")[2]), args)
 
         def reset_config(self, new_config: dict) -> bool:
@@ -238,8 +240,10 @@ def start(args: Args, reward_alone: bool) -> tuple[Path, Args]:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
     if args.mates and (args.exploit or args.pool_schedule == "staged"):
         raise UserError("--mates needs a pool of several copies: give --mates 0")
-    if args.track or names_code(args.reward_mix):
-        raise UserError("members train with the rewards that come along, and without --track")
+    if args.track or args.cuda or args.threads > 1 or names_code(args.reward_mix):
+        raise UserError(
+            "members have rewards that come along and one core each: no --track, --cuda, --threads"
+        )
     member = Settings(Member(Path(args.runs_folder), 0, args).settings(), frozenset(), None)
     found = launch.new_run(member, ppo.FILES, 1)
     if args.eval_population:
@@ -250,7 +254,7 @@ def start(args: Args, reward_alone: bool) -> tuple[Path, Args]:
     folder.close()
     for name in ("checkpoints", "games"):  # the members have their own
         (folder.path / name).rmdir()
-    return folder.path, args
+    return folder.path.resolve(), args
 
 
 def train_population(home: Path, args: Args) -> None:
@@ -262,12 +266,13 @@ def train_population(home: Path, args: Args) -> None:
     members = [Member(home, number, args) for number in range(args.members)]
     # A kill may have come when some were an evaluation ahead; they wait for the others.
     first = min(member.stand()["evaluations"] for member in members)
-    random.seed(args.seed + first)  # by which Ray draws one of the best quarter
 
     class Lines(tune.Callback):
         """Says what each evaluation found."""
 
         def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
+            # Ray draws one of the best quarter by this, once the last result is there.
+            random.seed(f"{args.seed} {result['evaluations']}")
             found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
             print(f"{trial.custom_trial_name}: {found}", flush=True)
 
@@ -275,7 +280,7 @@ def train_population(home: Path, args: Args) -> None:
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
     ray.init(args.address, runtime_env=code, **quiet)
     try:
-        cores = min(args.threads, ray.cluster_resources()["CPU"] / args.members)
+        cores = min(1.0, ray.cluster_resources()["CPU"] / args.members)
         scheduler = PopulationBasedTraining(
             "training_iteration",
             perturbation_interval=1,
@@ -295,7 +300,7 @@ def train_population(home: Path, args: Args) -> None:
             ),
             run_config=tune.RunConfig(
                 name="ray",
-                storage_path=str(home.resolve()),
+                storage_path=str(home),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1, num_to_keep=5),
                 callbacks=[Lines()],
                 verbose=0,
@@ -304,7 +309,8 @@ def train_population(home: Path, args: Args) -> None:
     finally:
         ray.shutdown()
     if found.errors:
-        raise UserError(f"a member has failed, see {home}: {found.errors[0]}")
+        reason = str(found.errors[0]).strip().splitlines()[-1]
+        raise UserError(f"a member of {home} has failed: {reason}")
     for member in sorted(members, key=lambda member: -member.stand()["score"]):
         stand = member.stand()
         print(f"{args.metric} {stand['score']:8.3f}  {member.folder}  {stand['settings']}")
@@ -320,7 +326,7 @@ def main(argv: list[str] | None = None) -> int:
             home, args = start(args, "reward" in given and "reward_mix" not in given)
             print(f"population: {home}", flush=True)
         else:
-            home = Path(args.resume)
+            home = Path(args.resume).resolve()
             if given - {"resume", "address"}:
                 raise UserError("a population goes on as it is: only --address goes with --resume")
             address, kept = args.address, RunFolder(home).load_args()

@@ -23,7 +23,7 @@ from diplomacy_engine.players.population import (
     read_weights,
     write_population,
 )
-from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
 
 SMALL = FOLDERS / "small"
 
@@ -66,9 +66,10 @@ def refused(function, *arguments, **given) -> str:
 def test_populations_that_come_along():
     """At least 95 policies and the five bots, every file with its sha256, and small enough.
 
-    A reference is the best, `hold` and `random` are among the last, and there are rungs between.
+    References are near the top, DumbBot beats `random`, and there are rungs between.
     """
     total = 0
+    assert {file.parent.name for file in FOLDERS.glob(f"*/{POPULATION}")} == set(MAP_NAMES)
     for file in sorted(FOLDERS.glob(f"*/{POPULATION}")):
         folder, population = file.parent, read_population(file.parent)
         policies = [member for member in population.members if member.file]
@@ -82,9 +83,9 @@ def test_populations_that_come_along():
         assert max(path.stat().st_size for path in folder.iterdir()) < 20e6
         assert (np.diff(population.ratings) <= 0).all()
         assert len({member.scheme for member in policies}) > 10
-        assert population.members[0].scheme == "a reference policy"
-        last = [member.name for member in population.members[int(0.8 * len(policies)) :]]
-        assert {"hold", "random"} <= set(last)
+        assert "a reference policy" in [member.scheme for member in population.members[:5]]
+        places = [member.name for member in population.members]
+        assert places.index("dumbbot") < len(places) / 2 < places.index("random")
         assert np.diff(population.ratings[:-1]).min() > -9  # `hold` may be far below
         met = population.met + np.eye(len(population.members))
         assert (population.met == population.met.T).all() and met.min() >= 0

@@ -102,6 +102,7 @@ def test_members_meet(tmp_path, monkeypatch):
         (["--metric", "population/rating"], "--metric population/rating needs --eval-population"),
         (["--pool-schedule", "staged"], "--mates needs a pool of several copies"),
         (["--reward", "my:own"], "rewards that come along"),
+        (["--threads", "2"], "one core each"),
         (["--members", "1"], "--members"),
         (["--map", "small.dip"], "small.dip"),
         (["--resume", "nowhere"], "nowhere"),
@@ -130,10 +131,11 @@ def test_a_killed_population_goes_on(tmp_path, capfd):
     """What it comes to is what it comes to without the kill."""
     pytest.importorskip("ray")
     flags = [sys.executable, str(REPOSITORY / "ppo_population_based_diplomacy.py"), *FLAGS]
-    config = write_config(tmp_path / "tiny.toml", total_timesteps=1200, league_games=0)
-    flags += ["--mates", "0", "--config", config, "--runs-folder"]
-    assert subprocess.run([*flags, str(tmp_path / "whole")], check=False).returncode == 0
-    killed = subprocess.Popen([*flags, str(tmp_path / "runs")], start_new_session=True)
+    write_config(tmp_path / "tiny.toml", total_timesteps=1200, league_games=0)
+    flags += ["--mates", "0", "--config", "tiny.toml", "--runs-folder"]
+    here = {"cwd": tmp_path}
+    assert subprocess.run([*flags, "whole"], check=False, **here).returncode == 0
+    killed = subprocess.Popen([*flags, "runs"], start_new_session=True, **here)
     deadline = time.monotonic() + 300
     while len(list(tmp_path.glob("runs/*/newest/*.pt"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -142,8 +144,8 @@ def test_a_killed_population_goes_on(tmp_path, capfd):
     killed.wait()
     (home,) = (tmp_path / "runs").iterdir()
     time.sleep(5)  # Ray's processes notice that nobody is there
-    again = [*flags[:2], "--resume", str(home)]
-    assert subprocess.run(again, check=False).returncode == 0
+    again = [*flags[:2], "--resume", f"runs/{home.name}"]
+    assert subprocess.run(again, check=False, **here).returncode == 0
     args = pbt.Args(eval_interval=300, total_timesteps=1200, metric="eval/random/win", members=3)
     (whole,) = (tmp_path / "whole").iterdir()
     for number in range(3):
