@@ -48,6 +48,7 @@ from diplomacy_engine.rules.map import Map
 from diplomacy_engine.scoring import make_reward_mix
 from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating, payment
 from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
+from diplomacy_engine.selfplay.rollout_buffer import explained_variance
 from diplomacy_engine.training import Clock, RunLog, StopSignals, launch
 from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.nested import with_arrays, with_tensors
@@ -111,6 +112,8 @@ class Args:
     """seats of each game that the learner plays and learns from; with --teams one team"""
     learner_powers: tuple[str, ...] = ()
     """powers that the learner plays in every game, instead of seats that are drawn"""
+    partners: Literal["self", "pool"] = "self"
+    """with --teams, who plays the learner's partners: itself, or a copy or bot of the pool"""
     weak_seats: Share = 0.0
     """how much more often the learner plays powers with which it wins less; 0: not at all"""
     opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
@@ -594,10 +597,7 @@ def update(
         raise TrainingError(f"a loss is not finite ({means})")
     if not checkpoints.is_sound(parameters, optimizer.state.values()):
         raise TrainingError(f"a weight is not finite, or beyond {checkpoints.MOST_WEIGHT:,.0f}")
-    returns, values = map(np.concatenate, zip(*ranks.gather((batch.returns, batch.values))))
-    variance, unexplained = np.var(returns), np.var(returns - values)
-    means["explained_variance"] = float(1 - unexplained / variance) if variance > 0 else 0.0
-    return means
+    return means | explained_variance(ranks.gather((batch.returns, batch.values)))
 
 
 def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
@@ -774,8 +774,9 @@ class Run:
     is the policy of --exploit as `load_policy` returns it, `weights` those to begin with.
     """
 
-    # What a script built on this one replaces; `press` says how powers talk in evaluations.
-    files, self_play_class, player, press = FILES, SelfPlay, staticmethod(policy_player), None
+    # What a script built on this one replaces: talk in evaluations, too, and stopping after each.
+    files, self_play_class, player = FILES, SelfPlay, staticmethod(policy_player)
+    press, pauses = None, False
 
     def __init__(
         self,
@@ -811,8 +812,7 @@ class Run:
         self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
         self.self_play = self.self_play_class(own, game_map, self.pool, self.rng, self.workers)
         self.league = League.of(args, game_map, self.ranks.rank == 0)
-        names = "global_step order_steps env_steps games updates"
-        self.counters = dict.fromkeys(names.split(), 0)
+        self.counters = dict.fromkeys(launch.COUNTERS, 0)
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
         self.seconds = 0.0  # spent by earlier processes of this run
         self.evaluations: dict[str, dict] = {}  # bot -> its last evaluation
@@ -941,6 +941,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
             # Evaluate against the bots.
             if finished or run.next_eval <= run.global_step < args.total_timesteps:
                 run.next_eval += 0 if finished else args.eval_interval
+                asked_to_stop = asked_to_stop or run.pauses
                 with clock("evaluation"):
                     run.evaluations, samples = evaluate(run)
                     rated = run.league.play(run.policy, run.pool.members, run.player)

@@ -27,6 +27,7 @@ from support.pages import (
 
 import distill_search_diplomacy as distill
 import ppo_baselines_diplomacy as baselines
+import ppo_population_based_diplomacy as population_based
 import ppo_press_diplomacy as press
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
@@ -100,7 +101,7 @@ def test_commands(page, monkeypatch):
 
 def known_flags() -> set[str]:
     """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
-    scripts = Args, baselines.Args, press.Args, distill.Args
+    scripts = Args, baselines.Args, population_based.Args, press.Args, distill.Args
     names = {name for args in scripts for name in inspect.signature(args).parameters}
     names |= _fields_of_args("grpo_llm_diplomacy.py")  # it needs packages that may not be here
     flags = {f"--{name.replace('_', '-')}" for name in names}

@@ -48,6 +48,7 @@ from ..players.population import (
 )
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
+from ..training.settings import INSTALLED_CONFIGS
 from ._arguments import (
     add_assume,
     add_script,
@@ -60,11 +61,14 @@ from ._arguments import (
 from ._console import make_console, print_table
 
 RUNS = SCRIPT.parent / "configs" / "population" / "runs.toml"
+if not RUNS.is_file():  # installed by pip
+    RUNS = INSTALLED_CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
 MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 PERSON = "a person"  # what `play` calls somebody in a saved game
-TOURNAMENT = {"small": 20_000, "three": 10_000}  # games that rate a new population
+TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 1_500}  # games that rate a new one
 OTHER_TOURNAMENT = 3_000
+COPIES = 5  # policies of a run
 
 
 def add_population(commands) -> None:
@@ -109,15 +113,16 @@ def _add_make(kinds) -> None:
     add(
         "--copies",
         type=whole_number(1, 1000),
-        default=5,
         metavar="N",
-        help="policies of each run, at even distances over its ages (default: 5)",
+        help="policies of each run, at even distances over its ages (default: as the file of runs "
+        "says, else 5)",
     )
     add(
         "--num-games",
         type=whole_number(1, 10**7),
         metavar="N",
-        help="games of the tournament (default: small 20,000, three 10,000, others 3,000)",
+        help="games of the tournament (default: small 20,000, three 10,000, standard 1,500, "
+        "others 3,000)",
     )
     add("--seed", type=whole_number(1, 2**62), default=1, help="of the tournament (default: 1)")
     _add_threads(add)
@@ -315,17 +320,20 @@ def run_make(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UserError(f"{folder} cannot be made: {error.strerror}") from None
     check_writable(folder)
+    copies = arguments.copies
     if arguments.runs:
         runs = [RecipeRun(_plain(Path(run).name), "", Path(run)) for run in arguments.runs]
         for run in runs:
             if not policy_file(run.folder).is_file():
                 raise UserError(f"{run.folder} has no policy")
     else:
-        runs = list(_trained(arguments, game_map))
+        recipe = _read_recipe(arguments.recipe)
+        copies = copies or recipe.get("copies", {}).get(game_map.name)
+        runs = list(_trained(arguments, game_map, recipe))
     script = load_script(POPULATION_SCRIPT, ("policies_of_run",))
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
-        for policy in script.policies_of_run(run.folder, arguments.copies):
+        for policy in script.policies_of_run(run.folder, copies or COPIES):
             if policy.settings["map"] != arguments.map:
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
@@ -399,15 +407,21 @@ def rated(
     )
 
 
-def _trained(arguments: argparse.Namespace, game_map: Map) -> Iterator[RecipeRun]:
+def _trained(
+    arguments: argparse.Namespace, game_map: Map, recipe: dict[str, Any]
+) -> Iterator[RecipeRun]:
     """Train the runs of a file one after the other; yield each with its folder."""
-    recipe = _read_recipe(arguments.recipe)
     full = arguments.decisions or recipe["decisions"].get(game_map.name)
     if full is None:
         raise UserError(f"{arguments.recipe} has no 'decisions' for map {game_map.name}")
     for number, run in enumerate(recipe["runs"], 1):
-        name, decisions = str(run["name"]), round(full * run.get("share", 1))
+        share = run.get("share_on", {}).get(game_map.name, run.get("share", 1))
+        name, decisions = str(run["name"]), round(full * share)
+        if not decisions:  # not on this map
+            continue
         words = shlex.split(run.get("flags", ""))
+        for where in (recipe, run):  # of all runs on this map, and of this one
+            words += shlex.split(where.get("flags_on", {}).get(game_map.name, ""))
         start = f"{game_map.name}__population-{name}__{number}__"
         folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
@@ -459,12 +473,19 @@ def _read_recipe(path: str) -> dict[str, Any]:
     sound = isinstance(runs, list) and all(isinstance(run, dict) for run in runs)
     if not sound or not isinstance(recipe.setdefault("decisions", {}), dict):
         raise UserError(f"{path} has no [[runs]]")
+    for where in (recipe, *runs):
+        for name in ("copies", "flags_on", "share_on"):
+            if not isinstance(where.get(name, {}), dict):
+                raise UserError(f"{path}: {name} has no maps")
+    for copies in recipe.get("copies", {}).values():
+        if type(copies) is not int or not 1 <= copies <= 1000:
+            raise UserError(f"{path}: copies is {quoted(copies, 20)}, not from 1 to 1,000")
     for run in runs:
         if not re.fullmatch(r"[\w-]{1,60}", str(run.get("name"))):
             raise UserError(f"{path}: a run has no name of letters, digits, '_' and '-'")
-        share = run.get("share", 1)
-        if type(share) not in (int, float) or not 0 < share <= 100:
-            raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")
+        for share in (run.get("share", 1), *run.get("share_on", {}).values()):
+            if type(share) not in (int, float) or not 0 <= share <= 100:
+                raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")
     return recipe
 
 

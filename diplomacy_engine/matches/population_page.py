@@ -12,12 +12,13 @@ from .statistics import Z
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; color: #1f2430; margin: 2rem auto; max-width: 54rem;
   padding: 0 1rem; }
-svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }  /* on a phone these are moved aside, not squeezed */
+svg { width: 100%; min-width: 36rem; height: auto; }
 table { border-collapse: collapse; font-size: 13px; }
 td, th { text-align: left; vertical-align: top; padding: 2px 10px 2px 0;
   border-bottom: 1px solid #e2e5ea; }
-td.number { text-align: right; }
-code { font-size: 11px; overflow-wrap: anywhere; }
+td.number { text-align: right; white-space: nowrap; }
+code { display: block; min-width: 20rem; font-size: 11px; overflow-wrap: anywhere; }
 """
 
 
@@ -62,12 +63,12 @@ of {len(population.map.powers)} players, of two whose ratings differ by d the be
 with probability 1 / (1 + exp(-d / {25 / 6 * len(population.map.powers) ** 0.5:.1f})).</p>
 <h2>Ladder</h2>
 <p>Ratings with 95 % intervals.</p>
-{population_ladder(population)}
+<div class="wide">{population_ladder(population)}</div>
 <h2>Who ends above whom</h2>
-{population_matrix(population)}
+<div class="wide">{population_matrix(population)}</div>
 <h2>Members</h2>
-<table><tr><th></th><th>member</th><th>rating</th><th>scheme</th><th>decisions</th>
-<th>trained by</th>
-</tr>{"".join(rows)}</table>
+<div class="wide"><table><tr><th></th><th>member</th><th>rating</th><th>scheme</th>
+<th>decisions</th><th>trained by</th>
+</tr>{"".join(rows)}</table></div>
 </body></html>
 """

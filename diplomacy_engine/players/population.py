@@ -97,8 +97,9 @@ def population_folder(where: str | Path | None, game_map: Map) -> Path:
     folder = FOLDERS / game_map.name
     if not (folder / POPULATION).is_file():
         raise UserError(
-            f"there is no base population of map {game_map.name}: make one with `population make`, "
-            "or name its folder with --population"
+            f"there is no base population of map {game_map.name} here: the repository has those "
+            "of its maps in runs/population, and `population make` makes one; name such a folder "
+            "with --population"
         )
     return folder
 

@@ -37,9 +37,7 @@ def pay_learners(
     """
     seats, board = seating.seats, seating.games.board
     found = reward_input(result, board.victory_centers, not truncates)
-    lives = result.alive  # (E, P); of teams, while any of their powers does
-    if seating.teams.text:
-        lives = (lives[:, :, None] & (board.team[:, None] == board.team)).any(1)
+    lives = seating.alive_sides(result.alive)
     for learner in seating.pool.learners:
         row, power = seats.of_learner(learner.number)
         stream, buffer = seats.stream[row, power], learner.buffer

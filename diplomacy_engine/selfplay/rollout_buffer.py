@@ -261,6 +261,16 @@ class RolloutBuffer:
 LARGEST = 1e15  # of any reward or value; what is greater overflows when it is squared
 
 
+def explained_variance(parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+    """Return by its name how much of the returns' variance the values explain; 1 is all of it.
+
+    `parts` are returns and values, (B,) each, of every process that trains.
+    """
+    returns, values = map(np.concatenate, zip(*parts))
+    variance, unexplained = np.var(returns), np.var(returns - values)
+    return {"explained_variance": float(1 - unexplained / variance) if variance > 0 else 0.0}
+
+
 def checked(
     saved: dict, name: str, like: np.ndarray, low: float | None = None, high: float | None = None
 ) -> np.ndarray:

@@ -20,6 +20,7 @@ class SeatSettings(Protocol):
 
     learner_seats: int
     learner_powers: tuple[str, ...]
+    partners: str
     weak_seats: float
     opponent_temperature: float
     warm_up_share: float
@@ -68,7 +69,9 @@ class Seating:
     a learner whose power loses to strong ones can learn from, and cold ones stay strong while the
     learner explores.
     A side is a power, or where the games' map has teams one of these: all powers of a team have one
-    player. `win_share` (sides,) is the learners' running mean share of wins with each side.
+    player. With `partners` of the pool, a learner plays one power of its team, and a member of the
+    pool the others. `win_share` (sides,) is the learners' running mean share of wins with each
+    side.
     """
 
     def __init__(
@@ -86,7 +89,10 @@ class Seating:
         self.place = np.array([(self.side[:p] == s).sum() for p, s in enumerate(self.side)])
         # Sides that each learner has; with teams one, whose powers have the seats.
         self.own_sides = 1 if self.teams.text else args.learner_seats
+        self.mixed = args.partners == "pool"  # whether a learner's team has other players, too
         chosen = [games.map.power_number(name) for name in args.learner_powers]
+        powers = np.arange(games.num_powers)
+        self.own_powers = np.isin(powers, chosen if chosen else powers)
         self.playable = np.isin(sides, self.side[chosen] if chosen else sides)
         self.seats = Seats(
             member=np.zeros(shape, np.int64),
@@ -115,10 +121,14 @@ class Seating:
         first_sides = np.where(self.playable, arrival, np.inf).argsort(1)
         member = self.pool.draw(self.rng, by_side)[:, self.side]
         stream = np.full(shape, NONE)
-        first_stream = rows[:, None] * args.learner_seats + self.place
+        place = 0 if self.mixed else self.place
+        first_stream = np.broadcast_to(rows[:, None] * args.learner_seats + place, shape)
         for number, learner in enumerate(self.pool.learners):
             for own in range(self.own_sides):
                 mine = self.side == first_sides[:, [number * self.own_sides + own]]
+                if self.mixed:  # one of its powers
+                    drawn = self.rng.random(shape) * (mine & self.own_powers)
+                    mine = np.arange(shape[1]) == drawn.argmax(1)[:, None]
                 member[mine] = learner.number
                 stream[mine] = (first_stream + own)[mine]
         seats.member[rows], seats.stream[rows] = member, stream
@@ -143,7 +153,7 @@ class Seating:
         seats.warm_up[:] -= warm
         over = result.ended != RUNNING
         if not self.args.finish_games:
-            over |= ~(result.alive & learns).any(1)
+            over |= ~(self.alive_sides(result.alive) & learns).any(1)
         rows = np.flatnonzero(over)
         played = rows[(learns & ~warm)[rows].any(1)]
         finished = self._count(result, played) if len(played) else None
@@ -158,6 +168,12 @@ class Seating:
         self.assign_seats(rows)
         return len(played)
 
+    def alive_sides(self, alive: np.ndarray) -> np.ndarray:
+        """Return whether each power (E, P), or with teams any of its team, is alive."""
+        if not self.teams.text:
+            return alive
+        return (alive[:, :, None] & (self.side[:, None] == self.side)).any(1)
+
     def _count(self, result: StepResult, rows: np.ndarray) -> Finished:
         """Return how the games `rows` went."""
         years = result.year[rows] - self.games.board.first_year + 1
@@ -165,8 +181,11 @@ class Seating:
         outcomes = Outcomes(*(array[rows] for array in found), years)
         if self.teams.text:
             outcomes = outcomes.of_teams(self.side)
-        at = rows[:, None], self.first
-        member, mine = self.seats.member[at], self.seats.learns[at]
+        learns, here = self.seats.learns[rows], self.side == np.arange(len(self.first))[:, None]
+        mine = (learns[:, None] & here).any(2)  # (games, sides)
+        # A partner is no opponent: of a learner's side, the learner is counted.
+        speaker = np.where(mine, (learns[:, None] & here).argmax(2), self.first)
+        member = self.seats.member[rows[:, None], speaker]
         victory = outcomes.win()
         won_solo, win = (mine & outcomes.solo()).any(1), (mine & victory).any(1)
         draw = outcomes.draw() & (mine & outcomes.alive).any(1)
@@ -224,9 +243,11 @@ class Seating:
             learning[row, power] = True
             mine = (seats.member == learner.number) & seats.learns
             sides, own = mine[:, self.first], seats.stream[row, power]
-            whole = (
-                np.array_equal(sides[:, self.side], mine) and (sides.sum(1) == self.own_sides).all()
-            )
+            if self.mixed:
+                whole = (mine.sum(1) == 1).all() and self.own_powers[power].all()
+            else:
+                whole = np.array_equal(sides[:, self.side], mine)
+                whole = whole and (sides.sum(1) == self.own_sides).all()
             # Within a row the streams follow each other from its first one on.
             follow = np.arange(len(own)) - np.searchsorted(row, row)
             if not whole or not np.array_equal(own, row * most + follow):

@@ -54,6 +54,8 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         "wandb_entity": (args.track, "--track"),
         "wandb_project_name": (args.track, "--track"),
     }
+    if args.partners == "pool" and np.bincount(game_map.teams.of_power).max() == 1:
+        raise UserError("--partners pool needs --teams: no power has a partner here")
     for name in sorted(given & needs.keys()):
         works, needed = needs[name]
         if not works:
@@ -106,7 +108,7 @@ def most_seats(args: Any, game_map: Map) -> int:
     """Return how many seats of a game the learner has at most.
 
     Raises:
-        UserError: --learner-powers names no power, one twice, or other powers than those of a team.
+        UserError: --learner-powers names no power, one twice, or others than a team allows.
     """
     team = game_map.teams.of_power
     own = [game_map.power_number(name) for name in args.learner_powers]
@@ -114,6 +116,8 @@ def most_seats(args: Any, game_map: Map) -> int:
         raise UserError("--learner-powers names a power twice")
     if not game_map.teams.text:
         return len(own) or args.learner_seats
+    if args.partners == "pool":  # one power of whichever team
+        return 1
     if own and set(own) != set(np.flatnonzero(team == team[own[0]])):
         raise UserError(
             f"--learner-powers {' '.join(args.learner_powers)} must be one team of "

@@ -37,6 +37,7 @@ from .run_log import NoLog, RunLog, Writer, start_wandb
 from .settings import Settings, args_from_dictionary, parse_args
 
 _ENDS = ("win", "solo", "draw", "loss")  # figures of an evaluation that a run's summary shows
+COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
 RUN_FORMAT = 2  # of what a checkpoint holds besides the policy; 1 is version 0.1's
 
 

@@ -195,6 +195,10 @@ def test_refusals(tmp_path, capsys):
         ("runs = 3", "has no [[runs]]"),
         ("[[runs]]\nname = 'a b'", "a run has no name"),
         ("[[runs]]\nname = 'a'\nshare = -1", "the share of run a"),
+        ("[[runs]]\nname = 'a'\nshare_on.three = 'x'", "the share of run a"),
+        ("[[runs]]\nname = 'a'\nshare_on = 2", "share_on has no maps"),
+        ("copies.small = 0\n[[runs]]\nname = 'a'", "copies is 0, not from 1 to 1,000"),
+        ("flags_on = '--cuda'\n[[runs]]\nname = 'a'", "flags_on has no maps"),
         ("[[runs]]\nname = 'a'", "has no 'decisions' for map small"),
         ("[[", "is not TOML"),
     ):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from diplomacy_engine.players.population import (
     read_weights,
     write_population,
 )
-from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
 
 SMALL = FOLDERS / "small"
 
@@ -63,10 +64,14 @@ def refused(function, *arguments, **given) -> str:
 
 
 def test_populations_that_come_along():
-    """At least 95 policies and the five bots, every file with its sha256, and small enough."""
+    """At least 95 policies and the five bots, every file with its sha256, and small enough.
+
+    References are near the top, DumbBot beats `random`, and there are rungs between.
+    """
     total = 0
-    for folder in sorted(FOLDERS.iterdir()):
-        population = read_population(folder)
+    assert {file.parent.name for file in FOLDERS.glob(f"*/{POPULATION}")} == set(MAP_NAMES)
+    for file in sorted(FOLDERS.glob(f"*/{POPULATION}")):
+        folder, population = file.parent, read_population(file.parent)
         policies = [member for member in population.members if member.file]
         assert len(policies) >= 95 and len(population.members) == len(policies) + 5
         assert {member.file for member in policies} == {p.name for p in folder.glob("*.npz")}
@@ -78,6 +83,10 @@ def test_populations_that_come_along():
         assert max(path.stat().st_size for path in folder.iterdir()) < 20e6
         assert (np.diff(population.ratings) <= 0).all()
         assert len({member.scheme for member in policies}) > 10
+        assert "a reference policy" in [member.scheme for member in population.members[:5]]
+        places = [member.name for member in population.members]
+        assert places.index("dumbbot") < len(places) / 2 < places.index("random")
+        assert np.diff(population.ratings[:-1]).min() > -9  # `hold` may be far below
         met = population.met + np.eye(len(population.members))
         assert (population.met == population.met.T).all() and met.min() >= 0
         assert np.allclose(population.above + population.above.T, population.met, atol=0.02)
@@ -167,12 +176,8 @@ def test_lists_that_are_refused(copy):
         assert words in refused(read_population, copy), changes
     (copy / POPULATION).write_text("{")
     assert "is no JSON" in refused(read_population, copy)
-    where = (
-        refused(population_folder, None, load_map("three").with_teams(""))
-        if not (FOLDERS / "three").is_dir()
-        else "no base population"
-    )
-    assert "no base population" in where
+    strait = SimpleNamespace(name="strait")
+    assert "no base population of map strait" in refused(population_folder, None, strait)
 
 
 def test_drawn_members():

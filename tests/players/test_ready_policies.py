@@ -63,6 +63,7 @@ def test_what_a_wheel_has(tmp_path):
     found = {path.name: path for path in REPOSITORY.glob("configs/*.toml")}
     for name in ("small.toml", "three.toml", "standard.toml"):
         assert (package / "configs" / name).read_bytes() == found[name].read_bytes()
+    assert (package / "configs" / "population" / "runs.toml").is_file()
     for path in ready_policies().values():
         assert (package / "reference" / path.parent.name / path.name).is_file()
     assert settings.INSTALLED_CONFIGS.parent == checkpoints._PACKAGE

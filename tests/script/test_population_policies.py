@@ -158,8 +158,11 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     recipe = tmp_path / "runs.toml"
     tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2"
     recipe.write_text(
-        f"[[runs]]\nname = 'one'\nflags = '{tiny}'\n"
-        f"[[runs]]\nname = 'two'\nshare = 0.5\nflags = '{tiny} --pool-schedule staged'\n"
+        f"copies.small = 2\nflags_on.small = '{tiny}'\nflags_on.three = '--no-such-flag'\n"
+        "[[runs]]\nname = 'one'\nshare = 9\nshare_on.small = 1\n"
+        "flags_on.small = '--num-layers 1'\n"
+        "[[runs]]\nname = 'none'\nshare_on.small = 0\n"
+        "[[runs]]\nname = 'two'\nshare = 0.5\nflags = '--pool-schedule staged'\n"
     )
     started = []
 
@@ -169,11 +172,13 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("diplomacy_engine.commands.population.subprocess.run", run)
     words = ["population", "make", "--map", "small", "--recipe", str(recipe)]
-    words += ["--decisions", "400", "--runs-folder", str(tmp_path / "runs"), "--copies", "2"]
+    words += ["--decisions", "400", "--runs-folder", str(tmp_path / "runs")]
     words += ["--output", str(tmp_path / "made"), "--num-games", "20"]
     assert main(words) == 0 and len(started) == 2
     assert main(words) == 0 and len(started) == 2
+    assert "--num-layers" in started[0] and "--num-layers" not in started[1]
     names = [m.name for m in read_population(tmp_path / "made").members if m.file]
     assert {name.partition("-")[0] for name in names} == {"one", "two"}
+    assert sum(name.startswith("one-") for name in names) == 2
     assert json.loads((tmp_path / "made" / "population.json").read_text())["games"] == 20
     assert FOLDERS.name == "population"

@@ -19,6 +19,7 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import Teams
+from diplomacy_engine.selfplay import LEARNER
 from ppo_selfplay_diplomacy import Run
 
 TEAM = {
@@ -34,7 +35,7 @@ TEAM = {
 
 
 def team_run(**changes) -> Run:
-    args = make_args(map="three", learner_seats=2, **changes)
+    args = make_args(**{"map": "three", "learner_seats": 2} | changes)
     return Run(args, load_map("three").with_teams("ENGLAND+ITALY"), CPU)
 
 
@@ -82,6 +83,47 @@ def test_a_dead_members_last_decision_is_paid_at_its_teams_end():
     assert (seats.stream[0] == [0, 1, NONE]).all()
 
 
+MIXED = {"partners": "pool", "learner_seats": 1}
+
+
+def test_partners_of_the_pool():
+    run = team_run(num_envs=400, pool_bots=("hold", "random"), pool_bot_prob=0.6, **MIXED)
+    seating = run.self_play.seating
+    learns, member = seating.seats.learns, seating.seats.member
+    assert (learns.sum(1) == 1).all()  # one power of each game
+    assert (np.abs(learns.mean(0) - (0.25, 0.25, 0.5)) < 0.08).all()  # teams in turn, then powers
+    england = learns[:, 0]
+    # The partner is a copy or a bot, drawn apart from the opponent.
+    assert (member[england, 1] != LEARNER).all()
+    assert (member[england, 1] != member[england, 2]).mean() > 0.3
+    assert (seating.seats.stream[learns] == np.arange(400)).all()
+    mine = team_run(num_envs=50, learner_powers=("ITALY",), **MIXED).self_play.seating.seats
+    assert mine.learns.tolist() == [[False, True, False]] * 50
+
+
+def test_a_partners_game_is_the_learners():
+    """A learner that is out is paid what its partner still brings; the partner is no opponent."""
+    run = team_run(
+        num_envs=1,
+        max_years=6,
+        reward="sum_of_squares",
+        learner_powers=("ENGLAND",),
+        pool_bots=("hold",),
+        pool_bot_prob=1.0,
+        **MIXED,
+    )
+    games, buffer, seating = run.self_play.games, run.buffer, run.self_play.seating
+    (hold,) = run.pool.bots
+    position = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS"
+    load_state(games, Game.from_position(position).to_state())
+    assert play_phase(run)["games"] == 0 and buffer.open.tolist() == [True]
+    assert play_phase(run)["games"] == 0 and hold.games == 0
+    assert play_phase(run)["games"] == 1  # the end of 1906: 4 of 5 squares are the team's
+    assert buffer.rewards[0, 0] == pytest.approx(4 / 5) and buffer.ends[0, 0]
+    assert hold.games == 1 and hold.score == 1  # with RUSSIA it has lost
+    assert seating.win_share[0] > 0 and seating.win_share[1] == 0
+
+
 def test_teams_of_one_power_train_bit_for_bit_as_without():
     """Not only are they no teams: every line that seats and pays teams does the same with them."""
     game_map = load_map("three")
@@ -111,16 +153,18 @@ def test_teams_of_one_power_train_bit_for_bit_as_without():
     np.testing.assert_equal(*found)
 
 
-def test_a_team_trains_and_goes_on(tmp_path, monkeypatch):
-    whole = train(tmp_path / "whole", **TEAM)
+@pytest.mark.parametrize(("partners", "seats"), [("self", 2), ("pool", 1)])
+def test_a_team_trains_and_goes_on(partners, seats, tmp_path, monkeypatch):
+    table = TEAM | {"partners": partners}
+    whole = train(tmp_path / "whole", **table)
     saved = load(whole)
-    assert saved["args"]["teams"] == "ENGLAND+ITALY" and saved["args"]["learner_seats"] == 2
+    assert saved["args"]["teams"] == "ENGLAND+ITALY" and saved["args"]["learner_seats"] == seats
     shown = set().union(*(line.keys() for line in metrics(whole)))
     assert {"selfplay/win_ENGLAND+ITALY", "selfplay/win_RUSSIA"} <= shown
     assert set(saved["evaluations"]["random"]["by_team"]) == {"ENGLAND+ITALY", "RUSSIA"}
     with monkeypatch.context() as patched:
         stop_in_step(patched, 40)
-        stopped = train(tmp_path / "stopped", **TEAM)
+        stopped = train(tmp_path / "stopped", **table)
     assert resume(stopped) == 0
     assert_same_run(whole, stopped)
 
@@ -137,6 +181,7 @@ def test_a_team_trains_and_goes_on(tmp_path, monkeypatch):
         ),
         (["--learner-powers", "ITALY", "italy"], "names a power twice"),
         (["--learner-powers", "FRANCE"], "'FRANCE' is no power of map three"),
+        (["--partners", "pool"], "--partners pool needs --teams"),
         (["--team-victory", "8"], "needs teams of several powers"),
         (["--reward-mix", "team:score"], "no level 'team' of teams; it needs --teams"),
     ],
