@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent
 # Folder inside the package -> pattern and the folder from which its files are taken.
 CARRIED = {
     "configs": ("**/*.toml", ROOT / "configs"),
-    "reference": ("*__pure__*/policy.pt", ROOT / "runs" / "reference"),
+    "reference": ("*__*__*/policy.pt", ROOT / "runs" / "reference"),
 }
 
 
