@@ -256,7 +256,9 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
         kept, seed = {name: settings[name] for name in KEPT}, settings["seed"]
         for decisions, model in models.items():
             weights = {name: weight.float().cpu().numpy() for name, weight in model.items()}
-            policy = Policy(decisions, kept, command_of(settings), seed, weights)
+            policy = Policy(
+                decisions, kept, command_of(settings, saved["script_name"]), seed, weights
+            )
             found.setdefault(decisions, policy)
     ages = np.array(sorted(found))
     wanted = ages[-1] * np.arange(1, copies + 1) / copies
@@ -264,10 +266,13 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
     return [found[int(ages[i])] for i in sorted(picked)]
 
 
-def command_of(settings: dict[str, Any]) -> str:
-    """Return the command line that trains with some settings."""
+def command_of(settings: dict[str, Any], script: str) -> str:
+    """Return the command line by which a script trains with some settings.
+
+    Flags that only another script than the plain trainer has are left out.
+    """
     game_map = settings["map"]
     defaults = parse_args(ppo.Args, ["--map", game_map], ppo.CONFIGS).args
-    left_out = {"map", "config", "exp_name", "runs_folder"}
+    left_out = {"map", "config", "exp_name", "runs_folder", "resume"}
     flags = flags_of(defaults, {n: v for n, v in settings.items() if n not in left_out})
-    return f"{Path(ppo.__file__).name} --map {shlex.quote(game_map)} {flags}".strip()
+    return f"{script} --map {shlex.quote(game_map)} {flags}".strip()

@@ -7,10 +7,12 @@ import hashlib
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +41,7 @@ from ..players.loading import (
 from ..players.population import (
     FOLDERS,
     MEMBER,
+    POPULATION,
     Population,
     PopulationMember,
     pack_weights,
@@ -109,7 +112,12 @@ def _add_make(kinds) -> None:
         metavar="FOLDER",
         help="where the runs are trained, and looked for (default: runs)",
     )
-    add("--output", metavar="FOLDER", help=f"of the population (default: {FOLDERS.name}/MAP)")
+    add(
+        "--output",
+        metavar="FOLDER",
+        help="of the population; a population that is there is replaced in the end "
+        "(default without --runs: runs/population/MAP)",
+    )
     add(
         "--copies",
         type=whole_number(1, 1000),
@@ -152,7 +160,7 @@ def _add_rank(kinds) -> None:
         metavar="WHO",
         help=f"with --games: the person's power, or name there (default: {PERSON!r})",
     )
-    _add_population_options(add)
+    _add_population_options(add, "the player's")
     add(
         "--num-games",
         type=whole_number(1, 10**7),
@@ -175,7 +183,7 @@ def _add_show(kinds) -> None:
         description="Write a page with the ladder of a population, who ends above whom, and how "
         "every member was trained.",
     )
-    _add_population_options(parser.add_argument)
+    _add_population_options(parser.add_argument, "small")
     parser.add_argument(
         "--output",
         metavar="FILE",
@@ -194,8 +202,8 @@ def run_show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _add_population_options(add) -> None:
-    add("--map", help="small, three, standard, or a map file (default: the player's)")
+def _add_population_options(add, default: str) -> None:
+    add("--map", help=f"small, three, standard, or a map file (default: {default})")
     add(
         "--population",
         metavar="FOLDER",
@@ -314,12 +322,10 @@ class RecipeRun(NamedTuple):
 def run_make(arguments: argparse.Namespace) -> int:
     """Make a population: train, take policies, play the tournament, write."""
     game_map = load_map(arguments.map)
+    if arguments.runs and not arguments.output:
+        raise UserError("--runs needs --output: the folder of the new population")
     folder = Path(arguments.output or FOLDERS / game_map.name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be made: {error.strerror}") from None
-    check_writable(folder)
+    _check_replaceable(folder)
     copies = arguments.copies
     if arguments.runs:
         runs = [RecipeRun(_plain(Path(run).name), "", Path(run)) for run in arguments.runs]
@@ -330,11 +336,50 @@ def run_make(arguments: argparse.Namespace) -> int:
         recipe = _read_recipe(arguments.recipe)
         copies = copies or recipe.get("copies", {}).get(game_map.name)
         runs = list(_trained(arguments, game_map, recipe))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}") from None
+    try:
+        members = _packed_members(runs, copies or COPIES, arguments.map, new)
+        population = rated(arguments, game_map, new, members)
+        write_population(population)
+        new.chmod(0o755)
+        if folder.exists():
+            old = folder.rename(new.with_name(f"{new.name}-old"))
+            new.rename(folder)
+            shutil.rmtree(old)
+        else:
+            new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    best, worst = population.members[0], population.members[-1]
+    print(
+        f"{len(population.members)} members in {folder}, from {best.name} ({best.rating:.1f}) "
+        f"down to {worst.name} ({worst.rating:.1f})"
+    )
+    return 0
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise UserError if something else than a population would be lost."""
+    if not folder.exists():
+        return
+    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / POPULATION).is_file()):
+        raise UserError(f"{folder} is there, and is no population: name another folder")
+    check_writable(folder)
+
+
+def _packed_members(
+    runs: "Iterable[RecipeRun]", copies: int, map_name: str, folder: Path
+) -> list[PopulationMember]:
+    """Write the policies of runs into a folder; return them and the bots as members."""
     script = load_script(POPULATION_SCRIPT, ("policies_of_run",))
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
-        for policy in script.policies_of_run(run.folder, copies or COPIES):
-            if policy.settings["map"] != arguments.map:
+        for policy in script.policies_of_run(run.folder, copies):
+            if policy.settings["map"] != map_name:
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
             atomic_write(folder / f"{name}{MEMBER}", content)
@@ -349,18 +394,7 @@ def run_make(arguments: argparse.Namespace) -> int:
                 settings=policy.settings,
             )
             members.append(member)
-    population = rated(arguments, game_map, folder, members)
-    write_population(population)
-    named = {member.file for member in population.members}
-    for old in folder.glob(f"*{MEMBER}"):  # of a population that was here before
-        if old.name not in named:
-            old.unlink()
-    best, worst = population.members[0], population.members[-1]
-    print(
-        f"{len(population.members)} members in {folder}, from {best.name} ({best.rating:.1f}) "
-        f"down to {worst.name} ({worst.rating:.1f})"
-    )
-    return 0
+    return members
 
 
 def rated(

@@ -188,8 +188,15 @@ def test_refusals(tmp_path, capsys):
     assert "--as has no effect" in found
     found = refusal(*rank, "--player", "dumbbot", "--population", tmp_path, capsys=capsys)
     assert "is no population" in found
-    found = refusal("population", "make", "--map", "small", "--runs", tmp_path, capsys=capsys)
-    assert "has no policy" in found
+    make = ["population", "make", "--map", "small"]
+    assert "--runs needs --output" in refusal(*make, "--runs", tmp_path, capsys=capsys)
+    made = tmp_path / "made"
+    found = refusal(*make, "--runs", tmp_path, "--output", made, capsys=capsys)
+    assert "has no policy" in found and not made.exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    found = refusal(*make, "--output", tmp_path / "mine", capsys=capsys)
+    assert "is no population: name another folder" in found
     recipe = tmp_path / "runs.toml"
     for text, words in (
         ("runs = 3", "has no [[runs]]"),
@@ -203,8 +210,8 @@ def test_refusals(tmp_path, capsys):
         ("[[", "is not TOML"),
     ):
         recipe.write_text(text)
-        make = ["population", "make", "--map", "small", "--recipe", recipe, "--output", tmp_path]
-        assert words in refusal(*make, capsys=capsys)
+        assert words in refusal(*make, "--recipe", recipe, "--output", made, capsys=capsys)
+    assert not made.exists()
     games = tmp_path / "games.jsonl"
     words = ["tournament", "--players", "hold", "random", "--games", "2", "--save-games", games]
     assert main([str(word) for word in words]) == 0

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from functools import lru_cache
 
 import numpy as np
@@ -127,6 +128,35 @@ def test_the_command_of_a_run_trains_the_same(population):
     args = ppo.launch.read_settings(ppo.Args, words[1:], ppo.CONFIGS, ppo.FILES).args
     kept = {name: getattr(args, name) for name in pop.KEPT}
     assert kept == {n: v for n, v in member.settings.items() if n in pop.KEPT}
+
+
+def test_a_population_is_replaced_as_a_whole(population, tmp_path, monkeypatch, capsys):
+    """What breaks off leaves the old one as it was; what is made leaves nothing of the old one."""
+    made, run = tmp_path / "made", train(tmp_path / "runs", "--league-games", "0")
+    shutil.copytree(population, made)
+    before = {path.name: path.read_bytes() for path in made.iterdir()}
+    words = ["population", "make", "--map", "small", "--runs", str(run), "--output", str(made)]
+    words += ["--copies", "1", "--num-games", "20", "--threads", "1"]
+    with monkeypatch.context() as patch:
+        patch.setattr("diplomacy_engine.commands.population.base_tournament", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            main(words)
+    assert {path.name: path.read_bytes() for path in made.iterdir()} == before
+    assert main(words) == 0
+    (policy,) = [member for member in read_population(made).members if member.file]
+    assert {path.name for path in made.iterdir()} == {"population.json", policy.file}
+    assert not list(tmp_path.glob(".made-*"))
+
+
+def test_the_command_of_another_script_or_a_resumed_run():
+    settings = vars(ppo.Args()) | {
+        "map": "small",
+        "resume": "/somewhere/runs/x",
+        "scheme": "central",
+    }
+    command = pop.command_of(settings, "ppo_baselines_diplomacy.py")
+    assert command.startswith("ppo_baselines_diplomacy.py --map small")
+    assert "somewhere" not in command
 
 
 def test_ranks_during_training(population, tmp_path, monkeypatch):
