@@ -69,7 +69,7 @@ if not RUNS.is_file():  # installed by pip
 # Fast on every map, where those that search are not.
 MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 PERSON = "a person"  # what `play` calls somebody in a saved game
-TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 1_500}  # games that rate a new one
+TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one
 OTHER_TOURNAMENT = 3_000
 COPIES = 5  # policies of a run
 
@@ -129,7 +129,7 @@ def _add_make(kinds) -> None:
         "--num-games",
         type=whole_number(1, 10**7),
         metavar="N",
-        help="games of the tournament (default: small 20,000, three 10,000, standard 1,500, "
+        help="games of the tournament (default: small 20,000, three 10,000, standard 10,000, "
         "others 3,000)",
     )
     add("--seed", type=whole_number(1, 2**62), default=1, help="of the tournament (default: 1)")
