@@ -1,6 +1,7 @@
 """The policies in runs/reference can be played, and are what their folders say."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_its_evaluations_are_of_a_thousand_games(folder):
         assert result["map"] == folder.name.split("__")[0] and result["games"] >= 1000
         assert f"against_{result['against']}" == path.stem
         assert Path(result["player"]).name == "policy.pt"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_equilibrium_policies_have_the_settings_of_their_file(seed):
+    """But for how often they were evaluated; the first two were trained by flags."""
+    settings = tomllib.loads((REFERENCE.parents[1] / "configs/small_equilibrium.toml").read_text())
+    del settings["eval_interval"]
+    args = json.loads((REFERENCE / f"small__equilibrium__{seed}" / "args.json").read_text())
+    assert {name: args[name] for name in settings} == settings
 
 
 @pytest.mark.parametrize("press", ["mutual", "offers"])
