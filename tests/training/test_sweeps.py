@@ -82,13 +82,17 @@ def test_the_shipped_recipe_is_in_the_grid(path):
 
 @pytest.mark.parametrize("path", SETTINGS, ids=lambda path: path.stem)
 def test_settings_file(path):
-    """It is found by its map's name, fits the map, and holds differences only."""
-    assert path.stem in MAP_NAMES and path.read_text().startswith(f"# The {path.stem} map: ")
-    settings = parse_args(Args, ["--map", path.stem], CONFIGS)
-    assert settings.config == path and settings.args.map == path.stem
-    game_map = load_map(path.stem)
-    check_args(settings.args, settings.given, game_map)
+    """It is found by its map's name, or names its map; fits it, and holds differences only."""
     values = load_config(Args, path)
+    own = path.stem in MAP_NAMES  # that of a map, which --map takes
+    name = path.stem if own else values.pop("map")
+    assert name in MAP_NAMES and path.stem.startswith(name)
+    assert path.read_text().startswith(f"# The {name} map{':' if own else ','} ")
+    words = ["--map", name] if own else ["--config", str(path)]
+    settings = parse_args(Args, words, CONFIGS)
+    assert Path(settings.config) == path and settings.args.map == name
+    game_map = load_map(name)
+    check_args(settings.args, settings.given, game_map)
     assert not values.keys() & {"map", "seed", "threads", "cuda", "track"}
     assert [name for name, value in values.items() if value == getattr(Args, name)] == []
     assert settings.args.eval_games % len(game_map.powers) == 0
