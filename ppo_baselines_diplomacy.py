@@ -76,6 +76,13 @@ class IndependentAgent(ppo.Agent):
         """The map's; its device is the network's."""
         return self.powers[0].borders
 
+    def load_state_dict(self, saved: dict, *how, **options):
+        """See Module. Weights of one network are those of each power's (--start-from)."""
+        if not any(name.startswith("powers.") for name in saved):
+            each = range(self.num_powers)
+            saved = {f"powers.{p}.{name}": saved[name] for p in each for name in saved}
+        return super().load_state_dict(saved, *how, **options)
+
     def _parts(self, obs: BoardViews) -> list[tuple[ppo.Agent, np.ndarray]]:
         """Return the network of each power that is there, and its rows of `obs`."""
         return [(self.powers[p], np.flatnonzero(obs.power == p)) for p in np.unique(obs.power)]
@@ -135,6 +142,11 @@ class CentralAgent(ppo.Agent):
         first, last = nn.Linear(4 * hidden, hidden), nn.Linear(hidden, 1, bias=False)
         self.mates = nn.Sequential(ppo.layer_init(first), nn.ReLU(), ppo.layer_init(last, 0.1))
         self.seen: tuple[torch.Tensor, torch.Tensor] | None = None  # of the last boards encoded
+
+    def load_state_dict(self, saved: dict, *how, **options):
+        """See Module. What plain self-play has not learned stays as it is new (--start-from)."""
+        own = {name: part for name, part in self.state_dict().items() if name.startswith("mates.")}
+        return super().load_state_dict(own | saved, *how, **options)
 
     def encode(self, obs: BoardViews) -> tuple[torch.Tensor, ...]:
         """See Agent."""

@@ -101,6 +101,8 @@ def new_run(settings: Settings, files: PolicyFiles, ranks: int) -> NewRun:
     args = seat_learner(args, settings.given, game_map)
     check_args(args, settings.given, game_map, ranks)
     files.check_memory(args, game_map, ranks)
+    if weights:
+        files.check_beginning(args, weights, game_map)
     return NewRun(args, game_map, exploited, weights)
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..errors import UserError
 from ..players import checkpoints
 from ..rules.map import Map
 from .checks import NETWORK, check_memory, policy_path
@@ -63,6 +64,18 @@ class PolicyFiles:
         """Return the weights of a network by name, in shape and type: they have no memory."""
         with self.outline():
             return self.make(settings, game_map).state_dict()
+
+    def check_beginning(self, args: Any, model: dict, game_map: Map) -> None:
+        """Raise UserError unless a new network can begin with the weights of --start-from."""
+        with self.outline():
+            network = self.make(vars(args), game_map)
+        try:
+            network.load_state_dict(model, assign=True)
+        except RuntimeError:  # torch's, with a list of names
+            raise UserError(
+                f"--start-from {args.start_from} has other weights than a network that "
+                f"{Path(self.script).name} makes with these settings"
+            ) from None
 
     def check_memory(self, args: Any, game_map: Map, ranks: int) -> None:
         """Raise UserError if a run with these settings needs more memory than there is."""

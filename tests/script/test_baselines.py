@@ -2,6 +2,7 @@
 of what other orders would have brought."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -228,6 +229,34 @@ def test_a_team_of_two_networks_learns_against_a_policy_of_plain_self_play(tmp_p
     saved = load(next((tmp_path / "runs").iterdir()))
     assert any(name.startswith("powers.2.") for name in saved["model"])
     assert not any(name.startswith("powers.") for name in saved["exploited"]["model"])
+
+
+@pytest.mark.parametrize("scheme", ["independent", "central"])
+def test_a_run_begins_with_a_policy_of_plain_self_play(scheme, tmp_path):
+    config = write_config(tmp_path / "tiny.toml", map="three", total_timesteps=300, learning_rate=0)
+    start = ppo.READ(Path("runs/reference/three__pure__2/policy.pt"))
+    sizes = [
+        f"--{name.replace('_', '-')}={start['args'][name]}" for name in ("hidden", "num_layers")
+    ]
+    flags = ["--config", config, "--runs-folder", str(tmp_path / "runs"), "--scheme", scheme]
+    flags += ["--start-from", "runs/reference/three__pure__2", "--learner-seats", "2", *sizes]
+    assert ppo.main(flags, baselines.Run) == 0
+    model = load(next((tmp_path / "runs").iterdir()))["model"]
+    for name, weight in start["model"].items():
+        own = [f"powers.{p}.{name}" for p in range(3)] if scheme == "independent" else [name]
+        assert all(torch.equal(model[key], weight) for key in own), name
+    assert len(model) > len(start["model"])
+
+
+def test_a_policy_of_another_scheme_is_no_beginning(tmp_path, capsys):
+    config = write_config(tmp_path / "tiny.toml", total_timesteps=300)
+    flags = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
+    assert ppo.main([*flags, "--scheme", "independent"], baselines.Run) == 0
+    (first,) = (tmp_path / "runs").iterdir()
+    flags += ["--start-from", str(first)]
+    assert ppo.main([*flags, "--scheme", "central", "--learner-seats", "2"], baselines.Run) == 2
+    assert "has other weights than a network that" in capsys.readouterr().err
+    assert list((tmp_path / "runs").iterdir()) == [first]
 
 
 def test_a_central_critic_needs_something_to_see(tmp_path, capsys):
