@@ -116,6 +116,8 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except Exception:  # torch.load raises nearly anything on a damaged or hostile file
+        if path.suffix == ".npz":
+            raise UserError(f"{path}: a population's member can play, but nothing else") from None
         raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
     if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
         raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")

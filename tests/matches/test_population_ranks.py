@@ -219,3 +219,7 @@ def test_refusals(tmp_path, capsys):
     assert "no finished game has nobody" in refusal(
         *rank, "--games", games, "--as", "nobody", capsys=capsys
     )
+    found = refusal(*rank, "--games", games, "--greedy", capsys=capsys)
+    assert "--greedy has no effect with --games" in found
+    found = refusal(*rank, "--games", games, "--num-games", 10, capsys=capsys)
+    assert "--num-games has no effect with --games" in found

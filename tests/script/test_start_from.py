@@ -47,6 +47,7 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
         ("{first}/nothing.pt", "no such checkpoint; did you mean the folder above, "),
         ("{first}/checkpoints", "has neither .*; did you mean the folder above, "),
         ("{config}", "--start-from: .*not a checkpoint of this project"),
+        ("runs/population/small/uniform-400108.npz", "a population's member can play, but nothing"),
         ("{first} --map three", "--start-from .* was trained on map 'small' or a version of it"),
         ("{first}", "has another network: --hidden is 24 there, here 16"),
         ("{first} --hidden 24 --value-shares", "--value-shares is False there, here True"),
