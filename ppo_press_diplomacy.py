@@ -1,16 +1,18 @@
-"""Self-play PPO with talk: before each movement phase powers say with whom they wish peace.
+"""Self-play PPO with talk: before each movement phase powers wish peace, or offer each other deals.
 
-    python ppo_press_diplomacy.py --map three               # train
+    python ppo_press_diplomacy.py --map three                  # with whom to wish peace
+    python ppo_press_diplomacy.py --map three --press offers   # what to offer, what to agree to
     python -m diplomacy_engine evaluate --map three --press mutual \\
         --player runs/three__ppo_press...  --against peaceful+dumbbot
 
-Peace is made where both sides wish it, and it binds (docs/press.md). The wishes are the first part
-of the same decision: a logit for each other power that can answer, from the codes of both; drawn by
-all policies at once; then the lists of legal orders are cut down to what the peace leaves, and the
-orders are drawn from these. One decision has one log-probability, of its wishes and its orders, so
-that advantages, ratio and buffer are those of ppo_selfplay_diplomacy.py, of which this replaces
-parts and which knows nothing of it: the network's head (`Agent`), the phase (`SelfPlay`), the
-player (`PressPlayer`). Both stay readable, and runs without talk the same to the bit.
+Deals bind (docs/press.md). What a power says is the first part of the same decision as its orders:
+drawn by all policies at once, from the codes of both sides and of what is offered; then the lists
+of legal orders are cut down to what the deals leave, and the orders are drawn from these. One
+decision has one log-probability, of its talk and its orders, so that advantages, ratio and buffer
+are those of ppo_selfplay_diplomacy.py, of which this replaces parts and which knows nothing of it:
+the network's head (`Agent`), the phase (`SelfPlay`), the player (`PressPlayer`). Of each there is a
+class for wishes and one for offers. The one-file trainer stays readable, and runs without talk the
+same to the bit.
 """
 
 import os
@@ -21,6 +23,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -32,18 +35,34 @@ from diplomacy_engine import VectorGame
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games import BoardViews, Decisions
 from diplomacy_engine.players import PolicyPlayer
-from diplomacy_engine.players.negotiation import Talk
+from diplomacy_engine.players.negotiation import Talk, best_of_pairs
 from diplomacy_engine.players.negotiators.neighbors import (
     peace_answers,
     peace_choices,
     peace_offers,
     peace_proposals,
 )
-from diplomacy_engine.press.deals import Offers
+from diplomacy_engine.players.negotiators.templates import (
+    deal_offers,
+    possible_deals,
+    read_offers,
+)
+from diplomacy_engine.policy.order_logits import RowSums
+from diplomacy_engine.press.deals import Offers, join_offers
 from diplomacy_engine.press.table import Press, PressRules
-from diplomacy_engine.press.views import TalkViews, who_can_answer
+from diplomacy_engine.press.views import (
+    PEACE,
+    PLACES,
+    SLOTS,
+    TEMPLATE_OF,
+    TEMPLATES,
+    OfferViews,
+    TalkViews,
+    silence,
+    who_can_answer,
+)
 from diplomacy_engine.rules.map import Map
-from diplomacy_engine.selfplay.talk_counts import TalkCounts
+from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.training import Clock
 from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.parallel import Ranks
@@ -59,26 +78,60 @@ class Args(ppo.Args):
     """name of this experiment, part of the run folder's name"""
 
     # Talk
+    press: Literal["mutual", "offers"] = "mutual"
+    """mutual: peace where two wish it; offers: one offer a phase, to which the other may agree"""
     wish_entropy: NonNegative = 1.0
-    """what the entropy of the wishes counts beside that of the orders"""
+    """what the entropy of the wishes, or of offers and answers, counts beside that of the orders"""
 
 
 class Agent(ppo.Agent):
-    """The network with a head for wishes, whose orders know with whom there is peace."""
+    """The network, of whose decisions talk is the first part."""
 
     def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
         super().__init__(game_map, *network)
-        self.wish_entropy, hidden = wish_entropy, self.power.embedding_dim
-        self.wish_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
-        self.wish_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
-        self.wish = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins near one half
-        self.peace = nn.Linear(3 * hidden, hidden, bias=False)
-        nn.init.zeros_(self.peace.weight)
+        self.wish_entropy = wish_entropy
 
     def _by_view(self, obs: BoardViews, of_powers: torch.Tensor) -> torch.Tensor:
         """Return what powers (G * P, H) of boards are for those who see them, (D, P, H)."""
         boards = of_powers.view(-1, self.num_powers, of_powers.shape[-1])
         return boards.index_select(0, torch.from_numpy(obs.row).to(boards.device))
+
+    def _among(self, obs: BoardViews, partners: np.ndarray, of_powers: torch.Tensor):
+        """Return the sum (D, H) of what those powers are that `partners` (D, P) bool names."""
+        chosen = torch.from_numpy(partners).to(of_powers.device, of_powers.dtype).unsqueeze(-1)
+        return (chosen * self._by_view(obs, of_powers)).sum(1)
+
+    def act(self, obs: TalkViews | OfferViews, decisions: Decisions, *how, **more):
+        """Choose orders after the talk of `obs`; as Agent.act, the log-probability of both."""
+        chosen, logprob, value = super().act(obs, decisions, *how, **more)
+        return chosen, logprob + obs.talk_logprob, value
+
+    def get_logprob_entropy_value(
+        self, obs: TalkViews | OfferViews, decisions: Decisions, chosen: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Score talk and orders already chosen.
+
+        Returns:
+            (D,) log-probability of all of a decision together; (D,) entropy of the orders, a share
+            of the greatest possible one, and of the talk, too, times `wish_entropy`; (D,) value.
+        """
+        encoded = self.encode(obs)
+        logprob, entropy = self._score_chosen(obs, encoded, decisions, chosen)
+        of_talk, talk_entropy = self._score_talk(obs, encoded)
+        return logprob + of_talk, entropy + self.wish_entropy * talk_entropy, encoded[-1]
+
+
+class WishingAgent(Agent):
+    """The network with a head for wishes, whose orders know with whom there is peace."""
+
+    def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
+        super().__init__(game_map, *network, wish_entropy=wish_entropy)
+        hidden = self.power.embedding_dim
+        self.wish_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
+        self.wish_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
+        self.wish = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins near one half
+        self.peace = nn.Linear(3 * hidden, hidden, bias=False)
+        nn.init.zeros_(self.peace.weight)
 
     def wish_logits(self, obs: BoardViews, encoded: tuple) -> torch.Tensor:
         """Return the logit (D, P) of wishing peace with each power; `encoded` is from `encode`."""
@@ -88,12 +141,10 @@ class Agent(ppo.Agent):
 
     def context(self, obs: TalkViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
         """Return what all orders of a decision have in common, with whom there is peace as well."""
-        partners = torch.from_numpy(obs.peace).to(view.device, view.dtype).unsqueeze(-1)
-        at_peace = (partners * self._by_view(obs, self.peace(powers))).sum(1)
-        return super().context(obs, powers, view) + at_peace
+        return super().context(obs, powers, view) + self._among(obs, obs.peace, self.peace(powers))
 
     @torch.no_grad()
-    def draw_wishes(
+    def draw_talk(
         self, obs: BoardViews, asked: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Say with whom each power wishes peace.
@@ -110,51 +161,211 @@ class Agent(ppo.Agent):
         logits = self.wish_logits(obs, self.encode(obs)).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
         wish = np.where(asked, wish.numpy(), NONE).astype(np.int8)
-        return wish, wishes_logprob_entropy(logits, wish)[0].numpy()
+        return wish, answers_logprob_entropy(logits, wish)[0].sum(1).numpy()
 
-    def act(self, obs: TalkViews, decisions: Decisions, *how, **more):
-        """Choose orders after the wishes of `obs`; as Agent.act, the log-probability of both."""
-        chosen, logprob, value = super().act(obs, decisions, *how, **more)
-        return chosen, logprob + obs.wish_logprob, value
+    def _score_talk(self, obs: TalkViews, encoded: tuple) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the log-probability (D,) of the wishes, and their mean entropy (0..1)."""
+        logprob, entropy = answers_logprob_entropy(self.wish_logits(obs, encoded), obs.wish)
+        asked = torch.from_numpy(obs.wish != NONE).to(entropy.device).sum(1)
+        return logprob.sum(1), entropy.sum(1) / asked.clamp(min=1)
 
-    def get_logprob_entropy_value(
-        self, obs: TalkViews, decisions: Decisions, chosen: np.ndarray
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Score wishes and orders already chosen.
+
+class OfferingAgent(Agent):
+    """The network with heads for offers and answers, whose orders know with whom there are deals.
+
+    An offer is scored from the codes of both powers, what kind it is, and the codes of the
+    provinces it is about: from where and to where a unit moves, and who supports it.
+    """
+
+    def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
+        super().__init__(game_map, *network, wish_entropy=wish_entropy)
+        hidden = self.power.embedding_dim
+        self.deal_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
+        self.deal_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
+        self.deal_places = ppo.layer_init(nn.Linear(hidden, ROLES * hidden, bias=False), 0.5)
+        self.deal_kinds = nn.Embedding(2 * len(TEMPLATES) + 1, hidden)  # offered, heard, nothing
+        nn.init.normal_(self.deal_kinds.weight, std=0.3)
+        self.offer = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins with all alike
+        self.agree = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins near one half
+        self.peace, self.deal = (nn.Linear(3 * hidden, hidden, bias=False) for _ in range(2))
+        nn.init.zeros_(self.peace.weight)
+        nn.init.zeros_(self.deal.weight)
+
+    def talk_logits(
+        self,
+        obs: BoardViews,
+        encoded: tuple,
+        able: np.ndarray,
+        places: np.ndarray,
+        heard: np.ndarray,
+        heard_places: np.ndarray,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Score what powers can offer, and what they are offered.
+
+        Args:
+            obs, encoded: (D,) of the powers, and what `encode` returns of them.
+            able, places: as in OfferViews.
+            heard: (D, P, any) templates of what each power offers, NONE for nothing.
+            heard_places: (D, P, any, PLACES), what that is about.
 
         Returns:
-            (D,) log-probability of all of a decision together; (D,) entropy of the orders, a share
-            of the greatest possible one, and of the wishes, too, times `wish_entropy`; (D,) value.
+            (D, P * SLOTS + 1) logits of the offers, of none last, -inf for those that cannot be
+            made; (D, P, any) logits of agreeing, 0 for nothing.
         """
-        encoded = self.encode(obs)
-        logprob, entropy = self._score_chosen(obs, encoded, decisions, chosen)
-        logits = self.wish_logits(obs, encoded)
-        of_wishes, wish_entropy = wishes_logprob_entropy(logits, obs.wish)
-        return logprob + of_wishes, entropy + self.wish_entropy * wish_entropy, encoded[-1]
+        x, powers, view, _ = encoded
+        own, other = self.deal_own(view), self.deal_other(powers)
+        table = self.deal_places(x).view(-1, own.shape[1]).cpu()
+        boards = len(obs.board)
+
+        def codes(at: np.ndarray, power: np.ndarray, kind: np.ndarray, about: np.ndarray):
+            """Return the codes (n, H) of deals of decisions `at` (n,) with powers."""
+            row = obs.row[at]
+            rows = (about.astype(np.int64) * boards + row[:, None]) * ROLES + ROLE
+            sums = RowSums(np.where(about == NONE, NONE, rows).astype(np.int32))
+            found = ppo.Kernel.apply(sums, table)[0].to(x.device)
+            parts = (
+                (own, at),
+                (other, row * self.num_powers + power),
+                (self.deal_kinds.weight, kind),
+            )
+            for part, index in parts:
+                found = found + part.index_select(0, torch.from_numpy(index).to(x.device))
+            return F.relu(found)
+
+        d, q, slot = np.nonzero(able)
+        offered = self.offer(codes(d, q, TEMPLATE_OF[slot], places[d, q, slot])).squeeze(-1)
+        nothing = self.offer(F.relu(own + self.deal_kinds.weight[-1])).squeeze(-1)
+        columns = torch.from_numpy(np.concatenate([q * SLOTS + slot, np.full(len(own), NONE)]))
+        rows = torch.from_numpy(np.concatenate([d, np.arange(len(own))]))
+        offers = own.new_full((len(own), able[0].size + 1 if len(able) else 1), -torch.inf)
+        offers = offers.index_put((rows, columns), torch.cat([offered, nothing]))
+        d, q, k = np.nonzero(heard != NONE)
+        kinds = heard[d, q, k].astype(np.int64) + len(TEMPLATES)
+        agreed = self.agree(codes(d, q, kinds, heard_places[d, q, k])).squeeze(-1)
+        at = tuple(map(torch.from_numpy, (d, q, k)))
+        return offers, own.new_zeros(heard.shape).index_put(at, agreed)
+
+    def context(self, obs: OfferViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
+        """Return what all orders of a decision have in common, and with whom there are deals."""
+        peace = self._among(obs, obs.peace, self.peace(powers))
+        return (
+            super().context(obs, powers, view)
+            + peace
+            + self._among(obs, obs.dealt, self.deal(powers))
+        )
+
+    @torch.no_grad()
+    def draw_talk(
+        self,
+        obs: BoardViews,
+        able: np.ndarray,
+        places: np.ndarray,
+        heard: np.ndarray,
+        heard_places: np.ndarray,
+        noise: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Choose what each power offers, and whether it would agree to what it could be offered.
+
+        Args:
+            obs, able, places, heard, heard_places: as for `talk_logits`.
+            noise: (D, 1 + P) in (0, 1), by which offers and answers are drawn; None: the likeliest.
+
+        Returns:
+            (D,) int16, power * SLOTS + slot of the offer, NONE for none; (D,) float32, its
+            log-probability; (D, P, any) bool, what is agreed to; float32, its log-probability.
+        """
+        given = self.encode(obs), able, places, heard, heard_places
+        offers, answers = (part.float().cpu() for part in self.talk_logits(obs, *given))
+        logprobs, last = offers.log_softmax(1), offers.shape[1] - 1
+        if noise is None:
+            choice, noise = offers.argmax(1), np.full((len(able), 2), 0.5, np.float32)
+        else:
+            drawn = torch.from_numpy(noise[:, :1]).contiguous()
+            choice = torch.searchsorted(logprobs.exp().cumsum(1), drawn, right=True).squeeze(1)
+            choice = choice.clamp(max=last)
+        logprob = logprobs.gather(1, choice.unsqueeze(1)).squeeze(1)
+        agreed = (torch.from_numpy(noise[:, 1:, None]) < answers.sigmoid()).numpy()
+        said = np.where(heard == NONE, NONE, agreed).astype(np.int8)
+        choice = np.where(choice == last, NONE, choice).astype(np.int16)
+        return choice, logprob.numpy(), said == 1, answers_logprob_entropy(answers, said)[0].numpy()
+
+    def _score_talk(self, obs: OfferViews, encoded: tuple) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the log-probability (D,) of offer and answers, and their mean entropy (0..1)."""
+        heard = obs.heard[:, :, None], obs.heard_places[:, :, None]
+        offers, answers = self.talk_logits(obs, encoded, obs.able, obs.places, *heard)
+        logprobs = offers.log_softmax(1)
+        choice = np.where(obs.choice == NONE, offers.shape[1] - 1, obs.choice).astype(np.int64)
+        choice = torch.from_numpy(choice).to(offers.device).unsqueeze(1)
+        possible = torch.isfinite(logprobs)
+        each = -torch.where(possible, logprobs.exp() * logprobs.masked_fill(~possible, 0), 0.0)
+        count = possible.sum(1)
+        share = each.sum(1) / count.clamp(min=2).log()
+        logprob, entropy = answers_logprob_entropy(answers.squeeze(-1), obs.answer)
+        asked = torch.from_numpy(obs.answer != NONE).to(offers.device).sum(1) + (count > 1)
+        of_offer = logprobs.gather(1, choice).squeeze(1)
+        return of_offer + logprob.sum(1), (share + entropy.sum(1)) / asked.clamp(min=1)
 
 
-def wishes_logprob_entropy(
-    logits: torch.Tensor, wish: np.ndarray
+ROLES = 3  # a province in a deal is where a unit comes from, where it goes to, or supports it
+ROLE = np.arange(PLACES) % ROLES
+
+
+def answers_logprob_entropy(
+    logits: torch.Tensor, answer: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-probability (D,) of wishes (D, P), and their mean entropy as a share (0..1).
+    """Return the log-probabilities of answers of yes (1) and no (0), and their entropies (0..1).
 
-    Those that are NONE were not asked for and do not count.
+    Both have the shape of the answers; they are 0 for those that are NONE and were not asked for.
     """
-    wish = torch.from_numpy(wish).to(logits.device)
-    asked, sign = (wish != NONE).to(logits.dtype), torch.where(wish == 1, 1.0, -1.0)
-    logprob = (asked * F.logsigmoid(sign * logits)).sum(1)
-    share = logits.sigmoid()
+    answer = torch.from_numpy(answer).to(logits.device)
+    asked, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
+    logprob, share = asked * F.logsigmoid(sign * logits), logits.sigmoid()
     each = -(share * F.logsigmoid(logits) + (1 - share) * F.logsigmoid(-logits)) / np.log(2)
-    return logprob, (asked * each).sum(1) / asked.sum(1).clamp(min=1)
+    return logprob, asked * each
 
 
-def draw_wishes(known: dict, number: int, *asked) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `Agent.draw_wishes` of a policy does when asked this."""
-    return known[number].draw_wishes(*asked)
+def draw_talk(known: dict, number: int, *asked) -> tuple[np.ndarray, ...]:
+    """Return what `draw_talk` of a policy does when asked this."""
+    return known[number].draw_talk(*asked)
 
 
 class SelfPlay(ppo.SelfPlay):
     """Self-play in which all policies talk; powers that order at random and bots are silent."""
+
+    def decisions(self, clock: Clock) -> Decisions:
+        """Hold the talk; return all decisions, with the orders that the deals leave."""
+        games, seats = self.games, self.seating.seats
+        with clock("games"):
+            decisions = games.decisions()
+            talking = decisions.take(self.talk.talking()[decisions.game])
+            self.begin(decisions, who_can_answer(talking, seats.member.shape))
+            at = talking.game, talking.power
+            who = np.where(seats.warm_up[at] > 0, NONE, seats.member[at])
+            questions, whose = [], []
+            for number in self.pool.players(Agent):
+                asking = talking.take(who == number)
+                if asking.count:
+                    at = asking.game, asking.power
+                    questions.append((number, games.view_boards(*at), *self.question(*at)))
+                    whose.append(at)
+        with clock("inference"):
+            self.workers.know(self.pool.players(Agent))
+            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
+            answers = self.workers.map(draw_talk, questions, sizes)
+        with clock("games"):
+            for at, said in zip(whose, answers):
+                self.note(*at, *said)
+            if talking.count:
+                self.settle(decisions)
+            return self.talk.bound(decisions)
+
+    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
+        """Return what is to be logged of the games since the last call, by group."""
+        return super().figures(ranks, global_step) | {"press": self.counts.take(ranks.total)}
+
+
+class WishingSelfPlay(SelfPlay):
+    """Self-play with wishes of peace."""
 
     def __init__(self, *parts):
         super().__init__(*parts)
@@ -162,68 +373,126 @@ class SelfPlay(ppo.SelfPlay):
         self.counts = TalkCounts(self.games.map.powers)
         shape = self.games.num_games, self.games.num_powers
         self.wish = np.full((*shape, shape[1]), NONE, np.int8)
-        self.wish_logprob = np.zeros(shape, np.float32)
+        self.logprob = np.zeros(shape, np.float32)
 
-    def decisions(self, clock: Clock) -> Decisions:
-        """Hold the talk; return all decisions, with the orders that the peace leaves."""
-        games, seats = self.games, self.seating.seats
-        self.wish[:], self.wish_logprob[:] = NONE, 0
-        with clock("games"):
-            decisions = games.decisions()
-            talking = decisions.take(self.talk.talking()[decisions.game])
-            able = who_can_answer(talking, self.wish.shape[:2])
-            at = talking.game, talking.power
-            who = np.where(seats.warm_up[at] > 0, NONE, seats.member[at])
-            questions, whose = [], []
-            for number in self.pool.players(Agent):
-                asking = talking.take(who == number)
-                if asking.count:
-                    game, power = asking.game, asking.power
-                    others = able[game] & (np.arange(games.num_powers) != power[:, None])
-                    noise = torch.rand(others.shape).numpy()
-                    questions.append((number, games.view_boards(game, power), others, noise))
-                    whose.append((game, power))
-        with clock("inference"):
-            self.workers.know(self.pool.players(Agent))
-            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
-            answers = self.workers.map(draw_wishes, questions, sizes)
-        with clock("games"):
-            for at, (wish, logprob) in zip(whose, answers):
-                self.wish[at], self.wish_logprob[at] = wish, logprob
-            if talking.count:
-                self.talk.propose(self.wish == 1)
-                self.counts.add(able, self.wish, seats.stream != NONE, self.talk.deals.peace)
-            return self.talk.bound(decisions)
+    def begin(self, decisions: Decisions, able: np.ndarray) -> None:
+        """Forget what was said; in this phase those can talk who are `able` (E, P) bool."""
+        self.wish[:], self.logprob[:], self.able = NONE, 0, able
+
+    def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
+        others = self.able[game] & (np.arange(self.games.num_powers) != power[:, None])
+        return others, torch.rand(others.shape).numpy()
+
+    def note(self, game: np.ndarray, power: np.ndarray, wish: np.ndarray, logprob: np.ndarray):
+        """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
+        self.wish[game, power], self.logprob[game, power] = wish, logprob
+
+    def settle(self, decisions: Decisions) -> None:
+        """Make the deals of this phase."""
+        self.talk.propose(self.wish == 1)
+        learns = self.seating.seats.stream != NONE
+        self.counts.add(self.able, self.wish, learns, self.talk.deals.peace)
 
     def view(self, asked: Decisions) -> TalkViews:
         """Return what those see who decide, and their wishes and peace."""
         at = asked.game, asked.power
-        talk = self.wish[at], self.wish_logprob[at], self.talk.deals.peace[at]
+        talk = self.wish[at], self.logprob[at], self.talk.deals.peace[at]
         return TalkViews.of(super().view(asked), *talk)
 
-    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
-        """Return what is to be logged of the games since the last call, by group."""
-        return super().figures(ranks, global_step) | {"press": self.counts.take(ranks.total)}
+
+class OfferingSelfPlay(SelfPlay):
+    """Self-play with offers: one of each power in a phase, to a power that says yes or no.
+
+    All say at once what they offer and what they would agree to, so that a board is encoded once.
+    """
+
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self.talk = Press(self.games, "offers")
+        self.counts = OfferCounts(self.games.map.powers)
+
+    def begin(self, decisions: Decisions, able: np.ndarray) -> None:
+        """Find what those can offer each other who are `able` (E, P) bool, and forget the rest."""
+        games, shape = self.games, able.shape
+        rows = np.flatnonzero(able.any(1))
+        self.able, self.row = able, np.full(shape[0], NONE)
+        self.row[rows] = np.arange(len(rows))
+        self.possible = possible_deals(games, decisions, rows)
+        self.asked = np.zeros(shape, bool)
+        # What OfferViews tell of every seat, (E, P, ...).
+        talk = silence(games.num_games * games.num_powers, games.num_powers)
+        self.told = {name: array.reshape(*shape, *array.shape[1:]) for name, array in talk.items()}
+        # By receiver and sender: what would be agreed to, and how likely that answer was.
+        self.agreed = np.zeros_like(self.possible.able)
+        self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
+
+    def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
+        row, able, places = self.row[game], self.possible.able, self.possible.places
+        self.asked[game, power] = True
+        self.told["able"][game, power] = able[row, power]
+        self.told["places"][game, power] = places[row, power]
+        heard = np.where(able[row, :, power], TEMPLATE_OF, NONE)
+        noise = torch.rand(len(row), 1 + able.shape[1]).numpy()
+        return able[row, power], places[row, power], heard, places[row, :, power], noise
+
+    def note(self, game: np.ndarray, power: np.ndarray, choice, logprob, agreed, answer_logprob):
+        """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
+        self.told["choice"][game, power] = choice
+        self.told["talk_logprob"][game, power] = logprob
+        self.agreed[self.row[game], power] = agreed
+        self.answer_logprob[self.row[game], power] = answer_logprob
+
+    def settle(self, decisions: Decisions) -> None:
+        """Make the deals of this phase."""
+        told = self.told
+        game, sender = np.nonzero(told["choice"] != NONE)
+        receiver, slot = np.divmod(told["choice"][game, sender].astype(np.int64), SLOTS)
+        row = self.row[game]
+        agreed = self.agreed[row, receiver, sender, slot]
+        offers = deal_offers(self.possible, row, game, sender, receiver, slot)
+        self.talk.settle(offers, agreed, decisions)
+        told["peace"], told["dealt"] = self.talk.deals.peace, self.talk.deals.dealt
+        heard = self.asked[game, receiver]  # the others are silent, and learn nothing
+        sent = row[heard], sender[heard], receiver[heard], slot[heard]
+        to = game[heard], receiver[heard], sender[heard]
+        told["heard"][to] = TEMPLATE_OF[slot[heard]]
+        told["heard_places"][to] = self.possible.places[sent]
+        told["answer"][to] = agreed[heard]
+        by_receiver = sent[0], sent[2], sent[1], sent[3]
+        np.add.at(told["talk_logprob"], to[:2], self.answer_logprob[by_receiver])
+        self.counts.add(self.able, told, self.seating.seats.stream != NONE)
+
+    def view(self, asked: Decisions) -> OfferViews:
+        """Return what those see who decide, and their offers, answers and deals."""
+        at = asked.game, asked.power
+        return OfferViews(*super().view(asked), *(self.told[name][at] for name in self.told))
 
 
 class PressPlayer(PolicyPlayer):
-    """A policy as a player that talks: it wishes peace as it did in training.
+    """A policy as a player that talks as it did in training; this one wishes peace.
 
     Where deals are offered, it offers and accepts peace alone, by the same wishes.
     """
 
-    _peace: tuple | None = None
+    _heard: tuple | None = None
 
     def wishes(self, talk: Talk) -> np.ndarray:
         """Return with whom each power wishes peace, (n, P) bool."""
-        shape = talk.games.num_games, talk.games.num_powers
-        others = who_can_answer(talk.decisions, shape)[talk.game]
-        others &= np.arange(shape[1]) != talk.power[:, None]
+        others, noise = self._others(talk), None
         noise = np.full(others.shape, 0.5, np.float32)
         if not self.greedy:
             noise = torch.rand(others.shape, generator=self.generator).numpy()
         obs = self.observe(talk.games, talk.game, talk.power)
-        return self.agent.draw_wishes(obs, others, noise)[0] == 1
+        return self.agent.draw_talk(obs, others, noise)[0] == 1
+
+    @staticmethod
+    def _others(talk: Talk) -> np.ndarray:
+        """Return which other powers can answer, (n, P) bool."""
+        shape = talk.games.num_games, talk.games.num_powers
+        others = who_can_answer(talk.decisions, shape)[talk.game]
+        return others & (np.arange(shape[1]) != talk.power[:, None])
 
     def offers(self, talk: Talk) -> Offers:
         """Return an offer of peace to the most dangerous neighbor that it wishes peace with."""
@@ -242,27 +511,118 @@ class PressPlayer(PolicyPlayer):
         return peace_choices(talk, offers, self.wishes(talk))
 
     def hear(self, talk: Talk) -> None:
-        """Learn with whom there is peace, before it orders."""
+        """Learn with whom there is peace, or any deal, before it orders."""
         state, n = talk.games.state, np.arange(len(talk.game))
-        peace = np.zeros((talk.games.num_games, *[talk.games.num_powers] * 2), bool)
-        peace[talk.game, talk.power] = talk.known.peace[n, talk.power]
-        self._peace = talk.games, state.seed.copy(), state.turn.copy(), peace
+        deals = np.zeros((2, talk.games.num_games, *[talk.games.num_powers] * 2), bool)
+        for kept, known in zip(deals, (talk.known.peace, talk.known.dealt)):
+            kept[talk.game, talk.power] = known[n, talk.power]
+        self._heard = talk.games, state.seed.copy(), state.turn.copy(), deals
 
-    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> TalkViews:
-        """Return what `powers` (n,) see in `rows` (n,), the peace of this phase, too."""
-        views, peace = super().observe(games, rows, powers), None
-        if self._peace is not None and self._peace[0] is games:
-            _, seed, turn, known = self._peace
+    def observe(
+        self, games: VectorGame, rows: np.ndarray, powers: np.ndarray
+    ) -> TalkViews | OfferViews:
+        """Return what `powers` (n,) see in `rows` (n,), the deals of this phase, too."""
+        views = super().observe(games, rows, powers)
+        peace, dealt = np.zeros((2, len(rows), games.num_powers), bool)
+        if self._heard is not None and self._heard[0] is games:
+            _, seed, turn, deals = self._heard
             now = (seed[rows] == games.state.seed[rows]) & (turn[rows] == games.state.turn[rows])
-            peace = known[rows, powers] & now[:, None]
-        return TalkViews.of(views, peace=peace, num_powers=games.num_powers)
+            peace, dealt = deals[:, rows, powers] & now[:, None]
+        return self._views(views, games.num_powers, peace, dealt)
+
+    def _views(self, views: BoardViews, powers: int, peace: np.ndarray, dealt: np.ndarray):
+        return TalkViews.of(views, peace=peace, num_powers=powers)
+
+
+class OfferingPlayer(PressPlayer):
+    """A policy that offers and answers as it did in training.
+
+    Where there are wishes alone, it wishes the peace that it would agree to.
+    """
+
+    def _draw(self, talk: Talk, able=None, places=None, heard=None, heard_places=None) -> tuple:
+        """Return what `draw_talk` says; what is None is silence."""
+        n, powers = len(talk.game), talk.games.num_powers
+        silent = silence(n, powers)
+        noise = None
+        if not self.greedy:
+            noise = torch.rand(n, 1 + powers, generator=self.generator).numpy()
+        given = {"able": able, "places": places, "heard": heard, "heard_places": heard_places}
+        given = {name: silent[name] if a is None else a for name, a in given.items()}
+        for name in ("heard", "heard_places"):
+            given[name] = given[name][:, :, None]
+        obs = self.observe(talk.games, talk.game, talk.power)
+        return self.agent.draw_talk(obs, *given.values(), noise)
+
+    def offers(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power, to one that it has no deal with yet."""
+        return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power to each other one."""
+        return self._offers_to(talk, np.eye(talk.games.num_powers, dtype=bool))
+
+    def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
+        """Return at most one offer of each power to one of each group (any, P) bool of partners."""
+        rows, row = np.unique(talk.game, return_inverse=True)
+        possible = possible_deals(talk.games, talk.decisions, rows)
+        free = ~talk.known.dealt[np.arange(len(row)), talk.power]
+        able, places = (part[row, talk.power] for part in (possible.able, possible.places))
+        parts = []
+        for group in partners:
+            choice = self._draw(talk, able & (free & group)[..., None], places)[0]
+            made = np.flatnonzero(choice != NONE)
+            receiver, slot = np.divmod(choice[made].astype(np.int64), SLOTS)
+            who = row[made], talk.game[made], talk.power[made]
+            parts.append(deal_offers(possible, *who, receiver, slot))
+        return join_offers(parts)
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return whether each offer is agreed to, (n,) bool: none that is of no template."""
+        n, powers = np.arange(len(talk.game)), talk.games.num_powers
+        silent = silence(len(n), powers)
+        template, places = read_offers(talk.games, offers)
+        silent["heard"][n, offers.sender], silent["heard_places"][n, offers.sender] = (
+            template,
+            places,
+        )
+        agreed = self._draw(talk, heard=silent["heard"], heard_places=silent["heard_places"])[2]
+        return agreed[n, offers.sender, 0]
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Pick one of each pair's offers: its own or one it agrees to, rather the first power's."""
+        own = offers.sender == talk.power
+        return best_of_pairs(talk, offers, (own | self.answers(talk, offers)).astype(float))
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        """Return with whom each power wishes peace, (n, P) bool."""
+        heard = np.where(self._others(talk), PEACE, NONE)
+        return self._draw(talk, heard=heard)[2][..., 0]
+
+    def _views(self, views: BoardViews, powers: int, peace: np.ndarray, dealt: np.ndarray):
+        return OfferViews.of(views, powers, peace=peace, dealt=dealt)
+
+
+class Parts(NamedTuple):
+    """What one kind of talk is made of."""
+
+    agent: type[Agent]
+    self_play: type[SelfPlay]
+    player: type[PressPlayer]
+
+
+PARTS = {
+    "mutual": Parts(WishingAgent, WishingSelfPlay, PressPlayer),
+    "offers": Parts(OfferingAgent, OfferingSelfPlay, OfferingPlayer),
+}
 
 
 def press_player(
     agent: Agent, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
 ) -> PressPlayer:
     """Return an agent as a player of matches; `settings` are those it was trained with."""
-    return PressPlayer(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
+    (kind,) = (parts.player for parts in PARTS.values() if isinstance(agent, parts.agent))
+    return kind(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
 
 
 def load_policy_player(
@@ -277,7 +637,8 @@ def load_policy_player(
 def make_agent(settings: dict, game_map: Map) -> Agent:
     """Return a new agent with the network settings of `settings`."""
     network = [settings[name] for name in NETWORK]
-    return Agent(game_map, *network, wish_entropy=settings["wish_entropy"])
+    kind = PARTS[settings["press"]].agent
+    return kind(game_map, *network, wish_entropy=settings["wish_entropy"])
 
 
 FILES = PolicyFiles(__file__, Args, ppo.READ, make_agent, partial(torch.device, "meta"))
@@ -287,8 +648,11 @@ checkpoint_header = FILES.header
 class Run(ppo.Run):
     """A training run with talk."""
 
-    files, self_play_class, player = FILES, SelfPlay, staticmethod(press_player)
-    press = PressRules("mutual")
+    files, player = FILES, staticmethod(press_player)
+
+    def __init__(self, args: Args, *more):
+        self.press, self.self_play_class = PressRules(args.press), PARTS[args.press].self_play
+        super().__init__(args, *more)
 
     def state_dict(self) -> dict:
         """Return a whole checkpoint."""

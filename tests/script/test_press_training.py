@@ -65,7 +65,7 @@ def test_wishes_and_orders_are_one_decision():
     asked = obs.wish != NONE
     assert not asked[np.arange(len(asked)), obs.power].any(), "of itself"
     assert (obs.peace <= (obs.wish == 1)).all(), "peace without a wish"
-    assert ((obs.wish_logprob < 0) == asked.any(1)).all()
+    assert ((obs.talk_logprob < 0) == asked.any(1)).all()
     assert (entropy.detach().numpy() <= 1.5 + 1e-5).all()
     # Where there is peace some lists are shorter than all legal orders.
     alone = batch.experience._replace(obs=obs._replace(peace=np.zeros_like(obs.peace)))
@@ -108,13 +108,13 @@ def test_wishes_are_drawn_as_often_as_they_are_likely():
     noise = torch.rand(12, 3, draws, generator=torch.Generator().manual_seed(2)).numpy()
     shares = np.zeros((12, 3))
     for k in range(draws):
-        wish, logprob = agent.draw_wishes(obs, asked, noise[..., k])
+        wish, logprob = agent.draw_talk(obs, asked, noise[..., k])
         assert ((wish == NONE) == ~asked).all()
         shares += wish == 1
     with torch.no_grad():
         likely = agent.wish_logits(obs, agent.encode(obs)).sigmoid().numpy()
     np.testing.assert_allclose((shares / draws)[asked], likely[asked], atol=0.08)
-    wish, logprob = agent.draw_wishes(obs, asked, np.full((12, 3), 0.5, np.float32))
+    wish, logprob = agent.draw_talk(obs, asked, np.full((12, 3), 0.5, np.float32))
     assert (wish[asked] == (likely > 0.5)[asked]).all()
     each = np.where(wish == 1, likely, 1 - likely)
     np.testing.assert_allclose(logprob, np.log(np.where(asked, each, 1)).sum(1), rtol=1e-4)
