@@ -10,9 +10,9 @@ drawn by all policies at once, from the codes of both sides and of what is offer
 of legal orders are cut down to what the deals leave, and the orders are drawn from these. One
 decision has one log-probability, of its talk and its orders, so that advantages, ratio and buffer
 are those of ppo_selfplay_diplomacy.py, of which this replaces parts and which knows nothing of it:
-the network's head (`Agent`), the phase (`SelfPlay`), the player (`PressPlayer`). Of each there is a
-class for wishes and one for offers. The one-file trainer stays readable, and runs without talk the
-same to the bit.
+the network's head (`Agent`), the phase (`SelfPlay`), the player. Of each there is a class for
+wishes and one for offers. The one-file trainer stays readable, and runs without talk the same to
+the bit.
 """
 
 import os
@@ -31,37 +31,20 @@ from torch import nn
 from torch.nn import functional as F
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games import BoardViews, Decisions
-from diplomacy_engine.players import PolicyPlayer
-from diplomacy_engine.players.negotiation import Talk, best_of_pairs
-from diplomacy_engine.players.negotiators.neighbors import (
-    peace_answers,
-    peace_choices,
-    peace_offers,
-    peace_proposals,
-)
-from diplomacy_engine.players.negotiators.templates import (
-    deal_offers,
-    possible_deals,
-    read_offers,
-)
-from diplomacy_engine.policy.order_logits import RowSums
-from diplomacy_engine.press.deals import Offers, join_offers
+from diplomacy_engine.players.negotiators.policies import OfferingPlayer, WishingPlayer
 from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.press.views import (
-    PEACE,
-    PLACES,
     SLOTS,
     TEMPLATE_OF,
     TEMPLATES,
     OfferViews,
     TalkViews,
-    silence,
     who_can_answer,
 )
 from diplomacy_engine.rules.map import Map
+from diplomacy_engine.selfplay.offer_round import OfferRound
 from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.training import Clock
 from diplomacy_engine.training.checks import NETWORK
@@ -90,6 +73,10 @@ class Agent(ppo.Agent):
     def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
         super().__init__(game_map, *network)
         self.wish_entropy = wish_entropy
+
+    def draw_noise(self, shape: tuple[int, ...], generator: torch.Generator | None = None):
+        """Return noise in (0, 1), by which talk is drawn; None for torch's own generator."""
+        return torch.rand(shape, generator=generator).numpy()
 
     def _by_view(self, obs: BoardViews, of_powers: torch.Tensor) -> torch.Tensor:
         """Return what powers (G * P, H) of boards are for those who see them, (D, P, H)."""
@@ -182,7 +169,7 @@ class OfferingAgent(Agent):
         hidden = self.power.embedding_dim
         self.deal_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.deal_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
-        self.deal_places = ppo.layer_init(nn.Linear(hidden, ROLES * hidden, bias=False), 0.5)
+        self.deal_places = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
         self.deal_kinds = nn.Embedding(2 * len(TEMPLATES) + 1, hidden)  # offered, heard, nothing
         nn.init.normal_(self.deal_kinds.weight, std=0.3)
         self.offer = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins with all alike
@@ -214,36 +201,29 @@ class OfferingAgent(Agent):
         """
         x, powers, view, _ = encoded
         own, other = self.deal_own(view), self.deal_other(powers)
-        table = self.deal_places(x).view(-1, own.shape[1]).cpu()
-        boards = len(obs.board)
-
-        def codes(at: np.ndarray, power: np.ndarray, kind: np.ndarray, about: np.ndarray):
-            """Return the codes (n, H) of deals of decisions `at` (n,) with powers."""
-            row = obs.row[at]
-            rows = (about.astype(np.int64) * boards + row[:, None]) * ROLES + ROLE
-            sums = RowSums(np.where(about == NONE, NONE, rows).astype(np.int32))
-            found = ppo.Kernel.apply(sums, table)[0].to(x.device)
-            parts = (
-                (own, at),
-                (other, row * self.num_powers + power),
-                (self.deal_kinds.weight, kind),
-            )
-            for part, index in parts:
-                found = found + part.index_select(0, torch.from_numpy(index).to(x.device))
-            return F.relu(found)
-
         d, q, slot = np.nonzero(able)
-        offered = self.offer(codes(d, q, TEMPLATE_OF[slot], places[d, q, slot])).squeeze(-1)
-        nothing = self.offer(F.relu(own + self.deal_kinds.weight[-1])).squeeze(-1)
-        columns = torch.from_numpy(np.concatenate([q * SLOTS + slot, np.full(len(own), NONE)]))
-        rows = torch.from_numpy(np.concatenate([d, np.arange(len(own))]))
-        offers = own.new_full((len(own), able[0].size + 1 if len(able) else 1), -torch.inf)
-        offers = offers.index_put((rows, columns), torch.cat([offered, nothing]))
-        d, q, k = np.nonzero(heard != NONE)
-        kinds = heard[d, q, k].astype(np.int64) + len(TEMPLATES)
-        agreed = self.agree(codes(d, q, kinds, heard_places[d, q, k])).squeeze(-1)
-        at = tuple(map(torch.from_numpy, (d, q, k)))
-        return offers, own.new_zeros(heard.shape).index_put(at, agreed)
+        to, sender, k = np.nonzero(heard != NONE)
+        at, power = np.concatenate([d, to]), np.concatenate([q, sender])
+        about = np.concatenate([places[d, q, slot], heard_places[to, sender, k]]).astype(np.int64)
+        kind = np.concatenate([TEMPLATE_OF[slot], heard[to, sender, k] + len(TEMPLATES)])
+        row = obs.row[at]
+
+        def look_up(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+            return table.index_select(0, torch.from_numpy(rows.ravel()).to(table.device))
+
+        rows = np.where(about == NONE, 0, about * len(obs.board) + row[:, None])
+        known = torch.from_numpy(about != NONE).to(x.device, x.dtype).view(-1, 1)
+        codes = (look_up(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
+        codes = self.deal_places(codes) + look_up(self.deal_kinds.weight, kind)
+        codes = codes + look_up(own, at) + look_up(other, row * self.num_powers + power)
+        offered, answered = F.relu(codes).split([len(d), len(to)])
+        nothing = self.offer(F.relu(own + self.deal_kinds.weight[-1]))
+        offers = own.new_full((len(able), self.num_powers * SLOTS), -torch.inf)
+        where = torch.from_numpy(d), torch.from_numpy(q * SLOTS + slot)
+        offers = offers.index_put(where, self.offer(offered).squeeze(-1))
+        where = tuple(map(torch.from_numpy, (to, sender, k)))
+        answers = own.new_zeros(heard.shape).index_put(where, self.agree(answered).squeeze(-1))
+        return torch.cat([offers, nothing], 1), answers
 
     def context(self, obs: OfferViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
         """Return what all orders of a decision have in common, and with whom there are deals."""
@@ -306,10 +286,6 @@ class OfferingAgent(Agent):
         return of_offer + logprob.sum(1), (share + entropy.sum(1)) / asked.clamp(min=1)
 
 
-ROLES = 3  # a province in a deal is where a unit comes from, where it goes to, or supports it
-ROLE = np.arange(PLACES) % ROLES
-
-
 def answers_logprob_entropy(
     logits: torch.Tensor, answer: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -356,7 +332,7 @@ class SelfPlay(ppo.SelfPlay):
             for at, said in zip(whose, answers):
                 self.note(*at, *said)
             if talking.count:
-                self.settle(decisions)
+                self.settle()
             return self.talk.bound(decisions)
 
     def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
@@ -388,7 +364,7 @@ class WishingSelfPlay(SelfPlay):
         """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
         self.wish[game, power], self.logprob[game, power] = wish, logprob
 
-    def settle(self, decisions: Decisions) -> None:
+    def settle(self) -> None:
         """Make the deals of this phase."""
         self.talk.propose(self.wish == 1)
         learns = self.seating.seats.stream != NONE
@@ -402,10 +378,7 @@ class WishingSelfPlay(SelfPlay):
 
 
 class OfferingSelfPlay(SelfPlay):
-    """Self-play with offers: one of each power in a phase, to a power that says yes or no.
-
-    All say at once what they offer and what they would agree to, so that a board is encoded once.
-    """
+    """Self-play with offers: one of each power in a phase, to a power that says yes or no."""
 
     def __init__(self, *parts):
         super().__init__(*parts)
@@ -413,194 +386,27 @@ class OfferingSelfPlay(SelfPlay):
         self.counts = OfferCounts(self.games.map.powers)
 
     def begin(self, decisions: Decisions, able: np.ndarray) -> None:
-        """Find what those can offer each other who are `able` (E, P) bool, and forget the rest."""
-        games, shape = self.games, able.shape
-        rows = np.flatnonzero(able.any(1))
-        self.able, self.row = able, np.full(shape[0], NONE)
-        self.row[rows] = np.arange(len(rows))
-        self.possible = possible_deals(games, decisions, rows)
-        self.asked = np.zeros(shape, bool)
-        # What OfferViews tell of every seat, (E, P, ...).
-        talk = silence(games.num_games * games.num_powers, games.num_powers)
-        self.told = {name: array.reshape(*shape, *array.shape[1:]) for name, array in talk.items()}
-        # By receiver and sender: what would be agreed to, and how likely that answer was.
-        self.agreed = np.zeros_like(self.possible.able)
-        self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
+        """Forget what was said; in this phase those can talk who are `able` (E, P) bool."""
+        self.round = OfferRound(self.talk, decisions, able)
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
-        row, able, places = self.row[game], self.possible.able, self.possible.places
-        self.asked[game, power] = True
-        self.told["able"][game, power] = able[row, power]
-        self.told["places"][game, power] = places[row, power]
-        heard = np.where(able[row, :, power], TEMPLATE_OF, NONE)
-        noise = torch.rand(len(row), 1 + able.shape[1]).numpy()
-        return able[row, power], places[row, power], heard, places[row, :, power], noise
+        noise = torch.rand(len(game), 1 + self.games.num_powers).numpy()
+        return *self.round.question(game, power), noise
 
-    def note(self, game: np.ndarray, power: np.ndarray, choice, logprob, agreed, answer_logprob):
+    def note(self, game: np.ndarray, power: np.ndarray, *said: np.ndarray) -> None:
         """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
-        self.told["choice"][game, power] = choice
-        self.told["talk_logprob"][game, power] = logprob
-        self.agreed[self.row[game], power] = agreed
-        self.answer_logprob[self.row[game], power] = answer_logprob
+        self.round.note(game, power, *said)
 
-    def settle(self, decisions: Decisions) -> None:
+    def settle(self) -> None:
         """Make the deals of this phase."""
-        told = self.told
-        game, sender = np.nonzero(told["choice"] != NONE)
-        receiver, slot = np.divmod(told["choice"][game, sender].astype(np.int64), SLOTS)
-        row = self.row[game]
-        agreed = self.agreed[row, receiver, sender, slot]
-        offers = deal_offers(self.possible, row, game, sender, receiver, slot)
-        self.talk.settle(offers, agreed, decisions)
-        told["peace"], told["dealt"] = self.talk.deals.peace, self.talk.deals.dealt
-        heard = self.asked[game, receiver]  # the others are silent, and learn nothing
-        sent = row[heard], sender[heard], receiver[heard], slot[heard]
-        to = game[heard], receiver[heard], sender[heard]
-        told["heard"][to] = TEMPLATE_OF[slot[heard]]
-        told["heard_places"][to] = self.possible.places[sent]
-        told["answer"][to] = agreed[heard]
-        by_receiver = sent[0], sent[2], sent[1], sent[3]
-        np.add.at(told["talk_logprob"], to[:2], self.answer_logprob[by_receiver])
-        self.counts.add(self.able, told, self.seating.seats.stream != NONE)
+        self.round.settle()
+        self.counts.add(self.round.able, self.round.told, self.seating.seats.stream != NONE)
 
     def view(self, asked: Decisions) -> OfferViews:
         """Return what those see who decide, and their offers, answers and deals."""
-        at = asked.game, asked.power
-        return OfferViews(*super().view(asked), *(self.told[name][at] for name in self.told))
-
-
-class PressPlayer(PolicyPlayer):
-    """A policy as a player that talks as it did in training; this one wishes peace.
-
-    Where deals are offered, it offers and accepts peace alone, by the same wishes.
-    """
-
-    _heard: tuple | None = None
-
-    def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
-        others, noise = self._others(talk), None
-        noise = np.full(others.shape, 0.5, np.float32)
-        if not self.greedy:
-            noise = torch.rand(others.shape, generator=self.generator).numpy()
-        obs = self.observe(talk.games, talk.game, talk.power)
-        return self.agent.draw_talk(obs, others, noise)[0] == 1
-
-    @staticmethod
-    def _others(talk: Talk) -> np.ndarray:
-        """Return which other powers can answer, (n, P) bool."""
-        shape = talk.games.num_games, talk.games.num_powers
-        others = who_can_answer(talk.decisions, shape)[talk.game]
-        return others & (np.arange(shape[1]) != talk.power[:, None])
-
-    def offers(self, talk: Talk) -> Offers:
-        """Return an offer of peace to the most dangerous neighbor that it wishes peace with."""
-        return peace_offers(talk, self.wishes(talk))
-
-    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Agree to peace alone, where it wishes it."""
-        return peace_answers(talk, offers, self.wishes(talk))
-
-    def proposals(self, talk: Talk) -> Offers:
-        """Return an offer of peace to everybody it wishes it of."""
-        return peace_proposals(talk, self.wishes(talk))
-
-    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Pick peace alone, where it wishes it."""
-        return peace_choices(talk, offers, self.wishes(talk))
-
-    def hear(self, talk: Talk) -> None:
-        """Learn with whom there is peace, or any deal, before it orders."""
-        state, n = talk.games.state, np.arange(len(talk.game))
-        deals = np.zeros((2, talk.games.num_games, *[talk.games.num_powers] * 2), bool)
-        for kept, known in zip(deals, (talk.known.peace, talk.known.dealt)):
-            kept[talk.game, talk.power] = known[n, talk.power]
-        self._heard = talk.games, state.seed.copy(), state.turn.copy(), deals
-
-    def observe(
-        self, games: VectorGame, rows: np.ndarray, powers: np.ndarray
-    ) -> TalkViews | OfferViews:
-        """Return what `powers` (n,) see in `rows` (n,), the deals of this phase, too."""
-        views = super().observe(games, rows, powers)
-        peace, dealt = np.zeros((2, len(rows), games.num_powers), bool)
-        if self._heard is not None and self._heard[0] is games:
-            _, seed, turn, deals = self._heard
-            now = (seed[rows] == games.state.seed[rows]) & (turn[rows] == games.state.turn[rows])
-            peace, dealt = deals[:, rows, powers] & now[:, None]
-        return self._views(views, games.num_powers, peace, dealt)
-
-    def _views(self, views: BoardViews, powers: int, peace: np.ndarray, dealt: np.ndarray):
-        return TalkViews.of(views, peace=peace, num_powers=powers)
-
-
-class OfferingPlayer(PressPlayer):
-    """A policy that offers and answers as it did in training.
-
-    Where there are wishes alone, it wishes the peace that it would agree to.
-    """
-
-    def _draw(self, talk: Talk, able=None, places=None, heard=None, heard_places=None) -> tuple:
-        """Return what `draw_talk` says; what is None is silence."""
-        n, powers = len(talk.game), talk.games.num_powers
-        silent = silence(n, powers)
-        noise = None
-        if not self.greedy:
-            noise = torch.rand(n, 1 + powers, generator=self.generator).numpy()
-        given = {"able": able, "places": places, "heard": heard, "heard_places": heard_places}
-        given = {name: silent[name] if a is None else a for name, a in given.items()}
-        for name in ("heard", "heard_places"):
-            given[name] = given[name][:, :, None]
-        obs = self.observe(talk.games, talk.game, talk.power)
-        return self.agent.draw_talk(obs, *given.values(), noise)
-
-    def offers(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power, to one that it has no deal with yet."""
-        return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
-
-    def proposals(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power to each other one."""
-        return self._offers_to(talk, np.eye(talk.games.num_powers, dtype=bool))
-
-    def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
-        """Return at most one offer of each power to one of each group (any, P) bool of partners."""
-        rows, row = np.unique(talk.game, return_inverse=True)
-        possible = possible_deals(talk.games, talk.decisions, rows)
-        free = ~talk.known.dealt[np.arange(len(row)), talk.power]
-        able, places = (part[row, talk.power] for part in (possible.able, possible.places))
-        parts = []
-        for group in partners:
-            choice = self._draw(talk, able & (free & group)[..., None], places)[0]
-            made = np.flatnonzero(choice != NONE)
-            receiver, slot = np.divmod(choice[made].astype(np.int64), SLOTS)
-            who = row[made], talk.game[made], talk.power[made]
-            parts.append(deal_offers(possible, *who, receiver, slot))
-        return join_offers(parts)
-
-    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return whether each offer is agreed to, (n,) bool: none that is of no template."""
-        n, powers = np.arange(len(talk.game)), talk.games.num_powers
-        silent = silence(len(n), powers)
-        template, places = read_offers(talk.games, offers)
-        silent["heard"][n, offers.sender], silent["heard_places"][n, offers.sender] = (
-            template,
-            places,
-        )
-        agreed = self._draw(talk, heard=silent["heard"], heard_places=silent["heard_places"])[2]
-        return agreed[n, offers.sender, 0]
-
-    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Pick one of each pair's offers: its own or one it agrees to, rather the first power's."""
-        own = offers.sender == talk.power
-        return best_of_pairs(talk, offers, (own | self.answers(talk, offers)).astype(float))
-
-    def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
-        heard = np.where(self._others(talk), PEACE, NONE)
-        return self._draw(talk, heard=heard)[2][..., 0]
-
-    def _views(self, views: BoardViews, powers: int, peace: np.ndarray, dealt: np.ndarray):
-        return OfferViews.of(views, powers, peace=peace, dealt=dealt)
+        talk = (array[asked.game, asked.power] for array in self.round.told.values())
+        return OfferViews(*super().view(asked), *talk)
 
 
 class Parts(NamedTuple):
@@ -608,18 +414,18 @@ class Parts(NamedTuple):
 
     agent: type[Agent]
     self_play: type[SelfPlay]
-    player: type[PressPlayer]
+    player: type[WishingPlayer]
 
 
 PARTS = {
-    "mutual": Parts(WishingAgent, WishingSelfPlay, PressPlayer),
+    "mutual": Parts(WishingAgent, WishingSelfPlay, WishingPlayer),
     "offers": Parts(OfferingAgent, OfferingSelfPlay, OfferingPlayer),
 }
 
 
 def press_player(
     agent: Agent, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
-) -> PressPlayer:
+) -> WishingPlayer:
     """Return an agent as a player of matches; `settings` are those it was trained with."""
     (kind,) = (parts.player for parts in PARTS.values() if isinstance(agent, parts.agent))
     return kind(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
@@ -627,7 +433,7 @@ def press_player(
 
 def load_policy_player(
     path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
-) -> PressPlayer:
+) -> WishingPlayer:
     """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
     saved = FILES.read(path)
     agent = FILES.network(saved, path).to(device).eval()

@@ -137,7 +137,7 @@ class OfferCounts(TalkCounts):
         could = told["able"][learns].any(2)
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, could)
-        self.chances = self.chances + could.any(1).sum()
+        self.chances += could.any(1).sum()
         choice = told["choice"][learns].astype(np.int64)
         made = choice != NONE
         to, slot = np.divmod(choice[made], SLOTS)

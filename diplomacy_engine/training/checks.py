@@ -26,7 +26,7 @@ NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an 
 
 def network_settings(args: Any) -> tuple[str, ...]:
     """Return which settings (an object, or their class) a network is made of."""
-    return (*NETWORK, "press") if hasattr(args, "press") else NETWORK
+    return ("press", *NETWORK) if hasattr(args, "press") else NETWORK
 
 
 def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) -> None:
