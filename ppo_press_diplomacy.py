@@ -78,16 +78,6 @@ class Agent(ppo.Agent):
         """Return noise in (0, 1), by which talk is drawn; None for torch's own generator."""
         return torch.rand(shape, generator=generator).numpy()
 
-    def _by_view(self, obs: BoardViews, of_powers: torch.Tensor) -> torch.Tensor:
-        """Return what powers (G * P, H) of boards are for those who see them, (D, P, H)."""
-        boards = of_powers.view(-1, self.num_powers, of_powers.shape[-1])
-        return boards.index_select(0, torch.from_numpy(obs.row).to(boards.device))
-
-    def _among(self, obs: BoardViews, partners: np.ndarray, of_powers: torch.Tensor):
-        """Return the sum (D, H) of what those powers are that `partners` (D, P) bool names."""
-        chosen = torch.from_numpy(partners).to(of_powers.device, of_powers.dtype).unsqueeze(-1)
-        return (chosen * self._by_view(obs, of_powers)).sum(1)
-
     def act(self, obs: TalkViews | OfferViews, decisions: Decisions, *how, **more):
         """Choose orders after the talk of `obs`; as Agent.act, the log-probability of both."""
         chosen, logprob, value = super().act(obs, decisions, *how, **more)
@@ -120,6 +110,11 @@ class WishingAgent(Agent):
         self.peace = nn.Linear(3 * hidden, hidden, bias=False)
         nn.init.zeros_(self.peace.weight)
 
+    def _by_view(self, obs: BoardViews, of_powers: torch.Tensor) -> torch.Tensor:
+        """Return what powers (G * P, H) of boards are for those who see them, (D, P, H)."""
+        boards = of_powers.view(-1, self.num_powers, of_powers.shape[-1])
+        return boards.index_select(0, torch.from_numpy(obs.row).to(boards.device))
+
     def wish_logits(self, obs: BoardViews, encoded: tuple) -> torch.Tensor:
         """Return the logit (D, P) of wishing peace with each power; `encoded` is from `encode`."""
         _, powers, view, _ = encoded
@@ -128,7 +123,9 @@ class WishingAgent(Agent):
 
     def context(self, obs: TalkViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
         """Return what all orders of a decision have in common, with whom there is peace as well."""
-        return super().context(obs, powers, view) + self._among(obs, obs.peace, self.peace(powers))
+        partners = torch.from_numpy(obs.peace).to(view.device, view.dtype).unsqueeze(-1)
+        at_peace = (partners * self._by_view(obs, self.peace(powers))).sum(1)
+        return super().context(obs, powers, view) + at_peace
 
     @torch.no_grad()
     def draw_talk(
@@ -200,39 +197,41 @@ class OfferingAgent(Agent):
             made; (D, P, any) logits of agreeing, 0 for nothing.
         """
         x, powers, view, _ = encoded
-        own, other = self.deal_own(view), self.deal_other(powers)
         d, q, slot = np.nonzero(able)
         to, sender, k = np.nonzero(heard != NONE)
         at, power = np.concatenate([d, to]), np.concatenate([q, sender])
         about = np.concatenate([places[d, q, slot], heard_places[to, sender, k]]).astype(np.int64)
         kind = np.concatenate([TEMPLATE_OF[slot], heard[to, sender, k] + len(TEMPLATES)])
         row = obs.row[at]
-
-        def look_up(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-            return table.index_select(0, torch.from_numpy(rows.ravel()).to(table.device))
-
         rows = np.where(about == NONE, 0, about * len(obs.board) + row[:, None])
         known = torch.from_numpy(about != NONE).to(x.device, x.dtype).view(-1, 1)
-        codes = (look_up(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
-        codes = self.deal_places(codes) + look_up(self.deal_kinds.weight, kind)
-        codes = codes + look_up(own, at) + look_up(other, row * self.num_powers + power)
+        codes = (rows_of(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
+        codes = self.deal_places(codes)  # a swap's two moves are added up
+        who, of_who = np.unique(at, return_inverse=True)  # most decisions have nothing to say
+        whom, of_whom = np.unique(row * self.num_powers + power, return_inverse=True)
+        own = self.deal_own(rows_of(view, who))
+        codes = codes + rows_of(own, of_who) + rows_of(self.deal_kinds.weight, kind)
+        codes = codes + rows_of(self.deal_other(rows_of(powers, whom)), of_whom)
         offered, answered = F.relu(codes).split([len(d), len(to)])
-        nothing = self.offer(F.relu(own + self.deal_kinds.weight[-1]))
-        offers = own.new_full((len(able), self.num_powers * SLOTS), -torch.inf)
-        where = torch.from_numpy(d), torch.from_numpy(q * SLOTS + slot)
-        offers = offers.index_put(where, self.offer(offered).squeeze(-1))
+        nothing = F.relu(own + self.deal_kinds.weight[-1])
+        last = self.num_powers * SLOTS
+        offers = x.new_full((len(able), last + 1), -torch.inf)
+        offers[:, last] = 0
+        columns = np.concatenate([q * SLOTS + slot, np.full(len(who), last)])
+        where = torch.from_numpy(np.concatenate([d, who])), torch.from_numpy(columns)
+        offers = offers.index_put(where, self.offer(torch.cat([offered, nothing])).squeeze(-1))
         where = tuple(map(torch.from_numpy, (to, sender, k)))
-        answers = own.new_zeros(heard.shape).index_put(where, self.agree(answered).squeeze(-1))
-        return torch.cat([offers, nothing], 1), answers
+        answers = x.new_zeros(heard.shape).index_put(where, self.agree(answered).squeeze(-1))
+        return offers, answers
 
     def context(self, obs: OfferViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
         """Return what all orders of a decision have in common, and with whom there are deals."""
-        peace = self._among(obs, obs.peace, self.peace(powers))
-        return (
-            super().context(obs, powers, view)
-            + peace
-            + self._among(obs, obs.dealt, self.deal(powers))
-        )
+        context = super().context(obs, powers, view)
+        for made, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
+            at, power = np.nonzero(made)
+            partner = rows_of(powers, obs.row[at] * self.num_powers + power)
+            context = context.index_add(0, torch.from_numpy(at).to(view.device), layer(partner))
+        return context
 
     @torch.no_grad()
     def draw_talk(
@@ -284,6 +283,11 @@ class OfferingAgent(Agent):
         asked = torch.from_numpy(obs.answer != NONE).to(offers.device).sum(1) + (count > 1)
         of_offer = logprobs.gather(1, choice).squeeze(1)
         return of_offer + logprob.sum(1), (share + entropy.sum(1)) / asked.clamp(min=1)
+
+
+def rows_of(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+    """Return the rows of a table that integers of any shape name, in one list."""
+    return table.index_select(0, torch.from_numpy(rows.ravel()).to(table.device))
 
 
 def answers_logprob_entropy(
