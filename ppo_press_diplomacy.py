@@ -68,7 +68,7 @@ class Args(ppo.Args):
 
 
 class Agent(ppo.Agent):
-    """The network, of whose decisions talk is the first part."""
+    """The network, of whose decisions talk is the first part: `draw_talk`, `_score_talk`."""
 
     def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
         super().__init__(game_map, *network)
@@ -197,12 +197,14 @@ class OfferingAgent(Agent):
             made; (D, P, any) logits of agreeing, 0 for nothing.
         """
         x, powers, view, _ = encoded
+        # All deals in one list, first what can be offered, then what is heard.
         d, q, slot = np.nonzero(able)
         to, sender, k = np.nonzero(heard != NONE)
         at, power = np.concatenate([d, to]), np.concatenate([q, sender])
         about = np.concatenate([places[d, q, slot], heard_places[to, sender, k]]).astype(np.int64)
         kind = np.concatenate([TEMPLATE_OF[slot], heard[to, sender, k] + len(TEMPLATES)])
         row = obs.row[at]
+        # The sum of their codes: provinces, kind, both powers.
         rows = np.where(about == NONE, 0, about * len(obs.board) + row[:, None])
         known = torch.from_numpy(about != NONE).to(x.device, x.dtype).view(-1, 1)
         codes = (rows_of(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
@@ -310,7 +312,10 @@ def draw_talk(known: dict, number: int, *asked) -> tuple[np.ndarray, ...]:
 
 
 class SelfPlay(ppo.SelfPlay):
-    """Self-play in which all policies talk; powers that order at random and bots are silent."""
+    """Self-play in which all policies talk; powers that order at random and bots are silent.
+
+    In each phase `begin` is called, then `question` and `note` for each policy, then `settle`.
+    """
 
     def decisions(self, clock: Clock) -> Decisions:
         """Hold the talk; return all decisions, with the orders that the deals leave."""
