@@ -1,16 +1,18 @@
-"""Self-play PPO with talk: before each movement phase powers say with whom they wish peace.
+"""Self-play PPO with talk: before each movement phase powers wish peace, or offer each other deals.
 
-    python ppo_press_diplomacy.py --map three               # train
+    python ppo_press_diplomacy.py --map three                  # with whom to wish peace
+    python ppo_press_diplomacy.py --map three --press offers   # what to offer, what to agree to
     python -m diplomacy_engine evaluate --map three --press mutual \\
         --player runs/three__ppo_press...  --against peaceful+dumbbot
 
-Peace is made where both sides wish it, and it binds (docs/press.md). The wishes are the first part
-of the same decision: a logit for each other power that can answer, from the codes of both; drawn by
-all policies at once; then the lists of legal orders are cut down to what the peace leaves, and the
-orders are drawn from these. One decision has one log-probability, of its wishes and its orders, so
-that advantages, ratio and buffer are those of ppo_selfplay_diplomacy.py, of which this replaces
-parts and which knows nothing of it: the network's head (`Agent`), the phase (`SelfPlay`), the
-player (`PressPlayer`). Both stay readable, and runs without talk the same to the bit.
+Deals bind (docs/press.md). What a power says is the first part of the same decision as its orders:
+drawn by all policies at once, from the codes of both sides and of what is offered; then the lists
+of legal orders are cut down to what the deals leave, and the orders are drawn from these. One
+decision has one log-probability, of its talk and its orders, so that advantages, ratio and buffer
+are those of ppo_selfplay_diplomacy.py, of which this replaces parts and which knows nothing of it:
+the network's head (`Agent`), the phase (`SelfPlay`), the player. Of each there is a class for
+wishes and one for offers. The one-file trainer stays readable, and runs without talk the same to
+the bit.
 """
 
 import os
@@ -21,6 +23,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -28,22 +31,21 @@ from torch import nn
 from torch.nn import functional as F
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games import BoardViews, Decisions
-from diplomacy_engine.players import PolicyPlayer
-from diplomacy_engine.players.negotiation import Talk
-from diplomacy_engine.players.negotiators.neighbors import (
-    peace_answers,
-    peace_choices,
-    peace_offers,
-    peace_proposals,
-)
-from diplomacy_engine.press.deals import Offers
+from diplomacy_engine.players.negotiators.policies import OfferingPlayer, WishingPlayer
 from diplomacy_engine.press.table import Press, PressRules
-from diplomacy_engine.press.views import TalkViews, who_can_answer
+from diplomacy_engine.press.views import (
+    SLOTS,
+    TEMPLATE_OF,
+    TEMPLATES,
+    OfferViews,
+    TalkViews,
+    who_can_answer,
+)
 from diplomacy_engine.rules.map import Map
-from diplomacy_engine.selfplay.talk_counts import TalkCounts
+from diplomacy_engine.selfplay.offer_round import OfferRound
+from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.training import Clock
 from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.parallel import Ranks
@@ -59,16 +61,49 @@ class Args(ppo.Args):
     """name of this experiment, part of the run folder's name"""
 
     # Talk
+    press: Literal["mutual", "offers"] = "mutual"
+    """mutual: peace where two wish it; offers: one offer a phase, to which the other may agree"""
     wish_entropy: NonNegative = 1.0
-    """what the entropy of the wishes counts beside that of the orders"""
+    """what the entropy of the wishes, or of offers and answers, counts beside that of the orders"""
 
 
 class Agent(ppo.Agent):
-    """The network with a head for wishes, whose orders know with whom there is peace."""
+    """The network, of whose decisions talk is the first part: `draw_talk`, `_score_talk`."""
 
     def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
         super().__init__(game_map, *network)
-        self.wish_entropy, hidden = wish_entropy, self.power.embedding_dim
+        self.wish_entropy = wish_entropy
+
+    def draw_noise(self, shape: tuple[int, ...], generator: torch.Generator | None = None):
+        """Return noise in (0, 1), by which talk is drawn; None for torch's own generator."""
+        return torch.rand(shape, generator=generator).numpy()
+
+    def act(self, obs: TalkViews | OfferViews, decisions: Decisions, *how, **more):
+        """Choose orders after the talk of `obs`; as Agent.act, the log-probability of both."""
+        chosen, logprob, value = super().act(obs, decisions, *how, **more)
+        return chosen, logprob + obs.talk_logprob, value
+
+    def get_logprob_entropy_value(
+        self, obs: TalkViews | OfferViews, decisions: Decisions, chosen: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Score talk and orders already chosen.
+
+        Returns:
+            (D,) log-probability of all of a decision together; (D,) entropy of the orders, a share
+            of the greatest possible one, and of the talk, too, times `wish_entropy`; (D,) value.
+        """
+        encoded = self.encode(obs)
+        logprob, entropy = self._score_chosen(obs, encoded, decisions, chosen)
+        of_talk, talk_entropy = self._score_talk(obs, encoded)
+        return logprob + of_talk, entropy + self.wish_entropy * talk_entropy, encoded[-1]
+
+
+class WishingAgent(Agent):
+    """The network with a head for wishes, whose orders know with whom there is peace."""
+
+    def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
+        super().__init__(game_map, *network, wish_entropy=wish_entropy)
+        hidden = self.power.embedding_dim
         self.wish_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.wish_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
         self.wish = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins near one half
@@ -93,7 +128,7 @@ class Agent(ppo.Agent):
         return super().context(obs, powers, view) + at_peace
 
     @torch.no_grad()
-    def draw_wishes(
+    def draw_talk(
         self, obs: BoardViews, asked: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Say with whom each power wishes peace.
@@ -110,51 +145,212 @@ class Agent(ppo.Agent):
         logits = self.wish_logits(obs, self.encode(obs)).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
         wish = np.where(asked, wish.numpy(), NONE).astype(np.int8)
-        return wish, wishes_logprob_entropy(logits, wish)[0].numpy()
+        return wish, answers_logprob_entropy(logits, wish)[0].sum(1).numpy()
 
-    def act(self, obs: TalkViews, decisions: Decisions, *how, **more):
-        """Choose orders after the wishes of `obs`; as Agent.act, the log-probability of both."""
-        chosen, logprob, value = super().act(obs, decisions, *how, **more)
-        return chosen, logprob + obs.wish_logprob, value
+    def _score_talk(self, obs: TalkViews, encoded: tuple) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the log-probability (D,) of the wishes, and their mean entropy (0..1)."""
+        logprob, entropy = answers_logprob_entropy(self.wish_logits(obs, encoded), obs.wish)
+        asked = torch.from_numpy(obs.wish != NONE).to(entropy.device).sum(1)
+        return logprob.sum(1), entropy.sum(1) / asked.clamp(min=1)
 
-    def get_logprob_entropy_value(
-        self, obs: TalkViews, decisions: Decisions, chosen: np.ndarray
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Score wishes and orders already chosen.
+
+class OfferingAgent(Agent):
+    """The network with heads for offers and answers, whose orders know with whom there are deals.
+
+    An offer is scored from the codes of both powers, what kind it is, and the codes of the
+    provinces it is about: from where and to where a unit moves, and who supports it.
+    """
+
+    def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
+        super().__init__(game_map, *network, wish_entropy=wish_entropy)
+        hidden = self.power.embedding_dim
+        self.deal_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
+        self.deal_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
+        self.deal_places = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
+        self.deal_kinds = nn.Embedding(2 * len(TEMPLATES) + 1, hidden)  # offered, heard, nothing
+        nn.init.normal_(self.deal_kinds.weight, std=0.3)
+        self.offer = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins with all alike
+        self.agree = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins near one half
+        self.peace, self.deal = (nn.Linear(3 * hidden, hidden, bias=False) for _ in range(2))
+        nn.init.zeros_(self.peace.weight)
+        nn.init.zeros_(self.deal.weight)
+
+    def talk_logits(
+        self,
+        obs: BoardViews,
+        encoded: tuple,
+        able: np.ndarray,
+        places: np.ndarray,
+        heard: np.ndarray,
+        heard_places: np.ndarray,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Score what powers can offer, and what they are offered.
+
+        Args:
+            obs, encoded: (D,) of the powers, and what `encode` returns of them.
+            able, places: as in OfferViews.
+            heard: (D, P, any) templates of what each power offers, NONE for nothing.
+            heard_places: (D, P, any, PLACES), what that is about.
 
         Returns:
-            (D,) log-probability of all of a decision together; (D,) entropy of the orders, a share
-            of the greatest possible one, and of the wishes, too, times `wish_entropy`; (D,) value.
+            (D, P * SLOTS + 1) logits of the offers, of none last, -inf for those that cannot be
+            made; (D, P, any) logits of agreeing, 0 for nothing.
         """
-        encoded = self.encode(obs)
-        logprob, entropy = self._score_chosen(obs, encoded, decisions, chosen)
-        logits = self.wish_logits(obs, encoded)
-        of_wishes, wish_entropy = wishes_logprob_entropy(logits, obs.wish)
-        return logprob + of_wishes, entropy + self.wish_entropy * wish_entropy, encoded[-1]
+        x, powers, view, _ = encoded
+        # All deals in one list, first what can be offered, then what is heard.
+        d, q, slot = np.nonzero(able)
+        to, sender, k = np.nonzero(heard != NONE)
+        at, power = np.concatenate([d, to]), np.concatenate([q, sender])
+        about = np.concatenate([places[d, q, slot], heard_places[to, sender, k]]).astype(np.int64)
+        kind = np.concatenate([TEMPLATE_OF[slot], heard[to, sender, k] + len(TEMPLATES)])
+        row = obs.row[at]
+        # The sum of their codes: provinces, kind, both powers.
+        rows = np.where(about == NONE, 0, about * len(obs.board) + row[:, None])
+        known = torch.from_numpy(about != NONE).to(x.device, x.dtype).view(-1, 1)
+        codes = (rows_of(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
+        codes = self.deal_places(codes)  # a swap's two moves are added up
+        who, of_who = np.unique(at, return_inverse=True)  # most decisions have nothing to say
+        whom, of_whom = np.unique(row * self.num_powers + power, return_inverse=True)
+        own = self.deal_own(rows_of(view, who))
+        codes = codes + rows_of(own, of_who) + rows_of(self.deal_kinds.weight, kind)
+        codes = codes + rows_of(self.deal_other(rows_of(powers, whom)), of_whom)
+        offered, answered = F.relu(codes).split([len(d), len(to)])
+        nothing = F.relu(own + self.deal_kinds.weight[-1])
+        last = self.num_powers * SLOTS
+        offers = x.new_full((len(able), last + 1), -torch.inf)
+        offers[:, last] = 0
+        columns = np.concatenate([q * SLOTS + slot, np.full(len(who), last)])
+        where = torch.from_numpy(np.concatenate([d, who])), torch.from_numpy(columns)
+        offers = offers.index_put(where, self.offer(torch.cat([offered, nothing])).squeeze(-1))
+        where = tuple(map(torch.from_numpy, (to, sender, k)))
+        answers = x.new_zeros(heard.shape).index_put(where, self.agree(answered).squeeze(-1))
+        return offers, answers
+
+    def context(self, obs: OfferViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
+        """Return what all orders of a decision have in common, and with whom there are deals."""
+        context = super().context(obs, powers, view)
+        for made, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
+            at, power = np.nonzero(made)
+            partner = rows_of(powers, obs.row[at] * self.num_powers + power)
+            context = context.index_add(0, torch.from_numpy(at).to(view.device), layer(partner))
+        return context
+
+    @torch.no_grad()
+    def draw_talk(
+        self,
+        obs: BoardViews,
+        able: np.ndarray,
+        places: np.ndarray,
+        heard: np.ndarray,
+        heard_places: np.ndarray,
+        noise: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Choose what each power offers, and whether it would agree to what it could be offered.
+
+        Args:
+            obs, able, places, heard, heard_places: as for `talk_logits`.
+            noise: (D, 1 + P) in (0, 1), by which offers and answers are drawn; None: the likeliest.
+
+        Returns:
+            (D,) int16, power * SLOTS + slot of the offer, NONE for none; (D,) float32, its
+            log-probability; (D, P, any) bool, what is agreed to; float32, its log-probability.
+        """
+        given = self.encode(obs), able, places, heard, heard_places
+        offers, answers = (part.float().cpu() for part in self.talk_logits(obs, *given))
+        logprobs, last = offers.log_softmax(1), offers.shape[1] - 1
+        if noise is None:
+            choice, noise = offers.argmax(1), np.full((len(able), 2), 0.5, np.float32)
+        else:
+            drawn = torch.from_numpy(noise[:, :1]).contiguous()
+            choice = torch.searchsorted(logprobs.exp().cumsum(1), drawn, right=True).squeeze(1)
+            choice = choice.clamp(max=last)
+        logprob = logprobs.gather(1, choice.unsqueeze(1)).squeeze(1)
+        agreed = (torch.from_numpy(noise[:, 1:, None]) < answers.sigmoid()).numpy()
+        said = np.where(heard == NONE, NONE, agreed).astype(np.int8)
+        choice = np.where(choice == last, NONE, choice).astype(np.int16)
+        return choice, logprob.numpy(), said == 1, answers_logprob_entropy(answers, said)[0].numpy()
+
+    def _score_talk(self, obs: OfferViews, encoded: tuple) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the log-probability (D,) of offer and answers, and their mean entropy (0..1)."""
+        heard = obs.heard[:, :, None], obs.heard_places[:, :, None]
+        offers, answers = self.talk_logits(obs, encoded, obs.able, obs.places, *heard)
+        logprobs = offers.log_softmax(1)
+        choice = np.where(obs.choice == NONE, offers.shape[1] - 1, obs.choice).astype(np.int64)
+        choice = torch.from_numpy(choice).to(offers.device).unsqueeze(1)
+        possible = torch.isfinite(logprobs)
+        each = -torch.where(possible, logprobs.exp() * logprobs.masked_fill(~possible, 0), 0.0)
+        count = possible.sum(1)
+        share = each.sum(1) / count.clamp(min=2).log()
+        logprob, entropy = answers_logprob_entropy(answers.squeeze(-1), obs.answer)
+        asked = torch.from_numpy(obs.answer != NONE).to(offers.device).sum(1) + (count > 1)
+        of_offer = logprobs.gather(1, choice).squeeze(1)
+        return of_offer + logprob.sum(1), (share + entropy.sum(1)) / asked.clamp(min=1)
 
 
-def wishes_logprob_entropy(
-    logits: torch.Tensor, wish: np.ndarray
+def rows_of(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+    """Return the rows of a table that integers of any shape name, in one list."""
+    return table.index_select(0, torch.from_numpy(rows.ravel()).to(table.device))
+
+
+def answers_logprob_entropy(
+    logits: torch.Tensor, answer: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-probability (D,) of wishes (D, P), and their mean entropy as a share (0..1).
+    """Return the log-probabilities of answers of yes (1) and no (0), and their entropies (0..1).
 
-    Those that are NONE were not asked for and do not count.
+    Both have the shape of the answers; they are 0 for those that are NONE and were not asked for.
     """
-    wish = torch.from_numpy(wish).to(logits.device)
-    asked, sign = (wish != NONE).to(logits.dtype), torch.where(wish == 1, 1.0, -1.0)
-    logprob = (asked * F.logsigmoid(sign * logits)).sum(1)
-    share = logits.sigmoid()
+    answer = torch.from_numpy(answer).to(logits.device)
+    asked, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
+    logprob, share = asked * F.logsigmoid(sign * logits), logits.sigmoid()
     each = -(share * F.logsigmoid(logits) + (1 - share) * F.logsigmoid(-logits)) / np.log(2)
-    return logprob, (asked * each).sum(1) / asked.sum(1).clamp(min=1)
+    return logprob, asked * each
 
 
-def draw_wishes(known: dict, number: int, *asked) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `Agent.draw_wishes` of a policy does when asked this."""
-    return known[number].draw_wishes(*asked)
+def draw_talk(known: dict, number: int, *asked) -> tuple[np.ndarray, ...]:
+    """Return what `draw_talk` of a policy does when asked this."""
+    return known[number].draw_talk(*asked)
 
 
 class SelfPlay(ppo.SelfPlay):
-    """Self-play in which all policies talk; powers that order at random and bots are silent."""
+    """Self-play in which all policies talk; powers that order at random and bots are silent.
+
+    In each phase `begin` is called, then `question` and `note` for each policy, then `settle`.
+    """
+
+    def decisions(self, clock: Clock) -> Decisions:
+        """Hold the talk; return all decisions, with the orders that the deals leave."""
+        games, seats = self.games, self.seating.seats
+        with clock("games"):
+            decisions = games.decisions()
+            talking = decisions.take(self.talk.talking()[decisions.game])
+            self.begin(decisions, who_can_answer(talking, seats.member.shape))
+            at = talking.game, talking.power
+            who = np.where(seats.warm_up[at] > 0, NONE, seats.member[at])
+            questions, whose = [], []
+            for number in self.pool.players(Agent):
+                asking = talking.take(who == number)
+                if asking.count:
+                    at = asking.game, asking.power
+                    questions.append((number, games.view_boards(*at), *self.question(*at)))
+                    whose.append(at)
+        with clock("inference"):
+            self.workers.know(self.pool.players(Agent))
+            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
+            answers = self.workers.map(draw_talk, questions, sizes)
+        with clock("games"):
+            for at, said in zip(whose, answers):
+                self.note(*at, *said)
+            if talking.count:
+                self.settle()
+            return self.talk.bound(decisions)
+
+    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
+        """Return what is to be logged of the games since the last call, by group."""
+        return super().figures(ranks, global_step) | {"press": self.counts.take(ranks.total)}
+
+
+class WishingSelfPlay(SelfPlay):
+    """Self-play with wishes of peace."""
 
     def __init__(self, *parts):
         super().__init__(*parts)
@@ -162,112 +358,91 @@ class SelfPlay(ppo.SelfPlay):
         self.counts = TalkCounts(self.games.map.powers)
         shape = self.games.num_games, self.games.num_powers
         self.wish = np.full((*shape, shape[1]), NONE, np.int8)
-        self.wish_logprob = np.zeros(shape, np.float32)
+        self.logprob = np.zeros(shape, np.float32)
 
-    def decisions(self, clock: Clock) -> Decisions:
-        """Hold the talk; return all decisions, with the orders that the peace leaves."""
-        games, seats = self.games, self.seating.seats
-        self.wish[:], self.wish_logprob[:] = NONE, 0
-        with clock("games"):
-            decisions = games.decisions()
-            talking = decisions.take(self.talk.talking()[decisions.game])
-            able = who_can_answer(talking, self.wish.shape[:2])
-            at = talking.game, talking.power
-            who = np.where(seats.warm_up[at] > 0, NONE, seats.member[at])
-            questions, whose = [], []
-            for number in self.pool.players(Agent):
-                asking = talking.take(who == number)
-                if asking.count:
-                    game, power = asking.game, asking.power
-                    others = able[game] & (np.arange(games.num_powers) != power[:, None])
-                    noise = torch.rand(others.shape).numpy()
-                    questions.append((number, games.view_boards(game, power), others, noise))
-                    whose.append((game, power))
-        with clock("inference"):
-            self.workers.know(self.pool.players(Agent))
-            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
-            answers = self.workers.map(draw_wishes, questions, sizes)
-        with clock("games"):
-            for at, (wish, logprob) in zip(whose, answers):
-                self.wish[at], self.wish_logprob[at] = wish, logprob
-            if talking.count:
-                self.talk.propose(self.wish == 1)
-                self.counts.add(able, self.wish, seats.stream != NONE, self.talk.deals.peace)
-            return self.talk.bound(decisions)
+    def begin(self, decisions: Decisions, able: np.ndarray) -> None:
+        """Forget what was said; in this phase those can talk who are `able` (E, P) bool."""
+        self.wish[:], self.logprob[:], self.able = NONE, 0, able
+
+    def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
+        others = self.able[game] & (np.arange(self.games.num_powers) != power[:, None])
+        return others, torch.rand(others.shape).numpy()
+
+    def note(self, game: np.ndarray, power: np.ndarray, wish: np.ndarray, logprob: np.ndarray):
+        """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
+        self.wish[game, power], self.logprob[game, power] = wish, logprob
+
+    def settle(self) -> None:
+        """Make the deals of this phase."""
+        self.talk.propose(self.wish == 1)
+        learns = self.seating.seats.stream != NONE
+        self.counts.add(self.able, self.wish, learns, self.talk.deals.peace)
 
     def view(self, asked: Decisions) -> TalkViews:
         """Return what those see who decide, and their wishes and peace."""
         at = asked.game, asked.power
-        talk = self.wish[at], self.wish_logprob[at], self.talk.deals.peace[at]
+        talk = self.wish[at], self.logprob[at], self.talk.deals.peace[at]
         return TalkViews.of(super().view(asked), *talk)
 
-    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
-        """Return what is to be logged of the games since the last call, by group."""
-        return super().figures(ranks, global_step) | {"press": self.counts.take(ranks.total)}
+
+class OfferingSelfPlay(SelfPlay):
+    """Self-play with offers: one of each power in a phase, to a power that says yes or no."""
+
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self.talk = Press(self.games, "offers")
+        self.counts = OfferCounts(self.games.map.powers)
+
+    def begin(self, decisions: Decisions, able: np.ndarray) -> None:
+        """Forget what was said; in this phase those can talk who are `able` (E, P) bool."""
+        self.round = OfferRound(self.talk, decisions, able)
+
+    def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
+        noise = torch.rand(len(game), 1 + self.games.num_powers).numpy()
+        return *self.round.question(game, power), noise
+
+    def note(self, game: np.ndarray, power: np.ndarray, *said: np.ndarray) -> None:
+        """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
+        self.round.note(game, power, *said)
+
+    def settle(self) -> None:
+        """Make the deals of this phase."""
+        self.round.settle()
+        self.counts.add(self.round.able, self.round.told, self.seating.seats.stream != NONE)
+
+    def view(self, asked: Decisions) -> OfferViews:
+        """Return what those see who decide, and their offers, answers and deals."""
+        talk = (array[asked.game, asked.power] for array in self.round.told.values())
+        return OfferViews(*super().view(asked), *talk)
 
 
-class PressPlayer(PolicyPlayer):
-    """A policy as a player that talks: it wishes peace as it did in training.
+class Parts(NamedTuple):
+    """What one kind of talk is made of."""
 
-    Where deals are offered, it offers and accepts peace alone, by the same wishes.
-    """
+    agent: type[Agent]
+    self_play: type[SelfPlay]
+    player: type[WishingPlayer]
 
-    _peace: tuple | None = None
 
-    def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool."""
-        shape = talk.games.num_games, talk.games.num_powers
-        others = who_can_answer(talk.decisions, shape)[talk.game]
-        others &= np.arange(shape[1]) != talk.power[:, None]
-        noise = np.full(others.shape, 0.5, np.float32)
-        if not self.greedy:
-            noise = torch.rand(others.shape, generator=self.generator).numpy()
-        obs = self.observe(talk.games, talk.game, talk.power)
-        return self.agent.draw_wishes(obs, others, noise)[0] == 1
-
-    def offers(self, talk: Talk) -> Offers:
-        """Return an offer of peace to the most dangerous neighbor that it wishes peace with."""
-        return peace_offers(talk, self.wishes(talk))
-
-    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Agree to peace alone, where it wishes it."""
-        return peace_answers(talk, offers, self.wishes(talk))
-
-    def proposals(self, talk: Talk) -> Offers:
-        """Return an offer of peace to everybody it wishes it of."""
-        return peace_proposals(talk, self.wishes(talk))
-
-    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Pick peace alone, where it wishes it."""
-        return peace_choices(talk, offers, self.wishes(talk))
-
-    def hear(self, talk: Talk) -> None:
-        """Learn with whom there is peace, before it orders."""
-        state, n = talk.games.state, np.arange(len(talk.game))
-        peace = np.zeros((talk.games.num_games, *[talk.games.num_powers] * 2), bool)
-        peace[talk.game, talk.power] = talk.known.peace[n, talk.power]
-        self._peace = talk.games, state.seed.copy(), state.turn.copy(), peace
-
-    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> TalkViews:
-        """Return what `powers` (n,) see in `rows` (n,), the peace of this phase, too."""
-        views, peace = super().observe(games, rows, powers), None
-        if self._peace is not None and self._peace[0] is games:
-            _, seed, turn, known = self._peace
-            now = (seed[rows] == games.state.seed[rows]) & (turn[rows] == games.state.turn[rows])
-            peace = known[rows, powers] & now[:, None]
-        return TalkViews.of(views, peace=peace, num_powers=games.num_powers)
+PARTS = {
+    "mutual": Parts(WishingAgent, WishingSelfPlay, WishingPlayer),
+    "offers": Parts(OfferingAgent, OfferingSelfPlay, OfferingPlayer),
+}
 
 
 def press_player(
     agent: Agent, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
-) -> PressPlayer:
+) -> WishingPlayer:
     """Return an agent as a player of matches; `settings` are those it was trained with."""
-    return PressPlayer(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
+    (kind,) = (parts.player for parts in PARTS.values() if isinstance(agent, parts.agent))
+    return kind(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
 
 
 def load_policy_player(
     path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
-) -> PressPlayer:
+) -> WishingPlayer:
     """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
     saved = FILES.read(path)
     agent = FILES.network(saved, path).to(device).eval()
@@ -277,7 +452,8 @@ def load_policy_player(
 def make_agent(settings: dict, game_map: Map) -> Agent:
     """Return a new agent with the network settings of `settings`."""
     network = [settings[name] for name in NETWORK]
-    return Agent(game_map, *network, wish_entropy=settings["wish_entropy"])
+    kind = PARTS[settings["press"]].agent
+    return kind(game_map, *network, wish_entropy=settings["wish_entropy"])
 
 
 FILES = PolicyFiles(__file__, Args, ppo.READ, make_agent, partial(torch.device, "meta"))
@@ -287,8 +463,11 @@ checkpoint_header = FILES.header
 class Run(ppo.Run):
     """A training run with talk."""
 
-    files, self_play_class, player = FILES, SelfPlay, staticmethod(press_player)
-    press = PressRules("mutual")
+    files, player = FILES, staticmethod(press_player)
+
+    def __init__(self, args: Args, *more):
+        self.press, self.self_play_class = PressRules(args.press), PARTS[args.press].self_play
+        super().__init__(args, *more)
 
     def state_dict(self) -> dict:
         """Return a whole checkpoint."""

@@ -9,13 +9,13 @@ from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import UNIT_KIND, UNIT_OWNER, BoardViews, feature_sizes
 from ..games.vector_game import VectorGame
-from ..press.views import TalkViews
+from ..press.views import OfferViews, TalkViews
 
 
 class Experience(NamedTuple):
     """Decisions of the learner, as the network saw and took them; first axis D throughout."""
 
-    obs: BoardViews | TalkViews
+    obs: BoardViews | TalkViews | OfferViews
     decisions: Decisions
     chosen: np.ndarray  # (S,) int64, position of the chosen order in each slot's list
 
@@ -300,8 +300,9 @@ def _experience(obs: tuple, decisions: tuple, chosen: np.ndarray, games: VectorG
     no_rows = np.zeros(0, np.int64)
     views = games.view_boards(no_rows, no_rows.astype(np.int8))
     kinds = Experience(views, games.decisions(no_rows), no_rows)
-    if len(obs) > len(views):
-        kinds = kinds._replace(obs=TalkViews.of(views, num_powers=games.num_powers))
+    for kind in (TalkViews, OfferViews):
+        if len(obs) == len(kind._fields):
+            kinds = kinds._replace(obs=kind.of(views, num_powers=games.num_powers))
     found = Experience(type(kinds.obs)(*obs), Decisions(*decisions), chosen)
     arrays = [*zip(found.obs, kinds.obs), *zip(found.decisions, kinds.decisions), (chosen, no_rows)]
     for array, like in arrays:
@@ -331,7 +332,7 @@ def _experience(obs: tuple, decisions: tuple, chosen: np.ndarray, games: VectorG
         and _within(order, 0, last)
         and _within(chosen, 0, orders - 1)
         and all(len(array) == len(row) for array in talk)
-        and (not talk or (_within(talk[0], NONE, 1) and _within(talk[1], -LARGEST, 0)))
+        and (not talk or found.obs.talk_is_sound(len(games.board.terrain)))
     )
     if not sound:
         raise ValueError("a decision has numbers that cannot be")

@@ -24,6 +24,11 @@ from ..scoring.rewards import try_reward
 NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
 
 
+def network_settings(args: Any) -> tuple[str, ...]:
+    """Return which settings (an object, or their class) a network is made of."""
+    return ("press", *NETWORK) if hasattr(args, "press") else NETWORK
+
+
 def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) -> None:
     """Raise UserError for settings that contradict each other, the map, or what is installed."""
     powers = len(game_map.powers)
@@ -222,6 +227,12 @@ def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -
             f"--exploit {args.exploit} was trained on map {quoted(saved['map_name'], 60)} or a "
             f"version of it, not on {game_map.name!r} as it is"
         )
+    talk = saved["args"].get("press"), getattr(args, "press", None)
+    if talk[0] != talk[1]:
+        raise UserError(
+            f"--exploit {args.exploit} talks by --press {quoted(talk[0], 20)}, this run by --press "
+            f"{quoted(talk[1], 20)}"
+        )
     names = {"learner_seats", "latest_prob", "recency_decay", "opponent_temperature"}
     other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
     if other:
@@ -241,7 +252,7 @@ def check_start(args: Any, saved: dict, game_map: Map) -> None:
             f"--start-from {args.start_from} was trained on map {quoted(saved['map_name'], 60)} "
             f"or a version of it, not on {game_map.name!r} as it is"
         )
-    for name in NETWORK:
+    for name in network_settings(args):
         theirs, ours = saved["args"][name], getattr(args, name)
         if theirs != ours:
             flag = name.replace("_", "-")

@@ -19,7 +19,6 @@ from ..errors import UserError
 from ..players.checkpoints import reason
 from ..rules.map import Map, load_map
 from .checks import (
-    NETWORK,
     check_args,
     check_own_code,
     check_ranks,
@@ -27,6 +26,7 @@ from .checks import (
     check_run,
     check_start,
     exploit_args,
+    network_settings,
     seat_learner,
 )
 from .parallel import Ranks, TrainingError
@@ -162,7 +162,7 @@ def resumed_run(
         check_own_code(kept, settings.args, settings.given, folder.path)
         args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
         before = files.settings(saved)
-        for name in ("map", *NETWORK):
+        for name in ("map", *network_settings(args)):
             if before[name] != getattr(args, name):
                 raise UserError(
                     f"{folder.checkpoint}: made with {name} {quoted(before[name], 60)}, but "

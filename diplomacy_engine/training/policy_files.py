@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UserError
 from ..players import checkpoints
 from ..rules.map import Map
-from .checks import NETWORK, check_memory, policy_path
+from .checks import check_memory, network_settings, policy_path
 from .settings import check_values
 
 
@@ -51,7 +51,7 @@ class PolicyFiles:
         """Return the network of a checkpoint, if it fits the script."""
         with checkpoints.fitting(path, self.script):
             game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
-            sizes = {name: settings[name] for name in NETWORK}
+            sizes = {name: settings[name] for name in network_settings(self.args_class)}
             check_values(self.args_class, sizes, f"{path}, args")
             if settings["num_layers"] > len(saved["model"]):  # making so many would take long
                 raise ValueError("it has other weights")

@@ -135,9 +135,10 @@ def test_only_who_moves_has_orders():
     assert ((drawn != NONE) == own[:, None]).all()
 
 
-def test_a_policy_that_talks_can_search():
-    """What it sees has more parts than what others see; where nobody talks there is no peace."""
-    args = press.Args(map="three", hidden=8)
+@pytest.mark.parametrize("protocol", ["mutual", "offers"])
+def test_a_policy_that_talks_can_search(protocol):
+    """What it sees has more parts than what others see; where nobody talks there are no deals."""
+    args = press.Args(map="three", hidden=8, press=protocol)
     policy = press.press_player(press.make_agent(vars(args), load_map("three")), "new", 1)
     policy.settings = vars(args)
     games = after_a_year("three", 2)

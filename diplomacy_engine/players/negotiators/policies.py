@@ -1,0 +1,159 @@
+"""Policies that were trained to talk, as players: they talk in matches as they did in training."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...constants import NONE
+from ...games.observation import BoardViews
+from ...games.vector_game import VectorGame
+from ...press.deals import Offers, join_offers
+from ...press.views import PEACE, SLOTS, OfferViews, TalkViews, silence, who_can_answer
+from ..negotiation import Talk, best_of_pairs
+from ..policy import Network, PolicyPlayer
+from .neighbors import peace_answers, peace_choices, peace_offers, peace_proposals
+from .templates import deal_offers, possible_deals, read_offers
+
+
+class TalkingNetwork(Network, Protocol):
+    """What a script's network offers that talks; the shapes are those of the script."""
+
+    def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Return what powers say, drawn by noise in (0, 1) that is the last of `asked`."""
+
+    def draw_noise(self, shape: tuple[int, ...], generator: Any) -> np.ndarray:
+        """Return such noise, float32."""
+
+
+class WishingPlayer(PolicyPlayer):
+    """A policy that wishes peace as it did in training.
+
+    Where deals are offered, it offers and accepts peace alone, by the same wishes.
+    """
+
+    agent: TalkingNetwork
+    _heard: tuple | None = None
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        """Return with whom each power wishes peace, (n, P) bool."""
+        others = self._others(talk)
+        noise = np.full(others.shape, 0.5, np.float32)
+        if not self.greedy:
+            noise = self.agent.draw_noise(others.shape, self.generator)
+        obs = self.observe(talk.games, talk.game, talk.power)
+        return self.agent.draw_talk(obs, others, noise)[0] == 1
+
+    @staticmethod
+    def _others(talk: Talk) -> np.ndarray:
+        """Return which other powers can answer, (n, P) bool."""
+        shape = talk.games.num_games, talk.games.num_powers
+        others = who_can_answer(talk.decisions, shape)[talk.game]
+        return others & (np.arange(shape[1]) != talk.power[:, None])
+
+    def offers(self, talk: Talk) -> Offers:
+        """Return an offer of peace to the most dangerous neighbor that it wishes peace with."""
+        return peace_offers(talk, self.wishes(talk))
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Agree to peace alone, where it wishes it."""
+        return peace_answers(talk, offers, self.wishes(talk))
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return an offer of peace to everybody it wishes it of."""
+        return peace_proposals(talk, self.wishes(talk))
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Pick peace alone, where it wishes it."""
+        return peace_choices(talk, offers, self.wishes(talk))
+
+    def hear(self, talk: Talk) -> None:
+        """Learn with whom there is peace, or any deal, before it orders."""
+        state, n = talk.games.state, np.arange(len(talk.game))
+        deals = np.zeros((2, talk.games.num_games, *[talk.games.num_powers] * 2), bool)
+        for kept, known in zip(deals, (talk.known.peace, talk.known.dealt)):
+            kept[talk.game, talk.power] = known[n, talk.power]
+        self._heard = talk.games, state.seed.copy(), state.turn.copy(), deals
+
+    def observe(
+        self, games: VectorGame, rows: np.ndarray, powers: np.ndarray
+    ) -> TalkViews | OfferViews:
+        """Return what `powers` (n,) see in `rows` (n,), the deals of this phase, too."""
+        views = super().observe(games, rows, powers)
+        peace, dealt = np.zeros((2, len(rows), games.num_powers), bool)
+        if self._heard is not None and self._heard[0] is games:
+            _, seed, turn, deals = self._heard
+            now = (seed[rows] == games.state.seed[rows]) & (turn[rows] == games.state.turn[rows])
+            peace, dealt = deals[:, rows, powers] & now[:, None]
+        return self._views(views, games.num_powers, peace, dealt)
+
+    def _views(self, views: BoardViews, powers: int, peace: np.ndarray, dealt: np.ndarray):
+        return TalkViews.of(views, peace=peace, num_powers=powers)
+
+
+class OfferingPlayer(WishingPlayer):
+    """A policy that offers and answers as it did in training.
+
+    Where there are wishes alone, it wishes the peace that it would agree to.
+    """
+
+    def _draw(self, talk: Talk, able=None, places=None, heard=None, heard_places=None) -> tuple:
+        """Return what `draw_talk` says; what is None is silence."""
+        n, powers = len(talk.game), talk.games.num_powers
+        silent = silence(n, powers)
+        noise = None
+        if not self.greedy:
+            noise = self.agent.draw_noise((n, 1 + powers), self.generator)
+        given = {"able": able, "places": places, "heard": heard, "heard_places": heard_places}
+        given = {name: silent[name] if a is None else a for name, a in given.items()}
+        for name in ("heard", "heard_places"):
+            given[name] = given[name][:, :, None]
+        obs = self.observe(talk.games, talk.game, talk.power)
+        return self.agent.draw_talk(obs, *given.values(), noise)
+
+    def offers(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power, to one that it has no deal with yet."""
+        return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power to each other one."""
+        return self._offers_to(talk, np.eye(talk.games.num_powers, dtype=bool))
+
+    def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
+        """Return at most one offer of each power to one of each group (any, P) bool of partners."""
+        rows, row = np.unique(talk.game, return_inverse=True)
+        possible = possible_deals(talk.games, talk.decisions, rows)
+        free = ~talk.known.dealt[np.arange(len(row)), talk.power]
+        able, places = (part[row, talk.power] for part in (possible.able, possible.places))
+        parts = []
+        for group in partners:
+            choice = self._draw(talk, able & (free & group)[..., None], places)[0]
+            made = np.flatnonzero(choice != NONE)
+            receiver, slot = np.divmod(choice[made].astype(np.int64), SLOTS)
+            who = row[made], talk.game[made], talk.power[made]
+            parts.append(deal_offers(possible, *who, receiver, slot))
+        return join_offers(parts)
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return whether each offer is agreed to, (n,) bool: none that is of no template."""
+        n, powers = np.arange(len(talk.game)), talk.games.num_powers
+        silent = silence(len(n), powers)
+        template, places = read_offers(talk.games, offers)
+        silent["heard"][n, offers.sender], silent["heard_places"][n, offers.sender] = (
+            template,
+            places,
+        )
+        agreed = self._draw(talk, heard=silent["heard"], heard_places=silent["heard_places"])[2]
+        return agreed[n, offers.sender, 0]
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Pick one of each pair's offers: its own or one it agrees to, rather the first power's."""
+        own = offers.sender == talk.power
+        return best_of_pairs(talk, offers, (own | self.answers(talk, offers)).astype(float))
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        """Return with whom each power wishes peace, (n, P) bool."""
+        heard = np.where(self._others(talk), PEACE, NONE)
+        return self._draw(talk, heard=heard)[2][..., 0]
+
+    def _views(self, views: BoardViews, powers: int, peace: np.ndarray, dealt: np.ndarray):
+        return OfferViews.of(views, powers, peace=peace, dealt=dealt)

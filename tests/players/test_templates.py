@@ -1,0 +1,184 @@
+"""The deals that a policy chooses among: all can be made, none that should be there is missing."""
+
+import numpy as np
+import pytest
+
+from diplomacy_engine import Game, make_bot
+from diplomacy_engine.constants import NONE, OrderKind
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.negotiators.neighbors import Surroundings
+from diplomacy_engine.players.negotiators.templates import (
+    ASKS,
+    HELPS,
+    ZONES,
+    deal_offers,
+    possible_deals,
+    read_offers,
+)
+from diplomacy_engine.press.deals import Clause, Fate, Side, make_offers
+from diplomacy_engine.press.table import Press
+from diplomacy_engine.press.views import ASK, HELP, PEACE, SWAP, TEMPLATE_OF, TEMPLATES, ZONE
+
+# ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
+ATTACK = (
+    "three S1901M; ENGLAND A GRE, A GAL = LON GRE; ITALY A VIE, A ALB = ROM VIE; "
+    "RUSSIA A SER, A BUD = MOS SER BUD NWY SWE"
+)
+
+
+def plain_supports(games, decisions, e: int) -> dict[tuple[int, int], set[tuple[int, int]]]:
+    """Return (move, support) by mover and helper, from every pair of orders of two powers."""
+    table, unit_power = games.table, games.state.unit_power[e]
+    province = games.board.location_province
+    orders: dict[int, list[int]] = {}
+    for d in np.flatnonzero(decisions.game == e):
+        first, last = decisions.order_start[decisions.slot_start[[d, d + 1]]]
+        orders[int(decisions.power[d])] = decisions.order[first:last].tolist()
+    found: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for mover, moves in orders.items():
+        for move in moves:
+            goal = province[table.target[move]]
+            if table.kind[move] not in (OrderKind.MOVE, OrderKind.MOVE_VIA):
+                continue
+            for helper, supports in orders.items():
+                if helper == mover or unit_power[goal] in (mover, helper):
+                    continue
+                found.setdefault((mover, helper), set()).update(
+                    (move, support)
+                    for support in supports
+                    if table.kind[support] == OrderKind.SUPPORT_MOVE
+                    and table.other_location[support] == table.location[move]
+                    and table.target[support] == table.target[move]
+                )
+    return found
+
+
+@pytest.mark.parametrize("map_name, count, phases", [("small", 20, 30), ("three", 20, 40)])
+def test_what_is_possible_can_be_agreed_upon(map_name, count, phases):
+    """Each deal is confirmed if it is the first, and read back; nothing better was left out."""
+    check_possible_deals(map_name, count, phases, plain=3)
+
+
+def test_what_is_possible_with_fleets():
+    """The same with seas, coasts and convoys."""
+    check_possible_deals("standard", 8, 12, plain=1)
+
+
+def check_possible_deals(map_name: str, count: int, phases: int, plain: int) -> None:
+    rng = np.random.default_rng(3)
+    games = VectorGame(map_name, count, seed=3, threads=1)
+    press, bot, seen = Press(games, "offers"), make_bot("chaos"), set()
+    for _ in range(phases):
+        full, rows = games.decisions(), np.flatnonzero(press.talking())
+        found = possible_deals(games, full, rows)
+        assert not (found.able & ~found.able[..., [PEACE]]).any()
+        deals = rng.permutation(np.argwhere(found.able))
+        row, sender, receiver, slot = deals[np.unique(deals[:, 0], return_index=True)[1]].T
+        offers = deal_offers(found, row, rows[row], sender, receiver, slot)
+        template, places = read_offers(games, offers)
+        assert (template == TEMPLATE_OF[slot]).all()
+        assert (places == found.places[row, sender, receiver, slot]).all()
+        fates = press.settle(offers, np.ones(offers.count, bool), full)
+        assert (fates == Fate.CONFIRMED).all()
+        seen |= set(template.tolist())
+        near = Surroundings(games, rows).near()
+        for n in range(min(plain, len(rows))):
+            for (mover, helper), pairs in plain_supports(games, full, rows[n]).items():
+                if not near[n, mover, helper]:
+                    assert not found.able[n, mover, helper].any()
+                    continue
+                check_supports(games, found, n, int(rows[n]), mover, helper, pairs)
+        bound = press.bound(full)
+        orders = orders_of(games, bot, bound)
+        press.correct(orders, bound)
+        games.step(orders)
+    assert seen >= {PEACE, ASK, HELP}
+
+
+def check_supports(games, found, n, e, mover, helper, pairs) -> None:
+    """The best two goals of all pairs of orders are there, from both sides."""
+    board, state = games.board, games.state
+
+    def rank(goal: int) -> int:
+        center, unit = board.province_center[goal], state.unit_power[e, goal]
+        owner = NONE if center == NONE else state.center_owner[e, center]
+        if owner not in (NONE, mover, helper):
+            return 0
+        if center != NONE and owner == NONE:
+            return 1
+        return 2 if unit != NONE else 3
+
+    goals = {int(board.location_province[games.table.target[move]]) for move, _ in pairs}
+    expected = sorted(goals, key=lambda goal: (rank(goal), goal))[: len(ASKS)]
+    asked = found.orders[n, mover, helper, ASKS, :2]
+    assert (found.orders[n, helper, mover, HELPS, 2:] == asked).all()
+    assert found.able[n, mover, helper, ASKS].sum() == len(expected)
+    for goal, pair in zip(expected, asked.tolist()):
+        assert tuple(pair) in pairs
+        assert board.location_province[games.table.target[pair[0]]] == goal
+
+
+def test_one_position():
+    """Both can ask for support, offer it, and swap; a power without units is offered nothing."""
+    games = Game.from_position(ATTACK).vector_game
+    found = possible_deals(games, games.decisions(), np.zeros(1, np.int64))
+    texts, powers = games.vocabulary.texts, games.map.power_index
+    england, italy = powers["ENGLAND"], powers["ITALY"]
+
+    def words(slot: int) -> list[str]:
+        return [texts[n] for n in found.orders[0, england, italy, slot] if n != NONE]
+
+    assert words(5)[:2] == ["A VIE - BUD", "A GAL S A VIE - BUD"]
+    swap = int(np.flatnonzero(TEMPLATE_OF == SWAP)[0])
+    assert words(swap) == [
+        "A GAL - BUD",
+        "A VIE S A GAL - BUD",
+        "A ALB - SER",
+        "A GRE S A ALB - SER",
+    ]
+    alone = Game.from_position("three S1901M; ENGLAND A GRE = LON; RUSSIA A SER = MOS").vector_game
+    found = possible_deals(alone, alone.decisions(), np.zeros(1, np.int64))
+    assert not found.able[0, italy].any() and not found.able[0, :, italy].any()
+    assert not found.able[0, [0, 1, 2], [0, 1, 2]].any()
+    assert found.able[0, england, powers["RUSSIA"], PEACE]
+    goal = found.places[0, england, powers["RUSSIA"], ZONES[0], 1]
+    assert games.map.provinces[goal] in ("BUL", "CON") or not found.able[0, ..., ZONES].any()
+
+
+def test_offers_of_others_are_read():
+    """A zone by its own clause is one; what no template has is of none."""
+    games = Game.from_position(ATTACK).vector_game
+    number, index = games.vocabulary.number, games.map.province_index
+    both, ours, theirs = Side.BOTH, Side.SENDER, Side.RECEIVER
+
+    def promise(text: str, side: Side) -> tuple[int, int, int, int]:
+        return Clause.ORDER, side, index[text[2:5]], number[text]
+
+    move, support = "A GRE - SER", "A ALB S A GRE - SER"
+    cases = (
+        ([(Clause.ZONE, both, index["BUL"], NONE)], ZONE),
+        ([(Clause.KEEP_OUT, s, index["BUL"], NONE) for s in (theirs, ours)], ZONE),
+        ([(Clause.KEEP_OUT, s, index["BUL"], NONE) for s in (ours, ours)], NONE),
+        ([(Clause.KEEP_OUT, ours, index["BUL"], NONE)], NONE),
+        ([(Clause.PEACE, both, NONE, NONE)], PEACE),
+        ([(Clause.PEACE, both, NONE, NONE)] * 2, NONE),
+        ([promise(support, theirs), promise(move, ours)], ASK),
+        ([promise(support, ours), promise(move, theirs)], HELP),
+        ([promise(support, ours), promise(move, ours)], NONE),
+        ([promise("A GAL H", ours), promise(move, ours)], NONE),
+        ([promise(move, ours)], NONE),
+        ([promise("A ALB S A SER", theirs), promise(move, ours)], NONE),
+        ([promise("A GAL S A VIE - BUD", theirs), promise(move, ours)], NONE),
+        ([(Clause.ORDER, ours, 0, NONE), promise(support, theirs)], NONE),
+        ([(Clause.ORDER, ours, 0, 10**9), promise(support, theirs)], NONE),
+    )
+    offers = make_offers([(0, 0, 1, clauses) for clauses, _ in cases])
+    template, places = read_offers(games, offers)
+    assert template.tolist() == [expected for _, expected in cases]
+    known = template != NONE
+    assert (places[~known] == NONE).all() and (places[template == PEACE] == NONE).all()
+    asked = [games.map.provinces[v] for v in places[6, :3]]
+    assert asked == ["GRE", "SER", "ALB"] and (places[6, 3:] == NONE).all()
+    assert (places[7, 3:] == places[6, :3]).all()
+    assert len(TEMPLATES) == 1 + TEMPLATE_OF.max()
