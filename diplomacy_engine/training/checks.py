@@ -96,6 +96,10 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
             raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be had here")
     for name in args.eval_bots:
         load_player(name, game_map=game_map)
+        if voice(name) is not None and not hasattr(args, "press"):
+            raise UserError(
+                f"--eval-bots {quoted(name, 60)} talks: that needs ppo_press_diplomacy.py"
+            )
     for bot in args.eval_bots:  # in a pool, twice is more often
         if args.eval_bots.count(bot) > 1:
             raise UserError(f"--eval-bots names {bot!r} twice")

@@ -459,6 +459,7 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--pool-bots fast(assume=infer:self,hold):runs/reference/small__pure__1", "cannot be had"),
         ("--pool-bots fast:runs/reference/three__pure__1", "was trained on map 'three'"),
         ("--eval-bots nobody", "no player 'nobody'"),
+        ("--eval-bots nash+dumbbot", "talks: that needs ppo_press_diplomacy.py"),
         ("--exp-name a/b", "without slashes"),
         ("--runs-folder /proc/runs", "/proc/runs"),
         ("--runs-folder {config}", "not a folder|Not a directory"),
