@@ -30,6 +30,7 @@ os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # the run fold
 import io
 import json
 import random
+import socket
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, fields, replace
@@ -257,6 +258,17 @@ def start(args: Args, reward_alone: bool) -> tuple[Path, Args]:
     return folder.path.resolve(), args
 
 
+def check_address(address: str) -> None:
+    """Raise a UserError if nothing answers at host:port, where Ray would try for many minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal():
+        return  # "auto" and ray://... are Ray's own matter
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(f"no Ray cluster at {address}: {error}") from None
+
+
 def train_population(home: Path, args: Args) -> None:
     """Train all members to their end."""
     import ray
@@ -278,7 +290,10 @@ def train_population(home: Path, args: Args) -> None:
 
     code = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
-    ray.init(args.address, runtime_env=code, **quiet)
+    try:
+        ray.init(args.address, runtime_env=code, **quiet)
+    except ConnectionError as error:
+        raise UserError(f"{error}; RAY_AUTH_MODE must be as the cluster has it") from None
     try:
         cores = min(1.0, ray.cluster_resources()["CPU"] / args.members)
         scheduler = PopulationBasedTraining(
@@ -322,6 +337,7 @@ def main(argv: list[str] | None = None) -> int:
         args, given, _ = parse_args(Args, sys.argv[1:] if argv is None else argv, ppo.CONFIGS)
         if find_spec("ray") is None:
             raise UserError('training a population needs Ray: pip install "ray[tune]"')
+        check_address(args.address or os.environ.get("RAY_ADDRESS", ""))
         if not args.resume:
             home, args = start(args, "reward" in given and "reward_mix" not in given)
             print(f"population: {home}", flush=True)

@@ -105,6 +105,8 @@ def test_members_meet(tmp_path, monkeypatch):
         (["--threads", "2"], "one core each"),
         (["--members", "1"], "--members"),
         (["--map", "small.dip"], "small.dip"),
+        (["--address", "127.0.0.1:1"], "no Ray cluster at 127.0.0.1:1: "),
+        (["--address", "127.0.0.1:99999999"], "no Ray cluster at 127.0.0.1:99999999: "),
         (["--resume", "nowhere"], "nowhere"),
         (["--resume", "nowhere", "--seed", "2"], "only --address goes with --resume"),
     ],
