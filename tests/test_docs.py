@@ -154,7 +154,7 @@ FIGURES = {
 EVALUATIONS = (
     "*/against_dumbbot.json",
     "standard__*/against_dumbbot-paquette.json",
-    "other/*__dumbbot__1/against_dumbbot.json",
+    "**/*__dumbbot__?/against_dumbbot.json",
 )
 
 

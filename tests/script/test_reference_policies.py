@@ -51,11 +51,12 @@ def test_its_evaluations_are_of_a_thousand_games(folder):
         assert Path(result["player"]).name == "policy.pt"
 
 
+@pytest.mark.parametrize("kind", ["equilibrium", "dumbbot"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_equilibrium_policies_have_the_settings_of_their_file(seed):
-    """But for how often they were evaluated; the first two were trained by flags."""
-    settings = tomllib.loads((REFERENCE.parents[1] / "configs/small_equilibrium.toml").read_text())
-    args = json.loads((REFERENCE / f"small__equilibrium__{seed}" / "args.json").read_text())
+def test_policies_have_the_settings_of_their_file(kind, seed):
+    """But for how often they were evaluated; two of `equilibrium` were trained by flags."""
+    settings = tomllib.loads((REFERENCE.parents[1] / f"configs/small_{kind}.toml").read_text())
+    args = json.loads((REFERENCE / f"small__{kind}__{seed}" / "args.json").read_text())
     assert {name: args[name] for name in settings} == settings
 
 
