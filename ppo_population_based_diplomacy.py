@@ -265,7 +265,7 @@ def check_address(address: str) -> None:
         return  # "auto" and ray://... are Ray's own matter
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise UserError(f"no Ray cluster at {address}: {error}") from None
 
 

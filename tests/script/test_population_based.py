@@ -107,6 +107,7 @@ def test_members_meet(tmp_path, monkeypatch):
         (["--map", "small.dip"], "small.dip"),
         (["--address", "127.0.0.1:1"], "no Ray cluster at 127.0.0.1:1: "),
         (["--address", "127.0.0.1:99999999"], "no Ray cluster at 127.0.0.1:99999999: "),
+        (["--address", "a..b:6379"], "no Ray cluster at a..b:6379: "),
         (["--resume", "nowhere"], "nowhere"),
         (["--resume", "nowhere", "--seed", "2"], "only --address goes with --resume"),
     ],

@@ -8,10 +8,10 @@ import torch
 
 import ppo_press_diplomacy as press
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import evaluate_player, load_map, load_player
+from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.players.negotiation import Listener
-from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.players.negotiation import Listener, negotiate
+from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.press.views import SLOTS, TEMPLATES, OfferViews, TalkViews
 from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.training.clock import Clock
@@ -305,6 +305,20 @@ def test_a_checkpoint_plays_with_talk(tmp_path):
         for _ in range(2)
     ]
     assert found[0] == found[1]
+
+
+def test_one_player_that_stands_twice_knows_the_deals_of_all_its_seats(tmp_path):
+    """`evaluate_player(m, player, player)` asks it once for each of its two places."""
+    player = load_player(train(tmp_path / "runs") / "checkpoint.pt", seed=1)
+    games = VectorGame("three", 40, 1)
+    table, decisions = Press(games, "mutual"), games.decisions()
+    seats = np.zeros((40, 3), int)
+    seats[:, 1:] = 1
+    negotiate(table, decisions, [player, player], seats)
+    row, power = np.divmod(np.arange(120), 3)
+    seen = player.observe(games, row, power).peace
+    assert np.array_equal(seen, table.deals.peace[row, power])
+    assert seen[power == 0].any() and seen[power > 0].any()
 
 
 def test_a_checkpoint_plays_with_offers(tmp_path):

@@ -72,6 +72,10 @@ class WishingPlayer(PolicyPlayer):
         deals = np.zeros((2, talk.games.num_games, *[talk.games.num_powers] * 2), bool)
         for kept, known in zip(deals, (talk.known.peace, talk.known.dealt)):
             kept[talk.game, talk.power] = known[n, talk.power]
+        if self._heard is not None and self._heard[0] is talk.games:
+            _, seed, turn, before = self._heard
+            now = (seed == state.seed) & (turn == state.turn)
+            deals |= before & now[:, None, None]  # of other seats, where it is asked for each
         self._heard = talk.games, state.seed.copy(), state.turn.copy(), deals
 
     def observe(
