@@ -32,7 +32,8 @@ import json
 import random
 import socket
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -230,8 +231,8 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
     return Trial
 
 
-def start(args: Args, reward_alone: bool) -> tuple[Path, Args]:
-    """Make the folder of a new population; UserError if its members could not train."""
+def check(args: Args, reward_alone: bool) -> tuple[str, Args]:
+    """Return map and settings of a new population; UserError if its members could not train."""
     if reward_alone or not args.reward_mix:  # the flag wins over the settings file's mix
         args = replace(args, reward_mix=args.reward)
     for name in args.explore:
@@ -249,13 +250,19 @@ def start(args: Args, reward_alone: bool) -> tuple[Path, Args]:
     found = launch.new_run(member, ppo.FILES, 1)
     if args.eval_population:
         read_population(population_folder(None, found.game_map), found.game_map)
+    return found.game_map.name, args
+
+
+def make_folder(args: Args, map_name: str) -> Path:
+    """Make the folder of a new population and return it."""
     folder = RunFolder.create(
-        args.runs_folder, found.game_map.name, args.exp_name, args.seed, asdict(args), __file__
+        args.runs_folder, map_name, args.exp_name, args.seed, asdict(args), __file__
     )
     folder.close()
     for name in ("checkpoints", "games"):  # the members have their own
         (folder.path / name).rmdir()
-    return folder.path.resolve(), args
+    print(f"population: {folder.path.resolve()}", flush=True)
+    return folder.path.resolve()
 
 
 def check_address(address: str) -> None:
@@ -263,10 +270,31 @@ def check_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
         return  # "auto" and ray://... are Ray's own matter
+    host = host.removeprefix("[").removesuffix("]")  # [::1]:6379
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
     except (OSError, OverflowError, UnicodeError) as error:
         raise UserError(f"no Ray cluster at {address}: {error}") from None
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """Use the Ray cluster at `address`, or one of this machine's cores."""
+    check_address(address or os.environ.get("RAY_ADDRESS", ""))
+    import ray
+
+    code = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    try:
+        ray.init(address, runtime_env=code, **quiet)
+    except ConnectionError as error:
+        of_token = "token" in str(error).lower() or "auth" in str(error).lower()
+        hint = "; RAY_AUTH_MODE must be as the cluster has it" if of_token else ""
+        raise UserError(f"{error}{hint}") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 def train_population(home: Path, args: Args) -> None:
@@ -288,41 +316,32 @@ def train_population(home: Path, args: Args) -> None:
             found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
             print(f"{trial.custom_trial_name}: {found}", flush=True)
 
-    code = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}
-    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
-    try:
-        ray.init(args.address, runtime_env=code, **quiet)
-    except ConnectionError as error:
-        raise UserError(f"{error}; RAY_AUTH_MODE must be as the cluster has it") from None
-    try:
-        cores = min(1.0, ray.cluster_resources()["CPU"] / args.members)
-        scheduler = PopulationBasedTraining(
-            "training_iteration",
-            perturbation_interval=1,
-            quantile_fraction=QUARTER,
-            custom_explore_fn=lambda config: config,  # take_over varies the settings
-            synch=True,  # ratings are compared at one age
-        )
-        found = tune.Tuner(
-            tune.with_resources(trainable(tune, home, args, first), {"cpu": cores}),
-            param_space={"member": tune.grid_search(list(range(args.members)))},
-            tune_config=tune.TuneConfig(
-                metric="score",
-                mode="max",
-                scheduler=scheduler,
-                reuse_actors=True,
-                trial_name_creator=lambda trial: f"member-{trial.config['member']}",
-            ),
-            run_config=tune.RunConfig(
-                name="ray",
-                storage_path=str(home),
-                checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1, num_to_keep=5),
-                callbacks=[Lines()],
-                verbose=0,
-            ),
-        ).fit()
-    finally:
-        ray.shutdown()
+    cores = min(1.0, ray.cluster_resources()["CPU"] / args.members)
+    scheduler = PopulationBasedTraining(
+        "training_iteration",
+        perturbation_interval=1,
+        quantile_fraction=QUARTER,
+        custom_explore_fn=lambda config: config,  # take_over varies the settings
+        synch=True,  # ratings are compared at one age
+    )
+    found = tune.Tuner(
+        tune.with_resources(trainable(tune, home, args, first), {"cpu": cores}),
+        param_space={"member": tune.grid_search(list(range(args.members)))},
+        tune_config=tune.TuneConfig(
+            metric="score",
+            mode="max",
+            scheduler=scheduler,
+            reuse_actors=True,
+            trial_name_creator=lambda trial: f"member-{trial.config['member']}",
+        ),
+        run_config=tune.RunConfig(
+            name="ray",
+            storage_path=str(home),
+            checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1, num_to_keep=5),
+            callbacks=[Lines()],
+            verbose=0,
+        ),
+    ).fit()
     if found.errors:
         reason = str(found.errors[0]).strip().splitlines()[-1]
         raise UserError(f"a member of {home} has failed: {reason}")
@@ -337,10 +356,8 @@ def main(argv: list[str] | None = None) -> int:
         args, given, _ = parse_args(Args, sys.argv[1:] if argv is None else argv, ppo.CONFIGS)
         if find_spec("ray") is None:
             raise UserError('training a population needs Ray: pip install "ray[tune]"')
-        check_address(args.address or os.environ.get("RAY_ADDRESS", ""))
         if not args.resume:
-            home, args = start(args, "reward" in given and "reward_mix" not in given)
-            print(f"population: {home}", flush=True)
+            map_name, args = check(args, "reward" in given and "reward_mix" not in given)
         else:
             home = Path(args.resume).resolve()
             if given - {"resume", "address"}:
@@ -348,7 +365,10 @@ def main(argv: list[str] | None = None) -> int:
             address, kept = args.address, RunFolder(home).load_args()
             source = str(home / "args.json")
             args = replace(args_from_dictionary(Args, kept, source), address=address)
-        train_population(home, args)
+        with connected(args.address):
+            if not args.resume:
+                home = make_folder(args, map_name)
+            train_population(home, args)
         return 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -74,7 +74,8 @@ class Agent(ppo.Agent):
         super().__init__(game_map, *network)
         self.wish_entropy = wish_entropy
 
-    def draw_noise(self, shape: tuple[int, ...], generator: torch.Generator | None = None):
+    @staticmethod
+    def draw_noise(shape: tuple[int, ...], generator: torch.Generator | None = None) -> np.ndarray:
         """Return noise in (0, 1), by which talk is drawn; None for torch's own generator."""
         return torch.rand(shape, generator=generator).numpy()
 
@@ -253,7 +254,8 @@ class OfferingAgent(Agent):
 
         Returns:
             (D,) int16, power * SLOTS + slot of the offer, NONE for none; (D,) float32, its
-            log-probability; (D, P, any) bool, what is agreed to; float32, its log-probability.
+            log-probability; (D, P, any) bool, what is agreed to; (D, P, any) float32, the
+            log-probability of each of these answers.
         """
         given = self.encode(obs), able, places, heard, heard_places
         offers, answers = (part.float().cpu() for part in self.talk_logits(obs, *given))
@@ -314,7 +316,8 @@ def draw_talk(known: dict, number: int, *asked) -> tuple[np.ndarray, ...]:
 class SelfPlay(ppo.SelfPlay):
     """Self-play in which all policies talk; powers that order at random and bots are silent.
 
-    In each phase `begin` is called, then `question` and `note` for each policy, then `settle`.
+    In each phase `begin` is called, then `question` for each policy, then `note` for each, then
+    `settle`.
     """
 
     def decisions(self, clock: Clock) -> Decisions:
@@ -367,7 +370,7 @@ class WishingSelfPlay(SelfPlay):
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
         others = self.able[game] & (np.arange(self.games.num_powers) != power[:, None])
-        return others, torch.rand(others.shape).numpy()
+        return others, Agent.draw_noise(others.shape)
 
     def note(self, game: np.ndarray, power: np.ndarray, wish: np.ndarray, logprob: np.ndarray):
         """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
@@ -400,7 +403,7 @@ class OfferingSelfPlay(SelfPlay):
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
-        noise = torch.rand(len(game), 1 + self.games.num_powers).numpy()
+        noise = Agent.draw_noise((len(game), 1 + self.games.num_powers))
         return *self.round.question(game, power), noise
 
     def note(self, game: np.ndarray, power: np.ndarray, *said: np.ndarray) -> None:

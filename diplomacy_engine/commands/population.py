@@ -226,9 +226,10 @@ def run_rank(arguments: argparse.Namespace) -> int:
         check_target(Path(arguments.json))
     if arguments.who and not arguments.games:
         raise UserError("--as has no effect without --games")
-    if arguments.games and (arguments.greedy or arguments.num_games):
-        flag = "--greedy" if arguments.greedy else "--num-games"
-        raise UserError(f"{flag} has no effect with --games: those games are played already")
+    for name in ("num_games", "threads", "greedy", "assume", "script"):
+        if arguments.games and getattr(arguments, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"{flag} has no effect with --games: those games are played already")
     population = _population(arguments)
     found = _rank_saved(arguments, population) if arguments.games else {}
     if arguments.player:

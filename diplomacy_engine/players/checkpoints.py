@@ -116,7 +116,7 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except Exception:  # torch.load raises nearly anything on a damaged or hostile file
-        if path.suffix == ".npz":
+        if _is_member(path):
             raise UserError(f"{path}: a population's member can play, but nothing else") from None
         raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
     if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
@@ -131,6 +131,15 @@ def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
     if not _is_small(saved):
         raise UserError(f"{path}: the checkpoint has more than {MOST_ITEMS:,} items")
     return saved
+
+
+def _is_member(path: Path) -> bool:
+    """Tell whether a file that is no checkpoint has the form of a population's member."""
+    try:
+        with open_file(path) as file, zipfile.ZipFile(file) as parts:
+            return all(part.endswith(".npy") for part in parts.namelist())
+    except Exception:  # a damaged file
+        return False
 
 
 def _is_small(value: object) -> bool:

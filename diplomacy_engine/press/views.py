@@ -1,6 +1,7 @@
 """What powers see that talk before they order: the boards, and what was said and agreed upon."""
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,17 +10,26 @@ from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 
-# The deals that a policy offers: peace, both keep out of a center, the receiver supports a move of
-# the sender, the sender one of the receiver's, or both. A power has so many SLOTS for each other.
-TEMPLATES = ("peace", "zone", "ask", "help", "swap")
-PEACE, ZONE, ASK, HELP, SWAP = range(len(TEMPLATES))
-TEMPLATE_OF = np.array([PEACE, ZONE, ZONE, ASK, ASK, HELP, HELP, SWAP])  # (SLOTS,)
+
+class Template(IntEnum):
+    """The kinds of deals that a policy offers."""
+
+    PEACE = 0
+    ZONE = 1  # both keep out of a center
+    ASK = 2  # the receiver supports a move of the sender
+    HELP = 3  # the sender supports a move of the receiver
+    SWAP = 4  # both
+
+
+TEMPLATES = tuple(template.name.lower() for template in Template)
+# A power has so many SLOTS for offers to each other one.
+TEMPLATE_OF = np.repeat(list(Template), (1, 2, 2, 2, 1))  # (SLOTS,)
 SLOTS = len(TEMPLATE_OF)
 # The provinces that a deal is about: from where and to where the sender's unit moves, from where
 # the receiver's supports it, and the same of the receiver's move; of a zone its center as both
 # goals. NONE where there is nothing.
 PLACES = 6
-TINY = -1e15  # a log-probability is no smaller
+LEAST_LOGPROB = -1e15  # what is less overflows when it is squared
 
 
 class TalkViews(NamedTuple):
@@ -63,7 +73,7 @@ class TalkViews(NamedTuple):
 
     def talk_is_sound(self, provinces: int) -> bool:
         """Tell whether what was said can be."""
-        return _within(self.wish, NONE, 1) and _within(self.talk_logprob, TINY, 0)
+        return _within(self.wish, NONE, 1) and _within(self.talk_logprob, LEAST_LOGPROB, 0)
 
 
 class OfferViews(NamedTuple):
@@ -110,7 +120,7 @@ class OfferViews(NamedTuple):
             and _within(self.heard, NONE, len(TEMPLATES) - 1)
             and _within(self.answer, NONE, 1)
             and bool(((self.answer == NONE) == (self.heard == NONE)).all())
-            and _within(self.talk_logprob, TINY, 0)
+            and _within(self.talk_logprob, LEAST_LOGPROB, 0)
         )
 
 

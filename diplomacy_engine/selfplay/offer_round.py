@@ -42,7 +42,7 @@ class OfferRound:
         """Return what powers (n,) of games (n,) could offer each other one, and could be offered.
 
         (n, P, SLOTS) bool and (n, P, SLOTS, PLACES), as in OfferViews; then (n, P, SLOTS) templates
-        or NONE, and their places.
+        or NONE of what each power could offer them, and (n, P, SLOTS, PLACES), their places.
         """
         row, able, places = self.row[game], self.possible.able, self.possible.places
         self.asked[game, power] = True

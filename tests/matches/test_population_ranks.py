@@ -219,7 +219,12 @@ def test_refusals(tmp_path, capsys):
     assert "no finished game has nobody" in refusal(
         *rank, "--games", games, "--as", "nobody", capsys=capsys
     )
-    found = refusal(*rank, "--games", games, "--greedy", capsys=capsys)
-    assert "--greedy has no effect with --games" in found
-    found = refusal(*rank, "--games", games, "--num-games", 10, capsys=capsys)
-    assert "--num-games has no effect with --games" in found
+    for flag, value in (
+        ("--greedy", ()),
+        ("--num-games", (10,)),
+        ("--threads", (1,)),
+        ("--assume", ("dumbbot",)),
+        ("--script", ("own.py",)),
+    ):
+        found = refusal(*rank, "--games", games, flag, *value, capsys=capsys)
+        assert f"{flag} has no effect with --games" in found

@@ -11,6 +11,7 @@ from diplomacy_engine.players.negotiators.neighbors import Surroundings
 from diplomacy_engine.players.negotiators.templates import (
     ASKS,
     HELPS,
+    SWAPS,
     ZONES,
     deal_offers,
     possible_deals,
@@ -18,8 +19,9 @@ from diplomacy_engine.players.negotiators.templates import (
 )
 from diplomacy_engine.press.deals import Clause, Fate, Side, make_offers
 from diplomacy_engine.press.table import Press
-from diplomacy_engine.press.views import ASK, HELP, PEACE, SWAP, TEMPLATE_OF, TEMPLATES, ZONE
+from diplomacy_engine.press.views import TEMPLATE_OF, TEMPLATES, Template
 
+CLAUSE_FIELDS = ("kind", "side", "province", "order")
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.
 ATTACK = (
     "three S1901M; ENGLAND A GRE, A GAL = LON GRE; ITALY A VIE, A ALB = ROM VIE; "
@@ -68,11 +70,11 @@ def test_what_is_possible_with_fleets():
 def check_possible_deals(map_name: str, count: int, phases: int, plain: int) -> None:
     rng = np.random.default_rng(3)
     games = VectorGame(map_name, count, seed=3, threads=1)
-    press, bot, seen = Press(games, "offers"), make_bot("chaos"), set()
+    press, bot, seen, swaps = Press(games, "offers"), make_bot("chaos"), set(), 0
     for _ in range(phases):
         full, rows = games.decisions(), np.flatnonzero(press.talking())
         found = possible_deals(games, full, rows)
-        assert not (found.able & ~found.able[..., [PEACE]]).any()
+        assert not (found.able & ~found.able[..., [Template.PEACE]]).any()
         deals = rng.permutation(np.argwhere(found.able))
         row, sender, receiver, slot = deals[np.unique(deals[:, 0], return_index=True)[1]].T
         offers = deal_offers(found, row, rows[row], sender, receiver, slot)
@@ -89,11 +91,13 @@ def check_possible_deals(map_name: str, count: int, phases: int, plain: int) -> 
                     assert not found.able[n, mover, helper].any()
                     continue
                 check_supports(games, found, n, int(rows[n]), mover, helper, pairs)
+            check_zones(games, full, found, n, int(rows[n]), near[n])
+            swaps += check_swaps(games, found, n)
         bound = press.bound(full)
         orders = orders_of(games, bot, bound)
         press.correct(orders, bound)
         games.step(orders)
-    assert seen >= {PEACE, ASK, HELP}
+    assert seen >= {Template.PEACE, Template.ZONE, Template.ASK, Template.HELP} and swaps
 
 
 def check_supports(games, found, n, e, mover, helper, pairs) -> None:
@@ -119,6 +123,49 @@ def check_supports(games, found, n, e, mover, helper, pairs) -> None:
         assert board.location_province[games.table.target[pair[0]]] == goal
 
 
+def check_zones(games, decisions, found, n, e, near) -> None:
+    """Of the centers that units of both can move to and neither holds, the best two are there."""
+    board, state, table = games.board, games.state, games.table
+    centers = board.center_province.tolist()
+    reach = np.zeros((games.num_powers, len(board.terrain)), int)
+    for d in np.flatnonzero(decisions.game == e):
+        for slot in range(*decisions.slot_start[d : d + 2]):
+            orders = decisions.order[slice(*decisions.order_start[slot : slot + 2])]
+            goals = table.target[orders[table.kind[orders] == OrderKind.MOVE]]
+            reach[decisions.power[d], np.unique(board.location_province[goals])] += 1
+    for p, q in np.argwhere(near):
+        expected = {}
+        for c, center in enumerate(centers):
+            held = {state.center_owner[e, c], state.unit_power[e, center]}
+            if reach[p, center] and reach[q, center] and not held & {p, q}:
+                expected[center] = reach[p, center] + reach[q, center]
+        best = sorted(expected, key=lambda center: (-expected[center], centers.index(center)))
+        best = best[: len(ZONES)]
+        assert found.able[n, p, q, ZONES].tolist() == [k < len(best) for k in range(len(ZONES))]
+        places = found.places[n, p, q, ZONES[: len(best)]]
+        assert places[:, 1].tolist() == places[:, 4].tolist() == best
+        assert (places[:, [0, 2, 3, 5]] == NONE).all()
+
+
+def check_swaps(games, found, n) -> int:
+    """Those that support each other promise four different units; return how many there are."""
+    place, (swap,), count = games.table.location, SWAPS, 0
+    for p, q in np.argwhere(~np.eye(games.num_powers, dtype=bool)):
+        expected = None
+        for ask in ASKS[found.able[n, p, q, ASKS]]:
+            for help_ in HELPS[found.able[n, p, q, HELPS]]:
+                move, support = found.orders[n, p, q, ask, :2].tolist()
+                other_move, other_support = found.orders[n, p, q, help_, 2:].tolist()
+                four = [move, support, other_move, other_support]
+                units = games.board.location_province[place[four]].tolist()
+                if expected is None and len(set(units)) == 4:
+                    expected = four
+        assert found.able[n, p, q, swap] == (expected is not None)
+        count += expected is not None
+        assert expected in (None, found.orders[n, p, q, swap].tolist())
+    return count
+
+
 def test_one_position():
     """Both can ask for support, offer it, and swap; a power without units is offered nothing."""
     games = Game.from_position(ATTACK).vector_game
@@ -130,7 +177,7 @@ def test_one_position():
         return [texts[n] for n in found.orders[0, england, italy, slot] if n != NONE]
 
     assert words(5)[:2] == ["A VIE - BUD", "A GAL S A VIE - BUD"]
-    swap = int(np.flatnonzero(TEMPLATE_OF == SWAP)[0])
+    swap = int(np.flatnonzero(TEMPLATE_OF == Template.SWAP)[0])
     assert words(swap) == [
         "A GAL - BUD",
         "A VIE S A GAL - BUD",
@@ -141,9 +188,19 @@ def test_one_position():
     found = possible_deals(alone, alone.decisions(), np.zeros(1, np.int64))
     assert not found.able[0, italy].any() and not found.able[0, :, italy].any()
     assert not found.able[0, [0, 1, 2], [0, 1, 2]].any()
-    assert found.able[0, england, powers["RUSSIA"], PEACE]
-    goal = found.places[0, england, powers["RUSSIA"], ZONES[0], 1]
-    assert games.map.provinces[goal] in ("BUL", "CON") or not found.able[0, ..., ZONES].any()
+    assert found.able[0, england, powers["RUSSIA"], Template.PEACE]
+
+
+def test_a_power_without_units_does_not_talk():
+    """Not even one whose center somebody stands beside."""
+    games = Game.from_position(
+        "three S1901M; ENGLAND A GAL = LON; ITALY = VIE; RUSSIA A SER = MOS"
+    ).vector_game
+    rows, powers = np.zeros(1, np.int64), games.map.power_index
+    assert Surroundings(games, rows).near()[0, powers["ENGLAND"], powers["ITALY"]]
+    found = possible_deals(games, games.decisions(), rows)
+    assert not found.able[0, powers["ITALY"]].any() and not found.able[0, :, powers["ITALY"]].any()
+    assert found.able[0, powers["ENGLAND"], powers["RUSSIA"], Template.PEACE]
 
 
 def test_offers_of_others_are_read():
@@ -157,14 +214,16 @@ def test_offers_of_others_are_read():
 
     move, support = "A GRE - SER", "A ALB S A GRE - SER"
     cases = (
-        ([(Clause.ZONE, both, index["BUL"], NONE)], ZONE),
-        ([(Clause.KEEP_OUT, s, index["BUL"], NONE) for s in (theirs, ours)], ZONE),
+        ([(Clause.ZONE, both, index["BUL"], NONE)], Template.ZONE),
+        ([(Clause.ZONE, both, len(games.map.provinces), NONE)], NONE),
+        ([(Clause.ZONE, both, -2, NONE)], NONE),
+        ([(Clause.KEEP_OUT, s, index["BUL"], NONE) for s in (theirs, ours)], Template.ZONE),
         ([(Clause.KEEP_OUT, s, index["BUL"], NONE) for s in (ours, ours)], NONE),
         ([(Clause.KEEP_OUT, ours, index["BUL"], NONE)], NONE),
-        ([(Clause.PEACE, both, NONE, NONE)], PEACE),
+        ([(Clause.PEACE, both, NONE, NONE)], Template.PEACE),
         ([(Clause.PEACE, both, NONE, NONE)] * 2, NONE),
-        ([promise(support, theirs), promise(move, ours)], ASK),
-        ([promise(support, ours), promise(move, theirs)], HELP),
+        ([promise(support, theirs), promise(move, ours)], Template.ASK),
+        ([promise(support, ours), promise(move, theirs)], Template.HELP),
         ([promise(support, ours), promise(move, ours)], NONE),
         ([promise("A GAL H", ours), promise(move, ours)], NONE),
         ([promise(move, ours)], NONE),
@@ -176,9 +235,13 @@ def test_offers_of_others_are_read():
     offers = make_offers([(0, 0, 1, clauses) for clauses, _ in cases])
     template, places = read_offers(games, offers)
     assert template.tolist() == [expected for _, expected in cases]
+    empty = offers.take(np.zeros(1, np.int64))._replace(
+        clause_start=np.zeros(2, np.int32), **dict.fromkeys(CLAUSE_FIELDS, np.zeros(0, np.int64))
+    )
+    assert read_offers(games, empty)[0].tolist() == [NONE]
     known = template != NONE
-    assert (places[~known] == NONE).all() and (places[template == PEACE] == NONE).all()
-    asked = [games.map.provinces[v] for v in places[6, :3]]
-    assert asked == ["GRE", "SER", "ALB"] and (places[6, 3:] == NONE).all()
-    assert (places[7, 3:] == places[6, :3]).all()
+    assert (places[~known] == NONE).all() and (places[template == Template.PEACE] == NONE).all()
+    asked = [games.map.provinces[v] for v in places[8, :3]]
+    assert asked == ["GRE", "SER", "ALB"] and (places[8, 3:] == NONE).all()
+    assert (places[9, 3:] == places[8, :3]).all()
     assert len(TEMPLATES) == 1 + TEMPLATE_OF.max()

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -24,7 +26,8 @@ def population(folder: Path, *flags: str, **changes) -> list[pbt.Member]:
     """Return members of a new population of tiny trainings."""
     config = write_config(folder / "tiny.toml", **{"league_games": 0} | changes)
     words = ["--config", config, "--runs-folder", str(folder / "runs"), *FLAGS, *flags]
-    home, args = pbt.start(parse_args(pbt.Args, words, ppo.CONFIGS).args, False)
+    map_name, args = pbt.check(parse_args(pbt.Args, words, ppo.CONFIGS).args, False)
+    home = pbt.make_folder(args, map_name)
     return [pbt.Member(home, number, args) for number in range(args.members)]
 
 
@@ -119,6 +122,34 @@ def test_what_cannot_be(flags, message, tmp_path, capsys, monkeypatch):
     assert pbt.main(words) == 2
     shown = capsys.readouterr().err
     assert message in shown and shown.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_address_in_brackets():
+    """Those of the sixth version of the protocol are written [::1]:6379."""
+    try:
+        server = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no such addresses")
+    with server:
+        pbt.check_address(f"[::1]:{server.getsockname()[1]}")
+
+
+@pytest.mark.parametrize(
+    ("said", "hinted"),
+    [("Authentication token is missing", True), ("Could not find any running Ray instance", False)],
+)
+def test_a_cluster_that_turns_away(said, hinted, tmp_path, capsys, monkeypatch):
+    """Nothing is begun, and tokens are named only where they matter."""
+
+    def init(*_, **__):
+        raise ConnectionError(said)
+
+    monkeypatch.setattr(pbt, "find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    assert pbt.main([*FLAGS, "--address", "auto", "--runs-folder", str(tmp_path / "runs")]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown and ("RAY_AUTH_MODE" in shown) == hinted and shown.count("\n") == 1
     assert not (tmp_path / "runs").exists()
 
 

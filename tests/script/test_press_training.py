@@ -12,7 +12,13 @@ from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.players.negotiation import Listener, negotiate
 from diplomacy_engine.press.table import Press, PressRules
-from diplomacy_engine.press.views import SLOTS, TEMPLATES, OfferViews, TalkViews
+from diplomacy_engine.press.views import (
+    SLOTS,
+    TEMPLATES,
+    OfferViews,
+    TalkViews,
+    who_can_answer,
+)
 from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.training.clock import Clock
 from tests.support.self_play import CPU, make_args, play_phase, take_batch
@@ -151,6 +157,72 @@ def test_offers_are_drawn_as_often_as_they_are_likely():
     choice, _, said, _ = agent.draw_talk(obs, *asked, None)
     column = np.where(choice == NONE, likely.shape[1] - 1, choice)
     assert (column == likely.argmax(1)).all() and (said[heard] == (agreeing > 0.5)[heard]).all()
+
+
+@pytest.mark.parametrize("protocol", ["mutual", "offers"])
+def test_a_player_says_what_the_policy_says_in_training(protocol):
+    """Greedy both times, the same deals come of it."""
+    run, made = make_run(press=protocol, num_envs=20), 0
+    with torch.no_grad():  # more often yes
+        if protocol == "mutual":
+            seats = np.repeat(np.arange(20), 3), np.tile(np.arange(3, dtype=np.int8), 20)
+            obs = run.self_play.games.view_boards(*seats)
+            run.agent.wish.bias -= run.agent.wish_logits(obs, run.agent.encode(obs)).min()
+        else:
+            run.agent.agree.bias += 2
+    for _ in range(16):
+        play_phase(run)
+        made += check_what_is_said(run, protocol)
+    assert made > 20
+
+
+def check_what_is_said(run, protocol: str) -> int:
+    """Hold the talk of a phase by the policy in training and by a player; return their deals."""
+    games, agent, self_play = run.self_play.games, run.agent, run.self_play
+    decisions, before = games.decisions(), self_play.talk
+    self_play.talk = Press(games, protocol)
+    talking = decisions.take(self_play.talk.talking()[decisions.game])
+    able = who_can_answer(talking, (games.num_games, games.num_powers))
+    if not able.any():
+        self_play.talk = before
+        return 0
+    self_play.begin(decisions, able)
+    game, power = np.nonzero(able)
+    asked = self_play.question(game, power)[:-1]
+    likeliest = None if protocol == "offers" else np.full(able[game].shape, 0.5, np.float32)
+    obs = games.view_boards(game, power.astype(np.int8))
+    self_play.note(game, power, *agent.draw_talk(obs, *asked, likeliest))
+    self_play.settle()
+    table, player = Press(games, protocol), press.press_player(agent, "greedy", greedy=True)
+    negotiate(table, decisions, [player], np.zeros(able.shape, int))
+    made, self_play.talk = self_play.talk.deals, before
+    assert np.array_equal(table.deals.dealt, made.dealt)
+    assert np.array_equal(table.deals.peace, made.peace)
+    return int(made.dealt.sum())
+
+
+def test_the_entropy_of_talk():
+    """1 where all is alike, 0 where it is sure: the mean over the offer and the answers."""
+    run = make_run(press="offers")
+    play_until_full(run)
+    obs = take_batch(run.buffer, 0.99, 0.95).experience.obs
+    agent = run.agent
+
+    def entropy() -> np.ndarray:
+        with torch.no_grad():
+            return agent._score_talk(obs, agent.encode(obs))[1].numpy()
+
+    with torch.no_grad():
+        for head in (agent.offer, agent.agree):
+            head.weight.zero_()
+            head.bias.zero_()
+    offer, answers = obs.able.any((1, 2)), (obs.answer != NONE).sum(1)
+    said = offer + answers
+    assert (answers > 1).any() and (offer & (answers > 0)).any() and not said.all()
+    np.testing.assert_allclose(entropy(), said > 0, atol=1e-5)
+    with torch.no_grad():
+        agent.agree.bias += 50
+    np.testing.assert_allclose(entropy(), offer / np.maximum(said, 1), atol=1e-5)
 
 
 def test_the_gradient_of_offers_is_that_of_small_steps():
@@ -420,6 +492,7 @@ def test_silent_voices_are_refused(tmp_path, capsys):
         (["--pool-bots", "nash+dumbbot"], "would be silent"),
         (["--start-from", "runs/reference/three__pure__1"], "does not fit ppo_press_diplomacy.py"),
         (["--wish-entropy", "-1"], "--wish-entropy must be"),
+        (["--eval-bots", "grudge+dumbbot"], "'grudge+dumbbot' has no use: deals bind in training"),
     )
     for more, words in refusals:
         assert press.main([*flags, *more]) == 2

@@ -1,5 +1,7 @@
 """Runs that begin with the policy of another."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from support.training import differences, load, refused, train, write_config
@@ -47,6 +49,7 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
         ("{first}/nothing.pt", "no such checkpoint; did you mean the folder above, "),
         ("{first}/checkpoints", "has neither .*; did you mean the folder above, "),
         ("{config}", "--start-from: .*not a checkpoint of this project"),
+        ("{damaged}", "damaged, or not a checkpoint"),
         ("runs/population/small/uniform-400108.npz", "a population's member can play, but nothing"),
         ("{first} --map three", "--start-from .* was trained on map 'small' or a version of it"),
         ("{first}", "has another network: --hidden is 24 there, here 16"),
@@ -61,7 +64,9 @@ def test_wrong_use(flags, message, first, tmp_path, capsys):
     saved = load(first)
     saved["model"]["score.weight"] = torch.zeros(1, 3)
     torch.save(saved, foreign)
-    flags = flags.format(config=config, first=first, foreign=foreign).split()
+    damaged = tmp_path / "damaged.npz"
+    damaged.write_bytes(Path("runs/population/small/uniform-400108.npz").read_bytes()[:5000])
+    flags = flags.format(config=config, first=first, foreign=foreign, damaged=damaged).split()
     argv, runs = ["--start-from", *flags], tmp_path / "runs"
     if "--resume" not in argv:
         argv += ["--config", config, "--runs-folder", str(runs)]

@@ -8,7 +8,7 @@ from ...constants import NONE
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
 from ...press.deals import Offers, join_offers
-from ...press.views import PEACE, SLOTS, OfferViews, TalkViews, silence, who_can_answer
+from ...press.views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from ..negotiation import Talk, best_of_pairs
 from ..policy import Network, PolicyPlayer
 from .neighbors import peace_answers, peace_choices, peace_offers, peace_proposals
@@ -156,7 +156,7 @@ class OfferingPlayer(WishingPlayer):
 
     def wishes(self, talk: Talk) -> np.ndarray:
         """Return with whom each power wishes peace, (n, P) bool."""
-        heard = np.where(self._others(talk), PEACE, NONE)
+        heard = np.where(self._others(talk), Template.PEACE, NONE)
         return self._draw(talk, heard=heard)[2][..., 0]
 
     def _views(self, views: BoardViews, powers: int, peace: np.ndarray, dealt: np.ndarray):

@@ -12,7 +12,7 @@ from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_MOVE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...press.deals import Clause, Offers, Side
-from ...press.views import ASK, HELP, PEACE, PLACES, SLOTS, SWAP, TEMPLATE_OF, ZONE
+from ...press.views import PLACES, SLOTS, TEMPLATE_OF, Template
 from .neighbors import Surroundings
 
 OURS, THEIRS, BOTH = map(int, (Side.SENDER, Side.RECEIVER, Side.BOTH))
@@ -21,9 +21,7 @@ CLAUSES = np.array(
     [(Clause.ORDER, side) for side in (OURS, THEIRS, THEIRS, OURS)]
     + [(Clause.KEEP_OUT, OURS), (Clause.KEEP_OUT, THEIRS), (Clause.PEACE, BOTH)]
 )
-ZONES, ASKS, HELPS, SWAPS = (
-    np.flatnonzero(template == TEMPLATE_OF) for template in (ZONE, ASK, HELP, SWAP)
-)
+_, ZONES, ASKS, HELPS, SWAPS = (np.flatnonzero(kind == TEMPLATE_OF) for kind in Template)
 
 
 class PossibleDeals(NamedTuple):
@@ -59,7 +57,7 @@ def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) ->
     mine = index[decisions.game] != NONE
     has_units[index[decisions.game[mine]], decisions.power[mine]] = True
     meets = around.near() & has_units[:, :, None] & has_units[:, None]
-    able[..., PEACE] = meets
+    able[..., Template.PEACE] = meets
     _find_zones(found, games, around, meets)
     _find_supports(found, games, decisions, rows, index, meets)
     _find_swaps(found, games)
@@ -187,7 +185,7 @@ def deal_offers(
     """Return offers (O,) of possible deals; `row` is where these have each of `game`."""
     at = row, sender, receiver, slot
     numbers, places, template = possible.orders[at], possible.places[at], TEMPLATE_OF[slot]
-    is_zone, is_peace = template == ZONE, template == PEACE
+    is_zone, is_peace = template == Template.ZONE, template == Template.PEACE
     nothing = np.full(len(game), NONE)
     # In the order of CLAUSES, (O, 7); those that an offer has are kept.
     has = np.column_stack([numbers != NONE, is_zone, is_zone, is_peace])
@@ -218,13 +216,13 @@ def read_offers(games: VectorGame, offers: Offers) -> tuple[np.ndarray, np.ndarr
         clauses = slice(*offers.clause_start[o : o + 2])
         kind, side, province, order = (array[clauses] for array in offers[4:])
         if kind.tolist() == [Clause.PEACE]:
-            template[o] = PEACE
+            template[o] = Template.PEACE
         elif kind.tolist() == [Clause.ZONE] or (
             (kind.tolist(), sorted(side)) == ([Clause.KEEP_OUT] * 2, [OURS, THEIRS])
             and province[0] == province[1]
         ):
-            template[o] = ZONE
-            places[o, [1, 4]] = province[0]
+            if 0 <= province[0] < len(games.board.terrain):
+                template[o], places[o, [1, 4]] = Template.ZONE, province[0]
         elif (kind == Clause.ORDER).all():
             template[o], places[o] = _read_orders(games, side, order)
     return template, places
@@ -239,7 +237,8 @@ def _read_orders(games: VectorGame, side: np.ndarray, order: np.ndarray) -> tupl
     supports = table.kind[order] == SUPPORT_MOVE
     by = {(int(who), bool(helps)): n for who, helps, n in zip(side, supports, order)}
     moves = [mover for mover in (OURS, THEIRS) if (mover, False) in by]
-    if not len(by) == len(order) == 2 * len(moves):  # two of one side, or a move without support
+    # None at all, two of one side, or a move without support.
+    if not 0 < len(by) == len(order) == 2 * len(moves):
         return nothing
     places = nothing[1].copy()
     for mover in moves:
@@ -253,4 +252,6 @@ def _read_orders(games: VectorGame, side: np.ndarray, order: np.ndarray) -> tupl
         where = [table.location[move], table.target[move], table.location[support]]
         first = 0 if mover == OURS else 3
         places[first : first + 3] = games.board.location_province[where]
-    return (SWAP if len(moves) == 2 else ASK if moves == [OURS] else HELP), places
+    if len(moves) == 2:
+        return Template.SWAP, places
+    return Template.ASK if moves == [OURS] else Template.HELP, places
