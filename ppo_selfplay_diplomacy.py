@@ -198,6 +198,8 @@ class Args:
     """staged: games over which that score is taken"""
     exploit: str | None = None
     """train against this policy (checkpoint or run folder) alone: how far can it be exploited?"""
+    exploit_greedy: bool = False
+    """with --exploit: that policy gives its likeliest orders, as with `evaluate --greedy`"""
 
     # Evaluation and records
     eval_interval: Positive = 100_000
@@ -654,15 +656,15 @@ class SelfPlay:
         counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
         questions = []
         for number in np.unique(who[~warm]).tolist():
-            player = self.pool.all[number].player
+            member = self.pool.all[number]
             with clock("games"):
                 asked = decisions.take(who == number)
-                if not isinstance(player, Agent):
-                    games.write_orders(orders, asked, ask_player(games, asked, player))
+                if not isinstance(member.player, Agent):
+                    games.write_orders(orders, asked, ask_player(games, asked, member.player))
                     continue
                 obs = self.view(asked)
-            temperature = seats.temperature[asked.game, asked.power]
-            questions.append((number, obs, asked, None, False, temperature, draw_noise(asked)))
+            greedy, temperature = member.greedy, seats.temperature[asked.game, asked.power]
+            questions.append((number, obs, asked, None, greedy, temperature, draw_noise(asked)))
         with clock("inference"):
             self.workers.know(self.pool.players(Agent))
             sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
@@ -670,12 +672,11 @@ class SelfPlay:
         with clock("games"):
             for (_, _, asked, *_), (chosen, _, _) in zip(questions, answers):
                 games.write_orders(orders, asked, order_numbers(asked, chosen))
-        for (number, obs, asked, *_), (chosen, logprobs, values) in zip(questions, answers):
+        for (number, obs, asked, *_), (chosen, *found) in zip(questions, answers):
             member = self.pool.all[number]
             if member.buffer is not None:
                 with clock("batching"):
-                    taken = Experience(obs, asked, chosen)
-                    self.learn_from(member, taken, orders, logprobs, values)
+                    self.learn_from(member, Experience(obs, asked, chosen), orders, *found)
                 counts["global_step"] += asked.count
                 counts["order_steps"] += len(asked.slot_province)
         with clock("games"):
@@ -733,11 +734,10 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     """
     args = run.args
 
-    def play(number: int, name: str) -> tuple[dict, list[dict]]:
-        seeds = np.random.SeedSequence([args.seed, run.global_step, number])
-        seed = int(seeds.generate_state(1)[0])
-        player = run.player(run.policy, "learner", seed)
-        exploited = run.player(run.pool.members[0].player, str(args.exploit), seed + 1)
+    def play(nth: int, name: str) -> tuple[dict, list[dict]]:
+        seed = int(np.random.SeedSequence([args.seed, run.global_step, nth]).generate_state(1)[0])
+        player, frozen = run.player(run.policy, "learner", seed), run.pool.members[0]
+        exploited = run.player(frozen.player, str(args.exploit), seed + 1, frozen.greedy)
         return evaluate_player(
             run.game_map,
             player,
@@ -877,9 +877,8 @@ class Run:
         self.rng.bit_generator.state = own["numpy_generator"]
         torch.set_rng_state(own["torch_generator"])
         self.counters = {name: saved["counters"][name] for name in self.counters}
-        self.seconds = saved["seconds"]
+        self.seconds, self.evaluations = saved["seconds"], saved["evaluations"]
         self.next_eval, self.next_save = saved["next"]
-        self.evaluations = saved["evaluations"]
         self.league.load_state_dict(saved["league"])
 
 

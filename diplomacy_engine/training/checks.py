@@ -54,11 +54,14 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         "league_games": (bool(args.eval_bots) or not args.league_games, "--eval-bots"),
         "capture_games": (args.capture_games <= args.save_games, "as many --save-games"),
         "capture_thoughts": (args.save_games > 0, "--save-games"),
+        "exploit_greedy": (bool(args.exploit), "--exploit"),
         "wandb_mode": (args.track, "--track"),
         "wandb_tags": (args.track, "--track"),
         "wandb_entity": (args.track, "--track"),
         "wandb_project_name": (args.track, "--track"),
     }
+    if args.exploit_greedy and hasattr(args, "press"):
+        raise UserError("--exploit-greedy goes without talk: ppo_selfplay_diplomacy.py has it")
     if args.partners == "pool" and np.bincount(game_map.teams.of_power).max() == 1:
         raise UserError("--partners pool needs --teams: no power has a partner here")
     for name in sorted(given & needs.keys()):

@@ -511,6 +511,7 @@ def test_the_two_kinds_of_talk_are_not_mixed(tmp_path, capsys):
         ([*flags, "--start-from", offering], "--press is 'offers' there, here mutual"),
         ([*flags, "--press", "offers", "--exploit", wishing], "talks by --press 'mutual'"),
         ([*flags, "--exploit", offering], "talks by --press 'offers', this run by"),
+        ([*flags, "--exploit", wishing, "--exploit-greedy"], "--exploit-greedy goes without talk"),
         (["--resume", wishing, "--press", "offers"], "--press cannot be changed on resume"),
         ([*flags, "--map", "three", "--press", "peace"], "--press must be"),
     )
