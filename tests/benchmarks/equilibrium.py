@@ -280,6 +280,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--against", nargs="+", default=["dumbbot"], help="bots or checkpoints")
     parser.add_argument("--games", type=int, default=500, help="for each seat and opponent")
+    parser.add_argument("--greedy", action="store_true", help="also against their likeliest orders")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if not arguments.minutes > 0 or arguments.games < 1:
@@ -287,15 +288,20 @@ def main() -> None:
     try:
         player = Equilibrium(arguments.map, arguments.seed)
         game_map = player.tried.map
-        opponents = [load_player(name, game_map=game_map, seed=1000) for name in arguments.against]
+        opponents = [
+            (name, greedy, load_player(name, greedy=greedy, seed=1000, game_map=game_map))
+            for name in arguments.against
+            for greedy in ([False, True] if arguments.greedy else [False])
+        ]
     except UserError as error:
         parser.error(str(error))
     train(player, arguments.minutes, arguments.seed)
-    for name, other in zip(arguments.against, opponents):
+    for name, greedy, other in opponents:
         for seat, power in enumerate(player.tried.map.powers):
             result = play(player, other, seat, arguments.games)
             low, high = wilson_interval(result.sum(), len(result))
-            print(f"as {power} against {name}: {result.mean():.1%} ({low:.1%} - {high:.1%})")
+            who = f"{name}, greedy" if greedy else name
+            print(f"as {power} against {who}: {result.mean():.1%} ({low:.1%} - {high:.1%})")
 
 
 if __name__ == "__main__":
