@@ -663,7 +663,8 @@ class SelfPlay:
                     games.write_orders(orders, asked, ask_player(games, asked, member.player))
                     continue
                 obs = self.view(asked)
-            greedy, temperature = member.greedy, seats.temperature[asked.game, asked.power]
+            greedy = self.args.exploit_greedy and member.buffer is None
+            temperature = seats.temperature[asked.game, asked.power]
             questions.append((number, obs, asked, None, greedy, temperature, draw_noise(asked)))
         with clock("inference"):
             self.workers.know(self.pool.players(Agent))
@@ -736,8 +737,8 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
 
     def play(nth: int, name: str) -> tuple[dict, list[dict]]:
         seed = int(np.random.SeedSequence([args.seed, run.global_step, nth]).generate_state(1)[0])
-        player, frozen = run.player(run.policy, "learner", seed), run.pool.members[0]
-        exploited = run.player(frozen.player, str(args.exploit), seed + 1, frozen.greedy)
+        player, frozen = run.player(run.policy, "learner", seed), run.pool.members[0].player
+        exploited = run.player(frozen, str(args.exploit), seed + 1, args.exploit_greedy)
         return evaluate_player(
             run.game_map,
             player,

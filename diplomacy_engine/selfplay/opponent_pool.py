@@ -29,7 +29,6 @@ class Member:
     reward: RewardMix | None = None  # what it is paid by while it learns
     games: float = 0.0  # games of a learner against it
     score: float = 0.0  # its sum of the learner's scores: 1 win, 0.5 draw, 0 loss
-    greedy: bool = False  # it gives its likeliest orders
 
 
 class PoolSettings(Protocol):
@@ -47,7 +46,6 @@ class PoolSettings(Protocol):
     staged_threshold: float
     staged_games: int
     exploit: str | None
-    exploit_greedy: bool
 
 
 class OpponentPool:
@@ -81,8 +79,7 @@ class OpponentPool:
 
     def freeze(self, player: Any, global_step: int) -> None:
         """Add `player`, a copy of the learner as it is now; the oldest copy leaves a full pool."""
-        greedy = self.args.exploit_greedy
-        member = Member(self.next_number, player, frozen_at=global_step, greedy=greedy)
+        member = Member(self.next_number, player, frozen_at=global_step)
         self.next_number += 1
         size = 1 if self.args.pool_schedule == "staged" else self.args.pool_size
         self.members = [*self.members, member][-size:]
@@ -172,7 +169,7 @@ class OpponentPool:
         """
         bots = {bot.number: bot for bot in self.bots}
         self.all = {member.number: member for member in self.learners}
-        own, copies, greedy = len(self.learners) + len(bots), set(), self.args.exploit_greedy
+        own, copies = len(self.learners) + len(bots), set()
         for entry in saved["all"]:
             number, games, score = entry["number"], entry["games"], entry["score"]
             if not _counts(number, games, score) or score > games or number in self.all:
@@ -185,8 +182,7 @@ class OpponentPool:
             if not _counts(number - own, frozen_at) or type(frozen_at) is not int:
                 raise ValueError("a copy in the pool has numbers that cannot be")
             player = make_player(entry["model"])
-            record = {"games": games, "score": score, "greedy": greedy}
-            self.all[number] = Member(number, player, frozen_at, **record)
+            self.all[number] = Member(number, player, frozen_at, games=games, score=score)
             copies.add(number)
         if not bots.keys() <= self.all.keys():
             raise ValueError("a bot of the pool is missing")
