@@ -154,16 +154,19 @@ FIGURES = {
 EVALUATIONS = (
     "*/against_dumbbot.json",
     "standard__*/against_dumbbot-paquette.json",
-    "**/*__dumbbot__?/against_dumbbot.json",
-    "**/*__dumbbot__?__long/against_dumbbot.json",
+    "**/*__dumbbot__*/against_dumbbot.json",
 )
 
 
 @pytest.mark.parametrize("pattern", EVALUATIONS)
 def test_results_are_those_of_the_files(pattern):
-    """Each evaluation of a kept policy has a row in docs/results.md with its figures."""
-    paths = list((ROOT / "runs" / "reference").glob(pattern))
-    assert paths
+    """Each evaluation of a kept policy has a row in docs/results.md with its figures.
+
+    The first phase of a training has none.
+    """
+    paths = (ROOT / "runs" / "reference").glob(pattern)
+    paths = [path for path in paths if not path.parent.name.endswith("phase1")]
+    assert len(paths) > 1
     for path in paths:
         result = json.loads(path.read_text())
         cells = []
