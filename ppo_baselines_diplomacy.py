@@ -70,6 +70,7 @@ class IndependentAgent(ppo.Agent):
         nn.Module.__init__(self)
         self.powers = nn.ModuleList(ppo.Agent(game_map, *network) for _ in game_map.powers)
         self.vocabulary_hash, self.num_powers = self.powers[0].vocabulary_hash, len(self.powers)
+        self.max_factors = self.powers[0].max_factors
 
     @property
     def borders(self) -> torch.Tensor:
@@ -93,14 +94,14 @@ class IndependentAgent(ppo.Agent):
         return _in_order(parts, [agent.get_value(obs.take(rows)) for agent, rows in parts])
 
     def get_logprob_entropy_value(
-        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
+        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray, each: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """See Agent."""
         parts, asked = self._parts(obs), Experience(obs, decisions, chosen)
-        found = [agent.get_logprob_entropy_value(*asked.take(rows)) for agent, rows in parts]
+        found = [agent.get_logprob_entropy_value(*asked.take(rows), each) for agent, rows in parts]
         return tuple(_in_order(parts, list(part)) for part in zip(*found))
 
-    def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
+    def _draw(self, obs: BoardViews, decisions: Decisions, noise=None, heat=None):
         """See Agent."""
         count, slots = decisions.count, decisions.slot_start
         of_orders = decisions.order_start[slots]  # where the orders of each decision begin
@@ -109,8 +110,9 @@ class IndependentAgent(ppo.Agent):
         value = np.zeros(count, np.float32)
         for agent, rows in self._parts(obs):
             own_slots, own_orders = _places(slots, rows), _places(of_orders, rows)
-            own_noise = noise[own_orders] if len(noise) else noise
-            asked = obs.take(rows), decisions.take(rows), own_noise, heat[rows]
+            own_noise = None if noise is None else noise[own_orders]
+            own_heat = None if heat is None else heat[rows]
+            asked = obs.take(rows), decisions.take(rows), own_noise, own_heat
             (chosen[own_slots], logprob[rows], found), value[rows] = agent._draw(*asked)
             if len(found):
                 probability[own_orders] = found
@@ -162,7 +164,7 @@ class CentralAgent(ppo.Agent):
         tables = zip(rows, self._tables(x))
         codes = sum(ppo.Kernel.apply(RowSums(part), table)[0] for part, table in tables)
         codes = F.relu(codes).to(x.device)  # of each order
-        decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+        decision = decisions.slot_decision
         own = codes.new_zeros(decisions.count, codes.shape[1])
         own = own.index_add(0, torch.from_numpy(decision).to(x.device), codes)
         board = torch.from_numpy(obs.row).to(x.device)
@@ -171,10 +173,10 @@ class CentralAgent(ppo.Agent):
         return self.mates(torch.cat([view, others], 1)).squeeze(-1)
 
     def get_logprob_entropy_value(
-        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
+        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray, each: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """See Agent."""
-        logprob, entropy, value = super().get_logprob_entropy_value(obs, decisions, chosen)
+        logprob, entropy, value = super().get_logprob_entropy_value(obs, decisions, chosen, each)
         return logprob, entropy, value + self._of_mates(obs, decisions, chosen)
 
     @torch.no_grad()

@@ -4,9 +4,6 @@ A stream ends with its power's team. A member that is out gives no more orders, 
 its team is still credited to its last decision; otherwise no sacrifice could be learned.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from ..constants import RUNNING, YEAR_LIMIT
@@ -16,21 +13,16 @@ from ..scoring.rewards import reward_input
 from ..training.parallel import TrainingError
 from .seating import Seating
 
-# Of a learner's policy, games and powers, (n,) each: the value of the current positions.
-Values = Callable[[Any, np.ndarray, np.ndarray], np.ndarray]
 
-
-def pay_learners(
-    seating: Seating, result: StepResult, progress: float, truncates: bool, values: Values
-) -> None:
+def pay_learners(seating: Seating, result: StepResult, progress: float, truncates: bool) -> None:
     """Pay the learners' streams, and close those whose team's game is over.
 
     Args:
         seating: who plays what.
         result: of the step, before games start anew.
         progress: share of the training done, 0..1, by which a reward mix may anneal.
-        truncates: whether games at the year limit are cut off, not drawn.
-        values: for the streams of games that are cut off.
+        truncates: whether games at the year limit are cut off, not drawn; what is still to come
+            is then worth what the learner's policy says.
 
     Raises:
         TrainingError: a reward of the user's own cannot be paid.
@@ -53,15 +45,15 @@ def pay_learners(
         buffer.finish(stream[~goes_on])
         # Who was out before has nothing open; with him a batch is as it was without teams.
         over = (result.ended != RUNNING)[row] & ~(result.eliminated[row, power] & ~goes_on)
-        if truncates:
-            cut = over & (result.ended == YEAR_LIMIT)[row]
+        cut = over & (result.ended == YEAR_LIMIT)[row] & truncates
+        if cut.any():
             who = _living(result.alive, board.team, row[cut], power[cut])
-            buffer.finish(stream[cut], values(learner.player, row[cut], who))
-            over &= ~cut
-        buffer.finish(stream[over])
+            views = seating.games.view_boards(row[cut], who)
+            buffer.finish(stream[cut], learner.player.values(views))
+        buffer.finish(stream[over & ~cut])
 
 
-def close_streams(seating: Seating, values: Values) -> None:
+def close_streams(seating: Seating) -> None:
     """Close what is open at the end of training with the value of the current positions."""
     alive, team = seating.games.outcomes().alive, seating.games.board.team
     for learner in seating.pool.learners:
@@ -69,8 +61,9 @@ def close_streams(seating: Seating, values: Values) -> None:
         stream = seating.seats.stream[row, power]
         is_open = learner.buffer.open[stream]
         row, power, stream = row[is_open], power[is_open], stream[is_open]
-        found = values(learner.player, row, _living(alive, team, row, power))
-        learner.buffer.finish(stream, found, game_over=False)
+        if len(row):
+            views = seating.games.view_boards(row, _living(alive, team, row, power))
+            learner.buffer.finish(stream, learner.player.values(views), game_over=False)
 
 
 def _living(alive: np.ndarray, team: np.ndarray, row: np.ndarray, power: np.ndarray) -> np.ndarray:

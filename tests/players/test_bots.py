@@ -455,7 +455,7 @@ def test_hold_and_chaos():
 def assert_legal(games, decisions, orders):
     """Check that orders hold a legal order for every slot of the decisions and nothing else."""
     winter = games.state.phase[decisions.game] == WINTER_ADJUSTMENTS
-    slot_decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+    slot_decision = decisions.slot_decision
     slots = np.flatnonzero(~winter[slot_decision])
     rows = decisions.game[slot_decision]
     given = int((orders != NONE).sum())

@@ -59,7 +59,7 @@ class Responder(Nash):
         best = self.trials.respond(talk.take(seats), own, weights[seats], not self.breaks_deals)
         orders = np.full((decisions.count, best.shape[1]), NONE, np.int32)
         orders[rows] = best
-        row = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+        row = decisions.slot_decision
         asked = np.isin(row, rows)
         numbers = numbers.copy()
         numbers[asked] = orders[row[asked], decisions.slot_province[asked]]

@@ -103,7 +103,7 @@ def _find_supports(
     """Add supports that a power could give for moves of another, as a wish and as an offer."""
     table, board, state, powers = games.table, games.board, games.state, games.num_powers
     provinces, locations = len(board.terrain), len(board.location_province)
-    of_slot = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+    of_slot = decisions.slot_decision
     of_order = np.repeat(of_slot, np.diff(decisions.order_start))
     kinds = table.kind[decisions.order]
 

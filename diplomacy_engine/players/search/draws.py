@@ -58,7 +58,7 @@ def is_moving(games: VectorGame, decisions: Decisions) -> np.ndarray:
 def by_province(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
     """Return movement orders (S,) of decisions as (D, V) int32 by province, NONE elsewhere."""
     orders = np.full((decisions.count, len(games.board.terrain)), NONE, np.int32)
-    row = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+    row = decisions.slot_decision
     orders[row, decisions.slot_province] = numbers
     return orders
 
@@ -166,7 +166,7 @@ class PlayerDraws:
         else:
             seeds = phase_seeds(games, decisions.game, decisions.power, PLAIN, SHOWN)
             drawn, _ = self.draw(games, decisions, seeds)
-            decision = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+            decision = decisions.slot_decision
             given = drawn[decision, :, decisions.slot_province]
             share = (given[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
         return Explanation(share, np.full(decisions.count, np.nan, np.float32))

@@ -47,7 +47,7 @@ class SearchPlayer:
         parts = range(0, decisions.count, MOST)
         rows = [np.arange(first, min(first + MOST, decisions.count)) for first in parts]
         orders = np.concatenate([self.choose(games, decisions.take(part)) for part in rows])
-        row = np.repeat(np.arange(decisions.count), np.diff(decisions.slot_start))
+        row = decisions.slot_decision
         return orders[row, decisions.slot_province]
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
