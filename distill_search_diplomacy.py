@@ -190,7 +190,7 @@ def spread_out(
     plain = np.setdiff1d(np.arange(len(lesson.goal)), rows)
     made = lesson.take(rows)
     decisions = made.experience.decisions
-    row = np.repeat(np.arange(len(rows)), np.diff(decisions.slot_start))
+    row = decisions.slot_decision
     numbers = orders[d[row], k[row], decisions.slot_province]
     experience = made.experience._replace(chosen=order_positions(decisions, numbers))
     with torch.no_grad():
