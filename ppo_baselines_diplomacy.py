@@ -70,7 +70,6 @@ class IndependentAgent(ppo.Agent):
         nn.Module.__init__(self)
         self.powers = nn.ModuleList(ppo.Agent(game_map, *network) for _ in game_map.powers)
         self.vocabulary_hash, self.num_powers = self.powers[0].vocabulary_hash, len(self.powers)
-        self.max_factors = self.powers[0].max_factors
 
     @property
     def borders(self) -> torch.Tensor:
@@ -94,14 +93,14 @@ class IndependentAgent(ppo.Agent):
         return _in_order(parts, [agent.get_value(obs.take(rows)) for agent, rows in parts])
 
     def get_logprob_entropy_value(
-        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray, each: bool = False
+        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """See Agent."""
         parts, asked = self._parts(obs), Experience(obs, decisions, chosen)
-        found = [agent.get_logprob_entropy_value(*asked.take(rows), each) for agent, rows in parts]
+        found = [agent.get_logprob_entropy_value(*asked.take(rows)) for agent, rows in parts]
         return tuple(_in_order(parts, list(part)) for part in zip(*found))
 
-    def _draw(self, obs: BoardViews, decisions: Decisions, noise=None, heat=None):
+    def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
         """See Agent."""
         count, slots = decisions.count, decisions.slot_start
         of_orders = decisions.order_start[slots]  # where the orders of each decision begin
@@ -110,9 +109,8 @@ class IndependentAgent(ppo.Agent):
         value = np.zeros(count, np.float32)
         for agent, rows in self._parts(obs):
             own_slots, own_orders = _places(slots, rows), _places(of_orders, rows)
-            own_noise = None if noise is None else noise[own_orders]
-            own_heat = None if heat is None else heat[rows]
-            asked = obs.take(rows), decisions.take(rows), own_noise, own_heat
+            own_noise = noise[own_orders] if len(noise) else noise
+            asked = obs.take(rows), decisions.take(rows), own_noise, heat[rows]
             (chosen[own_slots], logprob[rows], found), value[rows] = agent._draw(*asked)
             if len(found):
                 probability[own_orders] = found
@@ -173,10 +171,10 @@ class CentralAgent(ppo.Agent):
         return self.mates(torch.cat([view, others], 1)).squeeze(-1)
 
     def get_logprob_entropy_value(
-        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray, each: bool = False
+        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """See Agent."""
-        logprob, entropy, value = super().get_logprob_entropy_value(obs, decisions, chosen, each)
+        logprob, entropy, value = super().get_logprob_entropy_value(obs, decisions, chosen)
         return logprob, entropy, value + self._of_mates(obs, decisions, chosen)
 
     @torch.no_grad()

@@ -73,7 +73,6 @@ class Agent(ppo.Agent):
     def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
         super().__init__(game_map, *network)
         self.wish_entropy = wish_entropy
-        self.max_factors += 1  # the last is the talk's
 
     @staticmethod
     def draw_noise(shape: tuple[int, ...], generator: torch.Generator | None = None) -> np.ndarray:
@@ -83,34 +82,21 @@ class Agent(ppo.Agent):
     def act(self, obs: TalkViews | OfferViews, decisions: Decisions, *how, **more):
         """Choose orders after the talk of `obs`; as Agent.act, the log-probability of both."""
         chosen, logprob, value = super().act(obs, decisions, *how, **more)
-        of_talk = torch.from_numpy(obs.talk_logprob)
-        return chosen, with_talk(torch.from_numpy(logprob), of_talk).numpy(), value
+        return chosen, logprob + obs.talk_logprob, value
 
     def get_logprob_entropy_value(
-        self,
-        obs: TalkViews | OfferViews,
-        decisions: Decisions,
-        chosen: np.ndarray,
-        each: bool = False,
+        self, obs: TalkViews | OfferViews, decisions: Decisions, chosen: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Score talk and orders already chosen.
 
         Returns:
-            (D,) or with `each` (D, max_factors) log-probability, as of `act`; (D,) entropy of the
-            orders, a share of the greatest possible one, and of the talk, too, times
-            `wish_entropy`; (D,) value.
+            (D,) log-probability of all of a decision together; (D,) entropy of the orders, a share
+            of the greatest possible one, and of the talk, too, times `wish_entropy`; (D,) value.
         """
         encoded = self.encode(obs)
-        logprob, entropy = self._score_chosen(obs, encoded, decisions, chosen, each)
+        logprob, entropy = self._score_chosen(obs, encoded, decisions, chosen)
         of_talk, talk_entropy = self._score_talk(obs, encoded)
-        return with_talk(logprob, of_talk), entropy + self.wish_entropy * talk_entropy, encoded[-1]
-
-
-def with_talk(logprob: torch.Tensor, of_talk: torch.Tensor) -> torch.Tensor:
-    """Return the log-probability of decisions, (D,) or (D, max_factors), with that of talk (D,)."""
-    if logprob.ndim == 1:
-        return logprob + of_talk
-    return torch.cat([logprob[:, :-1], of_talk.unsqueeze(1)], 1)
+        return logprob + of_talk, entropy + self.wish_entropy * talk_entropy, encoded[-1]
 
 
 class WishingAgent(Agent):

@@ -146,8 +146,6 @@ class Args:
     """normalise advantages in each minibatch"""
     clip_coef: NonNegative = 0.2
     """clipping range of the policy ratio (and of the value)"""
-    clip_orders: bool = False
-    """clip the ratio of each order of a decision by itself, not that of all of them together"""
     clip_vloss: bool = False
     """clip the value loss"""
     ent_coef: NonNegative = 0.02
@@ -253,7 +251,7 @@ class Agent(nn.Module):
         super().__init__()
         self.vocabulary_hash, self.inputs = vocabulary(game_map).hash, NetworkInputs(game_map)
         self.autoregressive, self.value_shares = autoregressive, value_shares
-        self.num_powers, self.max_factors = len(game_map.powers), len(game_map.provinces)
+        self.num_powers = len(game_map.powers)
         self.register_buffer("borders", torch.from_numpy(self.inputs.borders), False)
         self.province_features = nn.Embedding(self.inputs.num_features, hidden)
         self.global_features = layer_init(nn.Linear(self.inputs.num_globals, hidden))
@@ -338,7 +336,6 @@ class Agent(nn.Module):
         greedy: bool = False,
         temperature: np.ndarray | None = None,
         noise: np.ndarray | None = None,
-        each: bool = False,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Choose orders, unit by unit.
 
@@ -349,57 +346,57 @@ class Agent(nn.Module):
             greedy: choose the likeliest orders instead of drawing.
             temperature: (D,), divides the scores of the orders that are drawn from; None for 1.
             noise: (N,) as `draw_noise` returns it; None: draw it now.
-            each: return the log-probability of each order by itself.
 
         Returns:
             chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
-            a decision together, at temperature 1, or with `each` (D, max_factors), 0 where there
-            is no order; (D,) value.
+            a decision together, at temperature 1; (D,) value.
         """
-        if noise is None and not greedy:
-            noise = draw_noise(decisions, generator)
-        how = None if greedy else noise, temperature
-        (chosen, logprob, probability), value = self._draw(obs, decisions, *how)
-        if each:
-            drawn = torch.from_numpy(probability[decisions.order_start[:-1] + chosen])
-            logprob = by_decision(decisions, drawn.log(), self.max_factors)[0].numpy()
+        if temperature is None:
+            temperature = np.ones(decisions.count, np.float32)
+        if greedy or noise is None:
+            noise = np.zeros(0, np.float32) if greedy else draw_noise(decisions, generator)
+        (chosen, logprob, _), value = self._draw(obs, decisions, noise, temperature)
         return chosen, logprob, value
 
     @torch.no_grad()
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
         """Return the probability of every legal order, and the values."""
-        (_, _, probability), value = self._draw(obs, decisions)
+        likeliest, cold = np.zeros(0, np.float32), np.ones(decisions.count, np.float32)
+        (_, _, probability), value = self._draw(obs, decisions, likeliest, cold)
         return Explanation(probability, value)
 
-    def _draw(self, obs: BoardViews, decisions: Decisions, noise=None, heat=None):
+    def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
         """Return what `draw_orders` (policy/order_logits.py) finds, and the values (D,)."""
         x, powers, view, value = self.encode(obs)
-        tables = *self._tables(x), self.context(obs, powers, view), self.score.weight[0]
-        layer = self.earlier_orders.weight, self.earlier_orders.bias
-        tables = (table.cpu().numpy() for table in (*tables, *layer))
-        asked = self.inputs.columns, decisions, self.inputs.orders(obs, decisions)
-        found = draw_orders(*asked, *tables, self.autoregressive, noise, heat)
+        layer, score = self.earlier_orders, self.score.weight[0]
+        context = self.context(obs, powers, view)
+        tables = (*self._tables(x), context, score, layer.weight, layer.bias)
+        boards, kinds, context, score, *layer = (table.cpu().numpy() for table in tables)
+        rows, columns = self.inputs.orders(obs, decisions), self.inputs.columns
+        tables = boards, kinds, context, score, tuple(layer), self.autoregressive
+        found = draw_orders(columns, decisions, rows, *tables, noise, heat)
         return found, value.float().cpu().numpy()
 
     def get_logprob_entropy_value(
-        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray, each: bool = False
+        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Score orders already chosen.
 
         Returns:
-            (D,) or with `each` (D, max_factors) log-probability, as of `act`; (D,) entropy along
-            the chosen path as a share (0..1) of the greatest possible one; (D,) value.
+            (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
+            a share (0..1) of the greatest possible one; (D,) value.
         """
         encoded = self.encode(obs)
-        return *self._score_chosen(obs, encoded, decisions, chosen, each), encoded[-1]
+        return *self._score_chosen(obs, encoded, decisions, chosen), encoded[-1]
 
-    def _score_chosen(self, obs: BoardViews, encoded: tuple, decisions: Decisions, chosen, each):
+    def _score_chosen(self, obs: BoardViews, encoded: tuple, decisions: Decisions, chosen):
         """Return log-probability and entropy, as above, of what `encode` has returned."""
         x, powers, view, _ = encoded
         boards, kinds = self._tables(x)
         picked = decisions.order_start[:-1] + chosen
         rows = self.inputs.orders(obs, decisions, picked, self.autoregressive)
-        of_decision = torch.from_numpy(decisions.slot_decision)
+        decision = decisions.slot_decision
+        of_decision = torch.from_numpy(decision)
         bases = self.context(obs, powers, view).cpu().index_select(0, of_decision)
         if self.autoregressive:
             of_boards, of_kinds = rows.of_chosen(picked)
@@ -407,7 +404,10 @@ class Agent(nn.Module):
             codes = codes + Kernel.apply(RowSums(of_kinds), kinds)[0]
             codes = self.earlier_orders(F.relu(codes).to(x.device)).cpu()
             most = int(np.diff(decisions.slot_start).max(initial=0))
-            memory, place = by_decision(decisions, codes, most)
+            rank = np.arange(len(picked)) - decisions.slot_start[:-1][decision]
+            place = torch.from_numpy(decision * most + rank)
+            memory = codes.new_zeros(decisions.count * most, codes.shape[1])
+            memory = memory.index_copy(0, place, codes).view(-1, most, codes.shape[1])
             memory = (memory.cumsum(1) - memory).flatten(0, 1)  # of the slots before
             bases = bases + memory.index_select(0, place)
         weight = self.score.weight[0].cpu()
@@ -417,18 +417,7 @@ class Agent(nn.Module):
         logprob, entropy, greatest = (
             zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
         )
-        if each:
-            logprob = by_decision(decisions, of_slots[0], self.max_factors)[0].to(x.device)
         return logprob, entropy / greatest.clamp(min=1e-6)
-
-
-def by_decision(
-    decisions: Decisions, of_slots: torch.Tensor, width: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what is `of_slots` (S, ...) as (D, width, ...) with zeros, and each slot's place."""
-    place = torch.from_numpy(decisions.slot_decision * width + decisions.slot_rank)
-    table = of_slots.new_zeros(decisions.count * width, *of_slots.shape[1:])
-    return table.index_copy(0, place, of_slots).unflatten(0, (decisions.count, width)), place
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
@@ -487,29 +476,26 @@ LOSSES = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", 
 
 
 def ppo_loss(
-    args: Args, ent_coef: float, new: tuple[torch.Tensor, ...], old: tuple[torch.Tensor, ...]
+    args: Args,
+    ent_coef: float,
+    newlogprob: torch.Tensor,
+    entropy: torch.Tensor,
+    newvalue: torch.Tensor,
+    logprobs: torch.Tensor,
+    values: torch.Tensor,
+    advantages: torch.Tensor,
+    returns: torch.Tensor,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Return the PPO loss of a minibatch and the figures to log.
-
-    Args:
-        new: log-probabilities, entropies and values, as `get_logprob_entropy_value` returns them.
-            With log-probabilities of each order (B, max_factors), the ratio of each is clipped by
-            itself, as that of each dimension of an action by Han & Sung (2019).
-        old: log-probabilities and values before the update, advantages, returns.
-    """
-    (newlogprob, entropy, newvalue), (logprobs, values, advantages, returns) = new, old
-    logratio = (newlogprob - logprobs).view(len(values), -1)
+    """Return the PPO loss of a minibatch (all arguments (B,)) and the figures to log."""
+    logratio = newlogprob - logprobs
     ratio = logratio.exp()
     with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
-        whole = logratio.sum(1)
-        old_approx_kl = (-whole).mean()
-        approx_kl = ((whole.exp() - 1) - whole).mean()
-        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).any(1).float().mean()
-    advantage = advantages.unsqueeze(1)
-    pg_loss1 = -advantage * ratio
-    pg_loss2 = -advantage * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
-    change = (torch.max(pg_loss1, pg_loss2) + advantage).sum(1)  # 0 where there is no order
-    pg_loss = (change - advantages).mean()
+        old_approx_kl = (-logratio).mean()
+        approx_kl = ((ratio - 1) - logratio).mean()
+        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).float().mean()
+    pg_loss1 = -advantages * ratio
+    pg_loss2 = -advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
+    pg_loss = torch.max(pg_loss1, pg_loss2).mean()
     if args.clip_vloss:
         v_clipped = values + torch.clamp(newvalue - values, -args.clip_coef, args.clip_coef)
         v_loss = 0.5 * torch.max((newvalue - returns) ** 2, (v_clipped - returns) ** 2).mean()
@@ -519,6 +505,13 @@ def ppo_loss(
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
     figures = pg_loss, v_loss, entropy_loss, old_approx_kl, approx_kl, clipfrac
     return loss, {name: figure.detach() for name, figure in zip(LOSSES, figures)}
+
+
+def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return advantages of a minibatch, scaled so that `whole` has mean 0 and deviation 1."""
+    if len(whole) < 2:
+        return advantages
+    return (advantages - whole.mean()) / (whole.std(ddof=1) + 1e-8)
 
 
 def update_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
@@ -538,7 +531,7 @@ def kl_to_average(args: Args, average: Agent, batch: Batch) -> np.ndarray:
     term = np.zeros_like(batch.values)
     for rows in batch.split(args.num_minibatches):
         logprobs, _, _ = average.get_logprob_entropy_value(*batch.take(rows).experience)
-        term[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.take(rows).logprob)
+        term[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.logprobs[rows])
     return term
 
 
@@ -550,9 +543,9 @@ def gradients(
     `rows` (B,) are those of the batch, `advantages` (B,) take the place of its own.
     """
     agent, part = known[LEARNER], known["batch"].take(rows)._replace(advantages=advantages)
-    new = agent.get_logprob_entropy_value(*part.experience, args.clip_orders)
-    old = tuple(torch.from_numpy(array).to(new[-1].device) for array in part[1:-1])
-    loss, figures = ppo_loss(args, ent_coef, new, old)
+    newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
+    old = (torch.from_numpy(array).to(newvalue.device) for array in part[1:-1])
+    loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
     unused = {"allow_unused": True, "materialize_grads": True}  # zeros where nothing was used
     found = *torch.autograd.grad(loss, list(agent.parameters()), **unused), *figures.values()
     return torch.cat([part.flatten() for part in found]).cpu().numpy() * share
@@ -583,9 +576,8 @@ def update(
         epoch = []
         for rows, whole in ranks.deal(batch.split(args.num_minibatches, rng), batch.advantages):
             with clock("batching"):
-                scaled = batch.advantages[rows]
-                if args.norm_adv and len(whole) > 1:
-                    scaled = (scaled - whole.mean()) / (whole.std(ddof=1) + 1e-8)
+                own = batch.advantages[rows]
+                scaled = normalized(own, whole) if args.norm_adv else own
                 scaled = scaled + batch.kl_term[rows]
                 parts = batch.split(workers.count, among=rows)
                 parts = [(rows[part], scaled[part], len(part) / len(whole)) for part in parts]
@@ -672,9 +664,8 @@ class SelfPlay:
                     continue
                 obs = self.view(asked)
             greedy = self.args.exploit_greedy and member.buffer is None
-            each = self.args.clip_orders and member.buffer is not None
-            how = greedy, seats.temperature[asked.game, asked.power], draw_noise(asked), each
-            questions.append((number, obs, asked, None, *how))
+            temperature = seats.temperature[asked.game, asked.power]
+            questions.append((number, obs, asked, None, greedy, temperature, draw_noise(asked)))
         with clock("inference"):
             self.workers.know(self.pool.players(Agent))
             sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
@@ -703,15 +694,21 @@ class SelfPlay:
         `progress` (0..1) is the share of the training done, by which the reward mix may anneal.
         """
         truncates = self.args.year_limit == "truncate"
-        payment.pay_learners(self.seating, result, progress, truncates)
+        payment.pay_learners(self.seating, result, progress, truncates, self._values)
 
     def close_all(self) -> None:
         """Close what is open at the end of the run with the value of the current positions."""
-        payment.close_streams(self.seating)
+        payment.close_streams(self.seating, self._values)
 
     def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
         """Return what is to be logged of the games since the last call, by group."""
         return {"selfplay": self.seating.take_statistics(global_step)}
+
+    def _values(self, agent: Agent, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
+        """Return the value (n,) of the current positions of games `rows` for `powers`."""
+        if not len(rows):
+            return np.zeros(0, np.float32)
+        return agent.values(self.games.view_boards(rows, powers))
 
 
 def policy_player(
@@ -809,9 +806,7 @@ class Run:
         load = self.files.network
         opponent = load(exploited, args.exploit).to(device) if exploited else self.agent
         reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
-        sizes = args.num_steps, own.num_envs * args.learner_seats
-        factors = self.agent.max_factors if args.clip_orders else 0
-        self.buffer = RolloutBuffer(*sizes, reward.parts, factors)
+        self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats, reward.parts)
         learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
         self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
         known = {member.number: member.player.share_memory() for member in self.pool.learners}
@@ -835,6 +830,11 @@ class Run:
         Self-play that answers its newest copies goes around in circles; an average does not.
         """
         return self.average or self.agent
+
+    @property
+    def progress(self) -> float:
+        """The share of the training that is behind, 0..1."""
+        return min(1.0, self.global_step / self.args.total_timesteps)
 
     def state_dict(self) -> dict:
         """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
@@ -897,7 +897,7 @@ def train(run: Run, log: RunLog, clock: Clock) -> bool:
                 # Collect: one phase of every game, by learner and opponents alike.
                 result, counts = self_play.step(clock)
                 with clock("batching"):
-                    self_play.credit(result, min(1.0, run.global_step / args.total_timesteps))
+                    self_play.credit(result, run.progress)
                 # Assign seats: games that are over for the learner start anew.
                 with clock("games"):
                     counts["games"] = self_play.seating.end_phase(result)

@@ -46,11 +46,6 @@ class Decisions(NamedTuple):
         """(S,) int64, the decision that each slot is of."""
         return np.repeat(np.arange(self.count), np.diff(self.slot_start))
 
-    @property
-    def slot_rank(self) -> np.ndarray:
-        """(S,) int64, how many slots of the same decision come before."""
-        return np.arange(len(self.slot_province)) - self.slot_start[:-1][self.slot_decision]
-
     def take(self, rows: np.ndarray) -> "Decisions":
         """Return the decisions of the given rows (integers or a mask), in that order."""
         rows = np.asarray(rows)

@@ -336,20 +336,18 @@ def draw_orders(
     kind_table: np.ndarray,
     context: np.ndarray,
     weight: np.ndarray,
-    earlier_weight: np.ndarray,
-    earlier_bias: np.ndarray,
+    earlier: tuple[np.ndarray, np.ndarray],
     autoregressive: bool,
-    noise: np.ndarray | None = None,
-    temperature: np.ndarray | None = None,
+    noise: np.ndarray,
+    temperature: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose orders, unit by unit.
 
     Args:
         context: (D, H) float32, added to the code of each order of a decision.
-        earlier_weight, earlier_bias: (H, H) and (H,), of the layer through which a chosen order's
-            code reaches later units.
-        noise: (N,) float32, uniform in (0, 1); None: the likeliest orders.
-        temperature: (D,) float32, of the draws; None for 1.
+        earlier: (H, H) and (H,), the layer through which a chosen order's code reaches later units.
+        noise: (N,) uniform in (0, 1); empty: the likeliest orders.
+        temperature: (D,), of the draws.
 
     Returns:
         (S,) int64, positions of the chosen orders in the slots' lists; (D,) float32,
@@ -359,10 +357,6 @@ def draw_orders(
     chosen, given = np.empty(slots, np.int64), np.empty(slots, np.int32)
     probability, logprob = np.zeros(orders, np.float32), np.empty(len(context), np.float32)
     scratch = np.empty((3, len(weight)), np.float32)
-    if noise is None:
-        noise = np.zeros(0, np.float32)
-    if temperature is None:
-        temperature = np.ones(len(context), np.float32)
     _draw(
         columns,
         decisions,
@@ -371,8 +365,7 @@ def draw_orders(
         kind_table,
         context,
         weight,
-        earlier_weight,
-        earlier_bias,
+        *earlier,
         autoregressive,
         noise,
         temperature,

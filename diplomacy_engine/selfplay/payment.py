@@ -4,6 +4,9 @@ A stream ends with its power's team. A member that is out gives no more orders, 
 its team is still credited to its last decision; otherwise no sacrifice could be learned.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..constants import RUNNING, YEAR_LIMIT
@@ -13,16 +16,21 @@ from ..scoring.rewards import reward_input
 from ..training.parallel import TrainingError
 from .seating import Seating
 
+# Of a learner's policy, games and powers, (n,) each: the value of the current positions.
+Values = Callable[[Any, np.ndarray, np.ndarray], np.ndarray]
 
-def pay_learners(seating: Seating, result: StepResult, progress: float, truncates: bool) -> None:
+
+def pay_learners(
+    seating: Seating, result: StepResult, progress: float, truncates: bool, values: Values
+) -> None:
     """Pay the learners' streams, and close those whose team's game is over.
 
     Args:
         seating: who plays what.
         result: of the step, before games start anew.
         progress: share of the training done, 0..1, by which a reward mix may anneal.
-        truncates: whether games at the year limit are cut off, not drawn; what is still to come
-            is then worth what the learner's policy says.
+        truncates: whether games at the year limit are cut off, not drawn.
+        values: for the streams of games that are cut off.
 
     Raises:
         TrainingError: a reward of the user's own cannot be paid.
@@ -45,15 +53,15 @@ def pay_learners(seating: Seating, result: StepResult, progress: float, truncate
         buffer.finish(stream[~goes_on])
         # Who was out before has nothing open; with him a batch is as it was without teams.
         over = (result.ended != RUNNING)[row] & ~(result.eliminated[row, power] & ~goes_on)
-        cut = over & (result.ended == YEAR_LIMIT)[row] & truncates
-        if cut.any():
+        if truncates:
+            cut = over & (result.ended == YEAR_LIMIT)[row]
             who = _living(result.alive, board.team, row[cut], power[cut])
-            views = seating.games.view_boards(row[cut], who)
-            buffer.finish(stream[cut], learner.player.values(views))
-        buffer.finish(stream[over & ~cut])
+            buffer.finish(stream[cut], values(learner.player, row[cut], who))
+            over &= ~cut
+        buffer.finish(stream[over])
 
 
-def close_streams(seating: Seating) -> None:
+def close_streams(seating: Seating, values: Values) -> None:
     """Close what is open at the end of training with the value of the current positions."""
     alive, team = seating.games.outcomes().alive, seating.games.board.team
     for learner in seating.pool.learners:
@@ -61,9 +69,8 @@ def close_streams(seating: Seating) -> None:
         stream = seating.seats.stream[row, power]
         is_open = learner.buffer.open[stream]
         row, power, stream = row[is_open], power[is_open], stream[is_open]
-        if len(row):
-            views = seating.games.view_boards(row, _living(alive, team, row, power))
-            learner.buffer.finish(stream, learner.player.values(views), game_over=False)
+        found = values(learner.player, row, _living(alive, team, row, power))
+        learner.buffer.finish(stream, found, game_over=False)
 
 
 def _living(alive: np.ndarray, team: np.ndarray, row: np.ndarray, power: np.ndarray) -> np.ndarray:

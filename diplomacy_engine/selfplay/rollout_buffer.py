@@ -39,16 +39,11 @@ class Batch(NamedTuple):
     """Transitions to learn from; (B,) float32 arrays beside the experience."""
 
     experience: Experience
-    logprobs: np.ndarray  # also (B, max_factors), see RolloutBuffer
+    logprobs: np.ndarray
     values: np.ndarray
     advantages: np.ndarray
     returns: np.ndarray
     kl_term: np.ndarray  # added to advantages that have been normalised
-
-    @property
-    def logprob(self) -> np.ndarray:
-        """(B,) float32, log-probabilities of whole decisions."""
-        return self.logprobs.sum(tuple(range(1, self.logprobs.ndim)))
 
     def take(self, rows: np.ndarray) -> "Batch":
         """Return the transitions of the given rows, in that order."""
@@ -87,15 +82,10 @@ class RolloutBuffer:
         num_steps: decisions of a stream at most.
         num_streams: learner seats of all games.
         parts: names of the rewards that are added up; each is counted by itself, too.
-        max_factors: of a decision's probability, such as its orders', whose log-probabilities are
-            kept, (T, streams, max_factors); with 0 they are one for each decision, (T, streams).
     """
 
-    def __init__(
-        self, num_steps: int, num_streams: int, parts: Iterable[str] = (), max_factors: int = 0
-    ):
+    def __init__(self, num_steps: int, num_streams: int, parts: Iterable[str] = ()):
         self.num_steps, self.num_streams, self.parts = num_steps, num_streams, list(parts)
-        self.max_factors = max_factors
         # Of the running episode, and summed up over those that ended: decisions, return, its parts.
         self.episode = np.zeros((num_streams, 2 + len(self.parts)))
         self.episode_sums = np.zeros(2 + len(self.parts))
@@ -107,7 +97,7 @@ class RolloutBuffer:
         self.rewards = np.zeros(shape, np.float32)
         self.values = np.zeros(shape, np.float32)
         self.next_values = np.zeros(shape, np.float32)
-        self.logprobs = np.zeros((*shape, *[self.max_factors] * (self.max_factors > 0)), np.float32)
+        self.logprobs = np.zeros(shape, np.float32)
         self.ends = np.zeros(shape, bool)
         self.closed = np.zeros(shape, bool)
         self.row = np.zeros(shape, np.int64)
@@ -119,10 +109,7 @@ class RolloutBuffer:
     def add(
         self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
-        """Store one new decision for each of `streams`; it closes the stream's open one.
-
-        Log-probabilities are (streams,) or (streams, max_factors), values (streams,).
-        """
+        """Store one new decision for each of `streams`; it closes the stream's open one."""
         self.episode[streams, 0] += 1
         was_open = self.open[streams]
         self._close(streams[was_open], values[was_open], ends=False)

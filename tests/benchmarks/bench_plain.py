@@ -58,7 +58,7 @@ def learn(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
             seen = obs.take(one), asked.take(one), chosen[slots[d] : slots[d + 1]]
             start = time.perf_counter()
             new = agent.get_logprob_entropy_value(*seen)
-            loss, _ = ppo.ppo_loss(args, args.ent_coef, new, old)
+            loss, _ = ppo.ppo_loss(args, args.ent_coef, *new, *old)
             loss.backward()
             seconds += time.perf_counter() - start
             made += 1

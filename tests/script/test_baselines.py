@@ -48,11 +48,6 @@ def test_what_is_learned_from_is_what_was_drawn(scheme):
             again = agent.get_logprob_entropy_value(obs, decisions, chosen)
         assert np.allclose(again[0].numpy(), logprob, atol=1e-4)
         assert np.allclose(again[2].numpy(), value, atol=1e-4)
-        _, each, _ = agent.act(obs, decisions, SEED().manual_seed(1), greedy, each=True)
-        with torch.no_grad():
-            again = agent.get_logprob_entropy_value(obs, decisions, chosen, each=True)
-        assert np.allclose(again[0].numpy(), each, atol=1e-4)
-        assert np.allclose(each.sum(1), logprob, atol=1e-4) and each.shape[1] == agent.max_factors
     shares = agent.explain(obs, decisions).probability
     of_slot = np.add.reduceat(shares, decisions.order_start[:-1])
     assert np.allclose(of_slot, 1, atol=1e-4)

@@ -479,8 +479,8 @@ def test_loss_equals_a_loop_over_rows(clip_vloss):
     new, old = rng.normal(size=(2, count)) * 0.4
     entropy = rng.random(count)
     newvalue, value, advantage, returns = rng.normal(size=(4, count))
-    tensors = [torch.tensor(x) for x in (new, entropy, newvalue, old, value, advantage, returns)]
-    loss, figures = ppo_loss(args, 0.03, tensors[:3], tensors[3:])
+    tensors = (torch.tensor(x) for x in (new, entropy, newvalue, old, value, advantage, returns))
+    loss, figures = ppo_loss(args, 0.03, *tensors)
 
     policy, values, clipped, kl, old_kl = 0.0, 0.0, 0, 0.0, 0.0
     for i in range(count):
@@ -513,76 +513,17 @@ def test_a_clipped_row_has_no_gradient():
     new = torch.tensor([0.5, 0.5, -0.5, -0.5, 0.1], requires_grad=True)
     zeros = torch.zeros(5)
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
-    ppo_loss(args, 0.0, (new, zeros, zeros), (zeros, zeros, advantages, zeros))[0].backward()
+    ppo_loss(args, 0.0, new, zeros, zeros, zeros, zeros, advantages, zeros)[0].backward()
     assert (new.grad == 0).tolist() == [True, False, False, True, False]
 
 
-def test_each_order_is_clipped_by_itself():
-    """Against a loop over the orders of each decision; places without one count for nothing."""
-    args, rng, slots = make_args(clip_coef=0.2), np.random.default_rng(1), (1, 3, 2, 4, 1)
-    there = np.arange(6) < np.array(slots)[:, None]
-    new, old = np.where(there, rng.normal(size=(2, 5, 6)) * 0.1, 0)
-    advantage, zeros = rng.normal(size=5), torch.zeros(5, dtype=torch.float64)
-    tensor = torch.tensor(new, requires_grad=True)
-    before = torch.tensor(old), zeros, torch.tensor(advantage), zeros
-    loss, figures = ppo_loss(args, 0.0, (tensor, zeros, zeros), before)
-    loss.backward()
-
-    expected, clipped, kl = 0.0, 0, 0.0
-    slopes = np.zeros((5, 6))
-    for d, count in enumerate(slots):
-        outside = False
-        for n in range(count):
-            ratio = np.exp(new[d, n] - old[d, n])
-            near = min(max(ratio, 0.8), 1.2)
-            gain = min(ratio * advantage[d], near * advantage[d])
-            expected -= gain - advantage[d]  # what it gains over an unchanged policy
-            if gain == ratio * advantage[d]:
-                slopes[d, n] = -ratio * advantage[d] / 5
-            outside |= near != ratio
-        expected -= advantage[d]
-        clipped += outside
-        whole = new[d].sum() - old[d].sum()
-        kl += np.exp(whole) - 1 - whole
-    assert loss.item() == pytest.approx(expected / 5)
-    np.testing.assert_allclose(tensor.grad[there], slopes[there], atol=1e-9)
-    assert ((slopes == 0) & there).any() and 0 < clipped < 5
-    assert figures["clipfrac"].item() == pytest.approx(clipped / 5)
-    assert figures["approx_kl"].item() == pytest.approx(kl / 5)
-
-
-@pytest.mark.parametrize("name", ["small", "standard"])
-def test_the_log_probability_of_each_order(name):
-    """Drawn and scored alike, they add up to that of the decision, with zeros after the last."""
-    decisions, obs, _ = positions(name)
-    agent, noise = make_agent(name), ppo.draw_noise(decisions, torch.Generator().manual_seed(3))
-    chosen, whole, _ = agent.act(obs, decisions, noise=noise)
-    same, each, _ = agent.act(obs, decisions, noise=noise, each=True)
-    assert (same == chosen).all() and each.shape == (decisions.count, agent.max_factors)
-    np.testing.assert_allclose(each.sum(1), whole, rtol=1e-4, atol=1e-4)
-    there = np.arange(agent.max_factors) < np.diff(decisions.slot_start)[:, None]
-    assert (each[~there] == 0).all() and (each[there] <= 0).all() and there.sum(1).max() > 1
-    scored = agent.get_logprob_entropy_value(obs, decisions, chosen, each=True)
-    np.testing.assert_allclose(scored[0].detach(), each, rtol=1e-4, atol=1e-4)
-    # Of the first order it is what the policy of that slot says.
-    first = decisions.order_start[decisions.slot_start[:-1]] + chosen[decisions.slot_start[:-1]]
-    shares = agent.explain(obs, decisions).probability
-    here = np.diff(decisions.slot_start) == 1
-    np.testing.assert_allclose(np.exp(each[here, 0]), shares[first][here], rtol=1e-3, atol=1e-6)
-    # Gradients reach the orders asked for alone.
-    weight = agent.score.weight
-    whole = agent.get_logprob_entropy_value(obs, decisions, chosen)[0].sum()
-    slopes = [torch.autograd.grad(part, weight)[0] for part in (scored[0].sum(), whole)]
-    torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-4)
-
-
-def some_batch(agent: Agent, count: int = 30, name: str = "small", each: bool = False) -> Batch:
-    """Return a batch whose `values` tell the transitions apart, as of --clip-orders with `each`."""
+def some_batch(agent: Agent, count: int = 30, name: str = "small") -> Batch:
+    """Return a batch whose `values` tell the transitions apart."""
     decisions, obs, _ = positions(name)
     rows = np.arange(count)
     experience = Experience(obs.take(rows), decisions.take(rows), None)
     chosen, logprobs, _ = agent.act(
-        experience.obs, experience.decisions, torch.Generator().manual_seed(0), each=each
+        experience.obs, experience.decisions, torch.Generator().manual_seed(0)
     )
     advantages = np.random.default_rng(0).normal(size=count).astype(np.float32)
     values = rows.astype(np.float32)
@@ -591,46 +532,43 @@ def some_batch(agent: Agent, count: int = 30, name: str = "small", each: bool = 
     )
 
 
-@pytest.mark.parametrize("clip_orders", [False, True])
-def test_update_learns_from_every_transition_once_an_epoch(monkeypatch, clip_orders):
+def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     agent = make_agent()
     before = copy.deepcopy(agent.state_dict())
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
     seen, loss = [], ppo.ppo_loss
 
-    def spy(args, ent_coef, new, old):
-        assert new[0].shape == old[0].shape and new[0].ndim == 1 + clip_orders
+    def spy(args, ent_coef, newlogprob, entropy, newvalue, logprobs, values, *rest):
         if not seen:  # before the first step, the new policy is the old one
-            np.testing.assert_allclose(new[0].detach(), old[0], rtol=1e-4, atol=1e-4)
-        seen.append(old[1].tolist())
-        return loss(args, ent_coef, new, old)
-
-    def learn(args) -> dict[str, float]:
-        batch = some_batch(agent, each=clip_orders)
-        return update(args, agent, optimizer, batch, 0.01, rng, Clock())
+            np.testing.assert_allclose(newlogprob.detach(), logprobs, rtol=1e-4, atol=1e-4)
+        seen.append(values.tolist())
+        return loss(args, ent_coef, newlogprob, entropy, newvalue, logprobs, values, *rest)
 
     monkeypatch.setattr(ppo, "ppo_loss", spy)
-    more, rng = {"clip_orders": clip_orders}, np.random.default_rng(0)
-    figures = learn(make_args(update_epochs=3, num_minibatches=4, target_kl=None, **more))
+    args = make_args(update_epochs=3, num_minibatches=4, target_kl=None)
+    rng = np.random.default_rng(0)
+    figures = update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
     epochs = [list(itertools.chain(*seen[i : i + 4])) for i in (0, 4, 8)]
     assert all(sorted(epoch) == list(range(30)) for epoch in epochs) and epochs[0] != epochs[1]
     assert all(np.isfinite(value) for value in figures.values())
     assert any((agent.state_dict()[name] != before[name]).any() for name in before)
 
     seen.clear()
-    learn(make_args(update_epochs=3, num_minibatches=4, target_kl=0.0, **more))
+    args = make_args(update_epochs=3, num_minibatches=4, target_kl=0.0)
+    update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
     assert len(seen) == 4, "the first epoch's divergence should have stopped the update"
     seen.clear()
-    learn(make_args(update_epochs=1, num_minibatches=50, target_kl=None, **more))
+    args = make_args(update_epochs=1, num_minibatches=50, target_kl=None)
+    update(args, agent, optimizer, some_batch(agent), 0.01, rng, Clock())
     assert sorted(itertools.chain(*seen)) == list(range(30)), "more minibatches than transitions"
 
 
 def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
     agent, seen, loss = make_agent(), [], ppo.ppo_loss
 
-    def spy(args, ent_coef, new, old):
-        seen.append(old[2])
-        return loss(args, ent_coef, new, old)
+    def spy(*values):
+        seen.append(values[-2])
+        return loss(*values)
 
     monkeypatch.setattr(ppo, "ppo_loss", spy)
     monkeypatch.setattr("sys.platform", "darwin")  # the spy sees both parts in one process
@@ -650,19 +588,17 @@ def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
         assert found == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("clip_orders", [False, True])
 @pytest.mark.parametrize("name", ["small", "three"])
-def test_two_workers_take_the_steps_of_one(name, clip_orders):
+def test_two_workers_take_the_steps_of_one(name):
     torch.set_num_threads(1)  # as Run does: a forked process cannot use PyTorch's own threads
 
     def learned(count: int) -> tuple[dict, dict]:
         agent = make_agent(name)
         workers = Workers(count, {LEARNER: agent.share_memory()})
         optimizer = torch.optim.SGD(agent.parameters(), lr=0.05)
-        changes = {"target_kl": None, "clip_orders": clip_orders}
-        args = make_args(update_epochs=2, num_minibatches=3, **changes)
+        args = make_args(update_epochs=2, num_minibatches=3, target_kl=None)
         rng = np.random.default_rng(0)
-        batch = some_batch(agent, 31, name, clip_orders)
+        batch = some_batch(agent, 31, name)
         figures = update(args, agent, optimizer, batch, 0.01, rng, Clock(), workers)
         return agent.state_dict(), figures
 
@@ -688,22 +624,20 @@ def test_the_average_counts_late_weights_more():
     assert all(not kept.requires_grad for kept in average.parameters())
 
 
-@pytest.mark.parametrize("clip_orders", [False, True])
-def test_the_pull_is_towards_the_average(clip_orders):
+def test_the_pull_is_towards_the_average():
     agent, average = make_agent(seed=1), make_agent(seed=2)
     changes = {"norm_adv": False, "vf_coef": 0.0, "target_kl": None, "num_minibatches": 2}
-    changes |= {"kl_coef": 0.5, "clip_orders": clip_orders}
-    args, rng = make_args(**changes), np.random.default_rng(0)
+    args, rng = make_args(kl_coef=0.5, **changes), np.random.default_rng(0)
     optimizer = torch.optim.Adam(agent.parameters(), lr=3e-3)
     distances = []  # KL divergences of the agent from the average, as sampled
     for _ in range(10):
-        batch = some_batch(agent, 60, each=clip_orders)
+        batch = some_batch(agent, 60)
         batch.advantages[:] = 0  # so that nothing but the pull teaches
         with torch.no_grad():
             kept = average.get_logprob_entropy_value(*batch.experience)[0].numpy()
-        distances.append((batch.logprob - kept).mean())
+        distances.append((batch.logprobs - kept).mean())
         term = ppo.kl_to_average(args, frozen_copy(average), batch)
-        np.testing.assert_allclose(term, 0.5 * (kept - batch.logprob), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(term, 0.5 * (kept - batch.logprobs), rtol=1e-4, atol=1e-4)
         update(args, agent, optimizer, batch._replace(kl_term=term), 0.0, rng, Clock())
     assert distances[-1] < 0.6 * distances[0], distances
 
@@ -1026,7 +960,7 @@ class Script:
         self.games, self.orders = games, orders
         self.phases: list[str] = []
 
-    def act(self, obs, decisions, *how):
+    def act(self, obs, decisions, generator=None, greedy=False, temperature=None, noise=None):
         assert decisions.count == 1
         state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
         phase = phase_name(int(state.year[0]), int(state.phase[0]))

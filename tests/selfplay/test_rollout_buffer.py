@@ -76,9 +76,8 @@ def test_parts_of_a_batch_share_no_board(parts):
     )
 
 
-@pytest.mark.parametrize("max_factors", [0, 3])
 @pytest.mark.parametrize("seed", range(25))
-def test_buffer_equals_plain_lists(seed, max_factors, monkeypatch):
+def test_buffer_equals_plain_lists(seed, monkeypatch):
     """Random decisions, rewards, ends, truncations and checkpoints; updates whenever one is due."""
 
     def unchecked(obs, decisions, chosen, games) -> Experience:  # for they are of no map
@@ -87,7 +86,7 @@ def test_buffer_equals_plain_lists(seed, max_factors, monkeypatch):
     monkeypatch.setattr(rollout_buffer, "_experience", unchecked)
     rng = np.random.default_rng(seed)
     num_steps, num_streams = int(rng.integers(2, 7)), int(rng.integers(1, 7))
-    buffer = RolloutBuffer(num_steps, num_streams, max_factors=max_factors)
+    buffer = RolloutBuffer(num_steps, num_streams)
     streams = [SlowStream() for _ in range(num_streams)]
     made, emitted, carried = 0, [], 0
 
@@ -107,9 +106,7 @@ def test_buffer_equals_plain_lists(seed, max_factors, monkeypatch):
             stream.closed = []
         assert sorted(ids) == sorted(expected)
         rows = np.array([expected[number] for number in ids]).reshape(-1, 4)
-        assert batch.logprobs.shape == (len(ids), *[max_factors] * (max_factors > 0))
-        found = np.stack([batch.logprob, *batch[2:-1]], 1)
-        np.testing.assert_allclose(found, rows, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(np.stack(batch[1:-1], 1), rows, rtol=1e-4, atol=1e-5)
         assert not batch.kl_term.any()
         emitted.extend(ids.tolist())
 
@@ -119,10 +116,7 @@ def test_buffer_equals_plain_lists(seed, max_factors, monkeypatch):
             ids = made + np.arange(len(deciding))
             made += len(deciding)
             logprobs, values = rng.normal(size=(2, len(deciding))).astype(np.float32)
-            factors = rng.normal(size=(len(ids), max_factors)).astype(np.float32)
-            kept = factors if max_factors else logprobs
-            logprobs = factors.sum(1) if max_factors else logprobs
-            buffer.add(deciding, make_experience(ids), kept, values)
+            buffer.add(deciding, make_experience(ids), logprobs, values)
             for s, number, logprob, value in zip(deciding, ids, logprobs, values):
                 streams[s].close(value, False)
                 streams[s].open = {"id": number, "logprob": logprob, "value": value, "reward": 0.0}
@@ -143,7 +137,7 @@ def test_buffer_equals_plain_lists(seed, max_factors, monkeypatch):
             streams[s].close(final_value, True)
         if rng.random() < 0.1 and not buffer.is_full:  # a run saves after its update
             saved = copy.deepcopy(buffer.state_dict())
-            buffer = RolloutBuffer(num_steps, num_streams, max_factors=max_factors)
+            buffer = RolloutBuffer(num_steps, num_streams)
             buffer.load_state_dict(saved, None)
         assert buffer.is_full == any(len(stream) >= num_steps for stream in streams)
         if buffer.is_full:

@@ -50,7 +50,6 @@ RICH = {
     "year_limit": "truncate",
     "finish_games": True,
     "reward_mix": "deepdip=0.1..0.2,center_delta=1",
-    "clip_orders": True,
     "clip_vloss": True,
     "target_kl": 0.02,
     "kl_coef": 0.3,
