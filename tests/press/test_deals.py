@@ -26,7 +26,7 @@ def play_random_deals(map_name: str, games_at_once: int, phases: int, seed: int)
         bound = press.bound(full)
         for name in ("game", "power", "slot_start", "slot_province"):
             assert np.array_equal(getattr(full, name), getattr(bound, name))
-        rows = np.repeat(np.arange(full.count), np.diff(full.slot_start))
+        rows = full.slot_decision
         by_power = {}
         for one in asked:
             by_power.setdefault((one.game, one.power), []).append(one)

@@ -56,7 +56,7 @@ def test_the_likeliest_orders_are_those_of_greedy_play():
     asked = games.decisions()
     likeliest, logprob = PolicyDraws(player).likeliest(games, asked)
     numbers = player.act(games, asked)
-    row = np.repeat(np.arange(asked.count), np.diff(asked.slot_start))
+    row = asked.slot_decision
     assert likeliest[row, 0, asked.slot_province].tolist() == numbers.tolist()
     one = FAST._replace(candidates=1)
     search = BestResponse(PolicyDraws(player), Critic(player), "search", settings=one)

@@ -88,7 +88,7 @@ class Assumptions:
         asked = past.decisions(rows)
         seeds = phase_seeds(past, asked.game, asked.power, WATCHING, TRIES)
         legal = np.diff(asked.order_start)
-        decision = np.repeat(np.arange(asked.count), np.diff(asked.slot_start))
+        decision = asked.slot_decision
         given = state.last_order[asked.game[decision], asked.slot_province]
         for number, draws in enumerate(self.hypotheses.values()):
             drawn, _ = draws.draw(past, asked, seeds)

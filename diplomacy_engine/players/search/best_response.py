@@ -211,7 +211,7 @@ class BestResponse(SearchPlayer):
         same = np.array([first.setdefault(id(part.player), n) for n, part in enumerate(draws)])
         who = same[who]
         numbers = np.empty(len(decisions.slot_province), np.int32)
-        slots = np.repeat(who, np.diff(decisions.slot_start))
+        slots = who[decisions.slot_decision]
         for number in np.unique(who):
             numbers[slots == number] = draws[number].plain(copies, decisions.take(who == number))
         return numbers

@@ -38,7 +38,7 @@ class SearchPlayer:
         for searched, give in ((False, self.own.plain), (True, self._searched)):
             rows = np.flatnonzero(moving == searched)
             if len(rows):
-                slots = np.repeat(moving == searched, np.diff(decisions.slot_start))
+                slots = (moving == searched)[decisions.slot_decision]
                 numbers[slots] = give(games, decisions.take(rows))
         return numbers
 
