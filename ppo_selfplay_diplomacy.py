@@ -3,7 +3,7 @@
     python ppo_selfplay_diplomacy.py --map small                       # learn to beat DumbBot
     python ppo_selfplay_diplomacy.py --resume runs/small__...          # go on where a run stopped
     python ppo_selfplay_diplomacy.py --map small --track               # log to W&B as well
-    torchrun --nproc_per_node=2 ppo_selfplay_diplomacy.py --map three --threads 1   # two ranks
+    torchrun --nproc_per_node=2 ppo_selfplay_diplomacy.py --map three  # ranks on several machines
     python -m diplomacy_engine evaluate --map small --player runs/small__.../checkpoint.pt
 
 Many games run at once. In each, a few seats (one by default) are the learner's; every other seat is
@@ -12,9 +12,16 @@ it ends. A *decision* is one power's orders in one phase. Powers skip phases in 
 nothing to order, so each learner seat fills its own buffer, a *stream*, at its own pace; as soon as
 one stream is full, PPO learns from every finished transition of all of them.
 
-The loop is `train`, near the end. Before it: Args, Agent, GAE, the PPO loss, the update, self-play,
-evaluation, checkpoints, the run. What needs no network is in diplomacy_engine. Its constants.py
-explains the letters of shapes, such as D decisions, S order slots, V provinces, H hidden units.
+Shapes. A letter means this and nothing else, here and in diplomacy_engine (constants.py):
+
+    E  games that run at once              P  powers of the map
+    D  decisions that are pending          S  slots of these: one unit, or one build or removal each
+    N  legal orders of those slots         G  boards that powers look at, each once
+    V  provinces of the map                H  width of the network's layers
+    T  decisions that a stream holds       B  transitions of a minibatch
+
+Read it from top to bottom: settings, network, the pool of opponents, seats, the buffer, one phase
+of self-play, PPO, evaluation, and `train`, the loop.
 """
 
 import os
@@ -22,112 +29,110 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 import copy
-import io
-import signal
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
-from tensorboard.compat.proto.summary_pb2 import Summary
-from torch import distributed, nn
+from torch import nn
 from torch.nn import functional as F
-from torch.utils.tensorboard import SummaryWriter
 
-from diplomacy_engine import VectorGame, evaluate_player, load_player, vocabulary
-from diplomacy_engine.constants import NONE
-from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, StepResult, order_numbers
-from diplomacy_engine.players import Explanation, PolicyPlayer, ask_player, checkpoints, orders_of
+from diplomacy_engine import Map, Player, StepResult, VectorGame, load_player, make_reward_mix, vocabulary
+from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
+from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
+from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, order_numbers
+from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
+from diplomacy_engine.learning.experience import Batch, Experience
+from diplomacy_engine.learning.league import League
+from diplomacy_engine.learning.ranks import Ranks, TrainingError
+from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.players import Explanation, PolicyPlayer, ask_player
 from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
 from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
-from diplomacy_engine.rules.map import Map
-from diplomacy_engine.scoring import make_reward_mix
-from diplomacy_engine.selfplay import Batch, Experience, League, RolloutBuffer, Seating, payment
-from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
-from diplomacy_engine.selfplay.rollout_buffer import explained_variance
-from diplomacy_engine.training import Clock, RunLog, StopSignals, launch
-from diplomacy_engine.training.checks import NETWORK
-from diplomacy_engine.training.nested import with_arrays, with_tensors
-from diplomacy_engine.training.parallel import Ranks, TrainingError, Workers, keep_memory
-from diplomacy_engine.training.policy_files import PolicyFiles
-from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive, Share
+from diplomacy_engine.scoring import RewardMix, alive_with_team, reward_input
+from diplomacy_engine.training.clock import Clock
 from diplomacy_engine.training.sample_games import thoughts
-
-CONFIGS = Path(__file__).parent / "configs"
+from diplomacy_engine.training.signals import StopSignals
 
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. The defaults are those of --map, with its file in configs/; flags win over both."""
+    """Settings. Those of the map's file in configs/ win over these defaults, and flags over both."""
 
+    # To begin with
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
+    total_timesteps: Positive = 1_000_000
+    """learner decisions in all; one is all orders of one power in one phase"""
+    seed: Annotated[int, Between(0, 2**62)] = 1
+    """seed of all random numbers"""
+    processes: Annotated[int, Between(1, 1024)] = 2
+    """processes that train together, one for each core; another number is another run"""
+    resume: str | None = None
+    """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
+
+    # The run
     config: str | None = None
     """settings file (TOML); default: configs/{map}.toml if there is one"""
     exp_name: str = "ppo_selfplay_diplomacy"
     """name of this experiment, part of the run folder's name"""
-    seed: Annotated[int, Between(0, 2**62)] = 1
-    """seed of all random numbers"""
-    resume: str | None = None
-    """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
     start_from: str | None = None
     """checkpoint or run folder of a policy to begin with, instead of a random one"""
     runs_folder: str = "runs"
     """folder in which the run folder is made"""
     cuda: bool = False
     """use a GPU if there is one"""
-    threads: Annotated[int, Between(1, 1024)] = 2
-    """cores to use, by processes and by threads of the games; another number is another run"""
     track: bool = False
     """log to Weights & Biases as well"""
     wandb_project_name: str = "diplomacy-selfplay"
     """W&B project"""
     wandb_entity: str | None = None
     """W&B team or user"""
-    wandb_mode: Literal["online", "offline"] = "online"
-    """offline needs no account; upload later with `wandb sync`"""
-    wandb_tags: tuple[str, ...] = ()
-    """tags of the W&B run, besides the map"""
 
     # Games
     num_envs: Annotated[int, Between(1, 10**6)] = 256
-    """games played at once, by all ranks of torchrun together"""
-    max_years: Natural | None = None
+    """games played at once, by all processes together"""
+    max_years: Annotated[int, Between(0, 10_000)] | None = None
     """game years after which a game ends (default: the map's; 0: never)"""
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
     reward: str = "sum_of_squares"
-    """reward by name, or module:function"""
-    reward_mix: str = ""
-    """several rewards with weights that may change over the run, instead of --reward"""
+    """reward by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
     team_victory: Natural = 0
     """centers with which a team wins after a fall, if no other has as many; 0: none does"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from; with --teams one team"""
-    learner_powers: tuple[str, ...] = ()
-    """powers that the learner plays in every game, instead of seats that are drawn"""
-    partners: Literal["self", "pool"] = "self"
-    """with --teams, who plays the learner's partners: itself, or a copy or bot of the pool"""
     weak_seats: Share = 0.0
     """how much more often the learner plays powers with which it wins less; 0: not at all"""
     opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
     """opponents draw orders at a temperature between 1 and this, drawn for each seat"""
     warm_up_share: Share = 0.0
     """probability that a power begins a game with some phases of random orders"""
-    warm_up_phases: Positive = 8
-    """the most such phases; their number is drawn for each power"""
-    finish_games: bool = False
-    """play a game out after the learner's last power has been eliminated"""
+
+    # Opponents
+    pool_size: Positive = 10
+    """frozen copies that new games draw from"""
+    pool_interval: Positive = 50_000
+    """learner decisions between two copies"""
+    pool_sampling: Literal["latest", "uniform", "recency", "pfsp"] = "latest"
+    """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
+    latest_prob: Share = 0.5
+    """probability of the newest copy; the older ones share the rest"""
+    recency_decay: Share = 0.8
+    """weight of a copy relative to the next newer one, for --pool-sampling recency"""
+    freeze_score: Share | None = None
+    """freeze the learner sooner, once it scores this (win 1, draw 0.5) against the newest copy"""
+    pool_bots: tuple[str, ...] = ()
+    """bots, searches and policies (names or paths) that are opponents as well"""
+    pool_bot_prob: Share = 0.2
+    """probability that an opponent's seat gets one of them, if there are any"""
 
     # PPO
-    total_timesteps: Positive = 1_000_000
-    """learner decisions in all; one is all orders of one power in one phase"""
     learning_rate: NonNegative = 1e-3
     """step size of Adam"""
     anneal_lr: bool = True
@@ -138,9 +143,9 @@ class Args:
     """discount per decision"""
     gae_lambda: Share = 0.95
     """lambda of generalised advantage estimation"""
-    num_minibatches: Positive = 4
+    num_minibatches: Annotated[int, Between(1, 10**6)] = 4
     """minibatches of one epoch"""
-    update_epochs: Positive = 2
+    update_epochs: Annotated[int, Between(1, 10**6)] = 2
     """epochs of one update"""
     norm_adv: bool = True
     """normalise advantages in each minibatch"""
@@ -159,9 +164,7 @@ class Args:
     target_kl: NonNegative | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
     average: NonNegative = 0.0
-    """keep averaged weights, those of update n counting as n ** AVERAGE; 0: the newest weights"""
-    kl_coef: NonNegative = 0.0
-    """pull towards that average's policy: weight of a KL term that is added to the advantages"""
+    """play and freeze averaged weights, those of update n counting as n ** AVERAGE; 0: the newest"""
 
     # Network
     hidden: Annotated[int, Between(1, 10**6)] = 64
@@ -170,36 +173,6 @@ class Args:
     """rounds of exchange between neighboring provinces"""
     autoregressive: bool = True
     """a unit's orders see those already given to earlier units of the decision"""
-    value_shares: bool = False
-    """values are the powers' shares of one whole, scaled, instead of each power's own number"""
-
-    # Opponents
-    pool_size: Positive = 10
-    """frozen copies kept"""
-    pool_interval: Positive = 50_000
-    """learner decisions between two copies"""
-    pool_sampling: Literal["latest", "uniform", "recency", "pfsp"] = "latest"
-    """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
-    latest_prob: Share = 0.5
-    """probability of the newest copy; the older ones share the rest"""
-    recency_decay: Share = 0.8
-    """weight of a copy relative to the next newer one, for --pool-sampling recency"""
-    pool_bots: tuple[str, ...] = ()
-    """bots, and players that search, added to the opponents"""
-    pool_bot_prob: Share = 0.2
-    """probability that an opponent's seat gets one of them, if there are any"""
-    pool_schedule: Literal["rolling", "staged"] = "rolling"
-    """rolling: the last --pool-size copies; staged: one copy, replaced as the --staged flags say"""
-    staged_interval: Positive = 200_000
-    """staged: learner decisions after which the copy is replaced at the latest"""
-    staged_threshold: Share = 0.7
-    """staged: score (win 1, draw 0.5) over the last --staged-games that replaces it sooner"""
-    staged_games: Positive = 400
-    """staged: games over which that score is taken"""
-    exploit: str | None = None
-    """train against this policy (checkpoint or run folder) alone: how far can it be exploited?"""
-    exploit_greedy: bool = False
-    """with --exploit: that policy gives its likeliest orders, as with `evaluate --greedy`"""
 
     # Evaluation and records
     eval_interval: Positive = 100_000
@@ -208,16 +181,12 @@ class Args:
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
     """players to evaluate against, by name or path; by default never used for training"""
-    league_games: Natural = 28
+    league_games: Annotated[int, Between(0, 10**6)] = 28
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
-    eval_population: Natural = 0
-    """games of one evaluation that rank the learner in the map's base population; 0: none"""
     save_interval: Positive = 250_000
     """learner decisions between checkpoints"""
-    save_games: Natural = 2
-    """sample games of each evaluation against one bot, kept in the run folder"""
-    capture_games: Natural = 1
-    """how many of these also get a replay page and TensorBoard images"""
+    capture_games: Annotated[int, Between(0, 1000)] = 1
+    """sample games of each evaluation against one bot, kept with a replay page and images"""
     capture_thoughts: bool = False
     """whether sample games keep the policy's order probabilities and values, for the page"""
 
@@ -354,7 +323,7 @@ class Agent(nn.Module):
         if temperature is None:
             temperature = np.ones(decisions.count, np.float32)
         if greedy or noise is None:
-            noise = np.zeros(0, np.float32) if greedy else draw_noise(decisions, generator)
+            noise = np.zeros(0, np.float32) if greedy else ops.draw_noise(decisions, generator)
         (chosen, logprob, _), value = self._draw(obs, decisions, noise, temperature)
         return chosen, logprob, value
 
@@ -389,6 +358,9 @@ class Agent(nn.Module):
         encoded = self.encode(obs)
         return *self._score_chosen(obs, encoded, decisions, chosen), encoded[-1]
 
+    def get_action_and_value(self, obs, decisions, chosen):
+        return chosen, *self.get_logprob_entropy_value(obs, decisions, chosen)
+
     def _score_chosen(self, obs: BoardViews, encoded: tuple, decisions: Decisions, chosen):
         """Return log-probability and entropy, as above, of what `encode` has returned."""
         x, powers, view, _ = encoded
@@ -420,11 +392,6 @@ class Agent(nn.Module):
         return logprob, entropy / greatest.clamp(min=1e-6)
 
 
-def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
-    """Return (N,) uniform in (0, 1), by which orders are drawn; None for torch's own generator."""
-    return torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7).numpy()
-
-
 class Kernel(torch.autograd.Function):
     """RowSums or SlotScores of policy/order_logits.py as an operation of PyTorch."""
 
@@ -440,6 +407,303 @@ class Kernel(torch.autograd.Function):
         """Return the gradients of the inputs."""
         gradients = ctx.operation.backward(*(slope.contiguous().numpy() for slope in slopes))
         return None, *map(torch.from_numpy, gradients)
+
+
+LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
+AT_RANDOM = NONE  # in the place of a member: the power still begins at random
+RANDOM_BOT = load_player("random")
+WINDOW = 400  # games over which --freeze-score is taken
+MEMORY = 0.995  # per game, of the running means of wins
+WARM_UP_PHASES = 8  # the most phases of a random beginning
+
+
+class OpponentPool:
+    """Who else sits at the tables: frozen copies of the learner, and perhaps bots.
+
+    An opponent keeps its seat until its game ends. `copies` are those that new games draw from,
+    oldest first; `agents` also holds older ones that still sit at a table.
+    """
+
+    KEPT = ("agents", "frozen_at", "copies", "next_number", "games", "score", "recent")
+
+    def __init__(self, args: Args, bots: Sequence[Player]):
+        self.args = args
+        self.bots = dict(enumerate(bots, LEARNER + 1))
+        self.agents: dict[int, Agent] = {}
+        self.frozen_at: dict[int, int] = {}  # learner decisions, by number
+        self.copies: list[int] = []
+        self.next_number = LEARNER + 1 + len(bots)
+        # The learner's games against each of the copies, and its score in them.
+        self.games: dict[int, float] = {}
+        self.score: dict[int, float] = {}
+        self.recent: list[tuple[float, float]] = []  # the same against the newest, step by step
+
+    def freeze(self, agent: Agent, global_step: int) -> None:
+        """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
+        number = self.next_number
+        self.next_number += 1
+        self.agents[number] = groups.frozen_copy(agent)
+        self.frozen_at[number] = global_step
+        self.copies = [*self.copies, number][-self.args.pool_size :]
+        self.games[number] = self.score[number] = 0.0
+        self.recent.clear()
+
+    def is_due(self, global_step: int) -> bool:
+        """Tell whether the learner is to be frozen now."""
+        games, score = np.sum(self.recent or [(0.0, 0.0)], axis=0)
+        wanted = self.args.freeze_score
+        beaten = wanted is not None and games >= WINDOW and score >= wanted * games
+        return beaten or global_step - self.frozen_at[self.copies[-1]] >= self.args.pool_interval
+
+    def weights(self) -> np.ndarray:
+        """Return the probabilities (copies,) with which a seat gets each copy."""
+        args, count = self.args, len(self.copies)
+        if args.pool_sampling == "latest":  # the newest, or one of the older ones, evenly
+            latest = max(args.latest_prob, 1 / count)
+            return np.append(np.full(count - 1, (1 - latest) / max(1, count - 1)), latest)
+        weights = np.ones(count)  # uniform
+        if args.pool_sampling == "recency":  # a copy weighs so much of the next newer one
+            weights = args.recency_decay ** np.arange(count)[::-1]
+        elif args.pool_sampling == "pfsp":  # who is hard to beat (Vinyals et al. 2019, f_hard)
+            wins = [(self.score[n] + 1.0) / (self.games[n] + 2.0) for n in self.copies]
+            weights = (1 - np.array(wins)) ** 2 + 1e-3
+        return weights / weights.sum()
+
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Return numbers of opponents for new games, of the given shape."""
+        members = rng.choice(self.copies, shape, p=self.weights())
+        if self.bots:
+            bots = rng.choice(list(self.bots), shape)
+            members = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, members)
+        return members
+
+    def record(self, games: np.ndarray, score: np.ndarray) -> None:
+        """Count games (copies,) that are over, and the learner's score in them."""
+        for number, played, scored in zip(self.copies, games.tolist(), score.tolist()):
+            self.games[number] += played
+            self.score[number] += scored
+        self.recent.append((float(games[-1]), float(score[-1])))
+        while sum(games for games, _ in self.recent[1:]) >= WINDOW:
+            del self.recent[0]
+
+    def forget(self, seated: set[int]) -> None:
+        """Drop copies that have left the pool and sit at no table."""
+        for number in self.agents.keys() - seated - set(self.copies):
+            del self.agents[number], self.frozen_at[number], self.games[number], self.score[number]
+
+
+class Seats(NamedTuple):
+    """Who plays what in the games that run, (E, P) each; fixed until a game ends."""
+
+    member: np.ndarray  # int64, who gives the orders, by number
+    stream: np.ndarray  # int64, the learner's column of the buffer; NONE: an opponent's seat
+    warm_up: np.ndarray  # int64, phases in which the power still orders at random
+    temperature: np.ndarray  # float32, of the draws; 1 for the learner
+
+    def learner(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which streams are in use `among` those (streams,) bool, with game and power."""
+        row, power = np.nonzero(self.stream != NONE)
+        order = np.argsort(self.stream[row, power])
+        streams, row, power = self.stream[row, power][order], row[order], power[order]
+        kept = among[streams]
+        return streams[kept], row[kept], power[kept]
+
+
+def assign_seats(run: "Run", rows: np.ndarray) -> None:
+    """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
+
+    The learner gets `learner_seats` powers, or one team, drawn without replacement: the less it
+    wins with a side, the more often. Random beginnings set it before positions that its own play
+    never reaches, and hot opponents err, which a learner that loses to strong ones can learn from.
+    """
+    args, rng, seats = run.args, run.rng, run.seats
+    side = run.game_map.teams.of_power  # (P,)
+    shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)
+    weights = np.maximum(1 - args.weak_seats * run.win_share, 0.05)
+    arrival = rng.exponential(size=by_side) / weights  # the first to arrive are the learner's
+    rank = arrival.argsort(1).argsort(1)[:, side]
+    place = np.array([(side[:power] == own).sum() for power, own in enumerate(side)])  # in a team
+    learns = rank < (1 if args.teams else args.learner_seats)
+    members = run.pool.sample(rng, by_side)[:, side]
+    stream = rows[:, None] * args.learner_seats + (place if args.teams else rank)
+    seats.member[rows] = np.where(learns, LEARNER, members)
+    seats.stream[rows] = np.where(learns, stream, NONE)
+    if args.opponent_temperature != 1:
+        drawn = args.opponent_temperature ** rng.random(by_side)[:, side]
+        seats.temperature[rows] = np.where(learns, 1.0, drawn)
+    if args.warm_up_share > 0:
+        phases = rng.integers(1, WARM_UP_PHASES + 1, shape)
+        seats.warm_up[rows] = phases * (rng.random(shape) < args.warm_up_share)
+
+
+class Buffer:
+    """What the learner did since its last update, a column for each stream, filled at its own pace.
+
+    A transition is open from its orders on. What closes it: the stream's next decision (`add`), the
+    end of its game or its power's elimination (with value 0), a year limit that truncates and the
+    end of training (with the value of the position). What the network saw is kept in the order of
+    collection; `row` says where in it.
+    """
+
+    KEPT = (
+        "rewards values next_values logprobs ends closed row count open seen num_rows".split()
+    )
+
+    def __init__(self, num_steps: int, num_streams: int):
+        shape = num_steps, num_streams  # (T, streams)
+        self.rewards = np.zeros(shape, np.float32)
+        self.values = np.zeros(shape, np.float32)
+        self.next_values = np.zeros(shape, np.float32)
+        self.logprobs = np.zeros(shape, np.float32)
+        self.ends = np.zeros(shape, bool)  # the last transition of a game
+        self.closed = np.zeros(shape, bool)
+        self.row = np.zeros(shape, np.int64)
+        self.count = np.zeros(num_streams, np.int64)
+        self.open = np.zeros(num_streams, bool)
+        self.seen: list[Experience] = []
+        self.num_rows = 0  # of all that was seen
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a stream has no room for another decision."""
+        return bool(self.count.max() >= len(self.rewards))
+
+    def add(
+        self, streams: np.ndarray, seen: Experience, logprobs: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Store a new decision of each of `streams`; it closes the stream's open one."""
+        self._close(streams, values, ends=False)
+        t = self.count[streams]
+        self.values[t, streams] = values
+        self.logprobs[t, streams] = logprobs
+        self.row[t, streams] = self.num_rows + np.arange(len(streams))
+        self.count[streams] += 1
+        self.open[streams] = True
+        self.num_rows += len(streams)
+        self.seen.append(seen)
+
+    def pay(self, rewards: np.ndarray) -> None:
+        """Add `rewards` (streams,) to the open transitions."""
+        streams = np.flatnonzero(self.open)
+        self.rewards[self.count[streams] - 1, streams] += rewards[streams]
+
+    def close(self, streams: np.ndarray, final_values: np.ndarray | float) -> np.ndarray:
+        """Close the transitions of `streams` that are open as the last ones; return which were."""
+        final_values = np.broadcast_to(np.asarray(final_values, np.float32), streams.shape)
+        return self._close(streams, final_values, ends=True)
+
+    def _close(self, streams: np.ndarray, next_values: np.ndarray, ends: bool) -> np.ndarray:
+        was_open = self.open[streams]
+        streams = streams[was_open]
+        t = self.count[streams] - 1
+        self.next_values[t, streams] = next_values[was_open]
+        self.ends[t, streams] = ends
+        self.closed[t, streams] = True
+        self.open[streams] = False
+        return streams
+
+    def take_batch(self, advantages: np.ndarray) -> Batch:
+        """Return all closed transitions and forget them; open ones carry over to the next batch.
+
+        `advantages` is (T, streams), of the closed transitions.
+        """
+        seen, closed = Experience.join(self.seen), self.closed
+        values, advantages = self.values[closed], advantages[closed]
+        experience = seen.take(self.row[closed])
+        batch = Batch(experience, self.logprobs[closed], values, advantages, advantages + values)
+        streams = np.flatnonzero(self.open)
+        t = self.count[streams] - 1
+        carried = seen.take(self.row[t, streams])
+        logprobs, values = self.logprobs[t, streams], self.values[t, streams]
+        rewards = self.rewards[t, streams]
+        Buffer.__init__(self, *self.rewards.shape)
+        if len(streams):
+            self.add(streams, carried, logprobs, values)
+            self.rewards[0, streams] = rewards
+        return batch
+
+
+def play_phase(run: "Run", clock: Clock) -> tuple[StepResult, dict[str, int]]:
+    """Play one phase of every game; return its result and by how much each counter rises."""
+    games, seats, pool = run.games, run.seats, run.pool
+    with clock("games"):
+        decisions = games.decisions()  # D, of all powers of all games
+        at = decisions.game, decisions.power
+        who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
+        orders = games.new_orders()  # (E, V), merged below
+
+    # The learner: what it does is kept, until the stream's next decision closes it.
+    with clock("games"):
+        asked = decisions.take(who == LEARNER)
+        obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
+    with clock("inference"):
+        chosen, logprobs, values = groups.act_one(run.agent, obs, asked, noise)
+    with clock("batching"):
+        games.write_orders(orders, asked, order_numbers(asked, chosen))
+        streams = seats.stream[asked.game, asked.power]
+        run.buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
+        run.episodes.running[streams, 0] += 1
+    counts = {
+        "global_step": asked.count,
+        "order_steps": len(asked.slot_province),
+        "env_steps": games.num_games,
+    }
+
+    # Its frozen copies, all together, each for its own seats.
+    with clock("games"):
+        rows = np.flatnonzero(who > LEARNER + len(pool.bots))
+        rows = rows[np.argsort(who[rows], kind="stable")]
+        asked, temperature = decisions.take(rows), seats.temperature[at][rows]
+        obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
+    with clock("inference"):
+        chosen = groups.act(pool.agents, who[rows], obs, asked, noise, temperature)
+    games.write_orders(orders, asked, order_numbers(asked, chosen))
+
+    # Bots, and powers that begin at random.
+    with clock("games"):
+        for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
+            asked = decisions.take(who == number)
+            if asked.count:
+                games.write_orders(orders, asked, ask_player(games, asked, bot))
+        return games.step(orders), counts
+
+
+def pay_learner(run: "Run", result: StepResult) -> None:
+    """Pay the open transitions for the phase, and close those whose game is over.
+
+    A stream ends with its power's team. A member that is out gives no more orders, but what becomes
+    of its team still counts for its last decision; otherwise no sacrifice could be learned.
+    """
+    buffer, victory_centers = run.buffer, run.games.board.victory_centers
+    truncates = run.args.year_limit == "truncate"
+    streams, row, power = run.seats.learner(buffer.open)
+    position = reward_input(result, victory_centers, not truncates)
+    paid = {}
+    for name, reward in run.reward.parts.items():
+        paid[name] = np.zeros(len(buffer.open), np.float32)
+        paid[name][streams] = reward(position)[row, power]
+    rewards = run.reward.weigh(paid, run.progress)
+    buffer.pay(rewards)
+    run.episodes.pay(np.flatnonzero(buffer.open), rewards, paid)
+
+    lives = alive_with_team(result.alive, run.game_map.teams.of_power)[row, power]
+    over = ~lives | (result.ended != RUNNING)[row]
+    # A cut is no end: the position's value stands for what would have come.
+    cut = over & lives & truncates & (result.ended == YEAR_LIMIT)[row]
+    ended = buffer.close(streams[over & ~cut], 0.0)
+    broken_off = buffer.close(streams[cut], run.values_of(row[cut], power[cut]))
+    run.episodes.end(np.concatenate([ended, broken_off]))
+
+
+def games_over(run: "Run", result: StepResult) -> tuple[np.ndarray, tallies.Sums]:
+    """Return the rows whose game is over for the learner, and what is counted of those games."""
+    seats, side = run.seats, run.game_map.teams.of_power
+    learns, warm = seats.stream != NONE, seats.warm_up > 0  # the warm have just ordered at random
+    seats.warm_up[:] -= warm
+    plays = (alive_with_team(result.alive, side) & learns).any(1)
+    rows = np.flatnonzero((result.ended != RUNNING) | ~plays)
+    where = seats.member, learns & ~warm, side, run.games.board.first_year
+    return rows, tallies.finished_games(result, rows, *where, run.pool.frozen_at, run.pool.copies)
 
 
 def compute_gae(
@@ -485,8 +749,8 @@ def ppo_loss(
     values: torch.Tensor,
     advantages: torch.Tensor,
     returns: torch.Tensor,
-) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Return the PPO loss of a minibatch (all arguments (B,)) and the figures to log."""
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the PPO loss of a minibatch (all arguments (B,)), and the LOSSES to log."""
     logratio = newlogprob - logprobs
     ratio = logratio.exp()
     with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
@@ -504,14 +768,49 @@ def ppo_loss(
     entropy_loss = entropy.mean()
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
     figures = pg_loss, v_loss, entropy_loss, old_approx_kl, approx_kl, clipfrac
-    return loss, {name: figure.detach() for name, figure in zip(LOSSES, figures)}
+    return loss, torch.stack([figure.detach() for figure in figures])
 
 
-def normalized(advantages: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Return advantages of a minibatch, scaled so that `whole` has mean 0 and deviation 1."""
-    if len(whole) < 2:
-        return advantages
-    return (advantages - whole.mean()) / (whole.std(ddof=1) + 1e-8)
+def update(
+    args: Args,
+    agent: Agent,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    ent_coef: float,
+    rng: np.random.Generator,
+    ranks: Ranks,
+) -> dict[str, float]:
+    """Learn from the batches of all ranks in epochs of minibatches; return means of the LOSSES."""
+    splits = [batch.split(args.num_minibatches, rng) for _ in range(args.update_epochs)]
+    moments = tallies.moments(batch.advantages, splits, ranks)  # (epochs, minibatches, 3)
+    device = next(agent.parameters()).device
+    collected = []
+    for parts, of_epoch in zip(splits, moments):
+        epoch = []
+        for rows, (count, mean, deviation) in zip(parts, of_epoch):
+            if not count:
+                continue
+            part = batch.take(rows)  # this rank's part of a minibatch of all ranks
+            if args.norm_adv and count > 1:
+                part = part._replace(advantages=(part.advantages - mean) / (deviation + 1e-8))
+            optimizer.zero_grad(set_to_none=False)
+            figures = torch.zeros(len(LOSSES), device=device)
+            if len(rows):
+                obs, decisions, chosen = part.experience
+                _, newlogprob, entropy, newvalue = agent.get_action_and_value(
+                    obs, decisions, chosen
+                )
+                loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, **part.tensors(device))
+                (loss * (len(rows) / count)).backward()
+            figures = figures * (len(rows) / count)
+            epoch.append(ranks.sum_gradients(agent.parameters(), figures))
+            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+            optimizer.step()
+        collected += epoch
+        approx_kl = torch.stack(epoch).mean(0)[LOSSES.index("approx_kl")]
+        if args.target_kl is not None and approx_kl > args.target_kl:
+            break
+    return dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
 
 
 def update_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
@@ -523,238 +822,252 @@ def update_average(average: Agent, agent: Agent, updates: int, power: float) -> 
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
 
-def kl_to_average(args: Args, average: Agent, batch: Batch) -> np.ndarray:
-    """Return what is added to the advantages (B,) of a batch to pull the policy to its average.
+def evaluate(run: "Run", ranks: Ranks) -> tuple[dict[str, dict], dict[str, list[dict]]]:
+    """Play the policy against each bot, all seats equally often; nothing is learned from it.
 
-    Its gradient is that of the sampled KL divergence from it (Sokota et al. 2022).
+    The ranks share the bots. Returns the evaluation against each, and sample games.
     """
-    term = np.zeros_like(batch.values)
-    for rows in batch.split(args.num_minibatches):
-        logprobs, _, _ = average.get_logprob_entropy_value(*batch.take(rows).experience)
-        term[rows] = args.kl_coef * (logprobs.cpu().numpy() - batch.logprobs[rows])
-    return term
-
-
-def gradients(
-    known: dict, args: Args, ent_coef: float, rows: np.ndarray, advantages: np.ndarray, share: float
-) -> np.ndarray:
-    """Return the gradients of all weights, then the LOSSES, for a `share` of a minibatch, times it.
-
-    `rows` (B,) are those of the batch, `advantages` (B,) take the place of its own.
-    """
-    agent, part = known[LEARNER], known["batch"].take(rows)._replace(advantages=advantages)
-    newlogprob, entropy, newvalue = agent.get_logprob_entropy_value(*part.experience)
-    old = (torch.from_numpy(array).to(newvalue.device) for array in part[1:-1])
-    loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, *old)
-    unused = {"allow_unused": True, "materialize_grads": True}  # zeros where nothing was used
-    found = *torch.autograd.grad(loss, list(agent.parameters()), **unused), *figures.values()
-    return torch.cat([part.flatten() for part in found]).cpu().numpy() * share
-
-
-def update(
-    args: Args,
-    agent: Agent,
-    optimizer: torch.optim.Optimizer,
-    batch: Batch,
-    ent_coef: float,
-    rng: np.random.Generator,
-    clock: Clock,
-    workers: Workers | None = None,
-    ranks: Ranks | None = None,
-) -> dict[str, float]:
-    """Learn from a batch in epochs of minibatches; return `losses/*`, means over minibatches.
-
-    A minibatch is what all ranks draw together; each worker of a rank takes a part of its own.
-    """
-    workers, ranks = workers or Workers(1, {LEARNER: agent}), ranks or Ranks()
-    device, parameters = agent.borders.device, list(agent.parameters())
-    sizes = [*(parameter.numel() for parameter in parameters), len(LOSSES)]
-    with clock("batching"):
-        workers.know(workers.known | {"batch": batch})
-    collected = []
-    for _ in range(args.update_epochs):
-        epoch = []
-        for rows, whole in ranks.deal(batch.split(args.num_minibatches, rng), batch.advantages):
-            with clock("batching"):
-                own = batch.advantages[rows]
-                scaled = normalized(own, whole) if args.norm_adv else own
-                scaled = scaled + batch.kl_term[rows]
-                parts = batch.split(workers.count, among=rows)
-                parts = [(rows[part], scaled[part], len(part) / len(whole)) for part in parts]
-            with clock("learning"):
-                found = workers.map(gradients, [(args, ent_coef, *part) for part in parts])
-                found = torch.from_numpy(sum(found, np.zeros(sum(sizes), np.float32)))
-                *grads, figures = ranks.total_tensor(found.to(device)).split(sizes)
-                for parameter, grad in zip(parameters, grads):
-                    parameter.grad = grad.view_as(parameter)
-                nn.utils.clip_grad_norm_(parameters, args.max_grad_norm)
-                optimizer.step()
-                epoch.append(figures.clone())
-        collected += epoch
-        kl = torch.stack(epoch).mean(0)[LOSSES.index("approx_kl")]
-        if args.target_kl is not None and kl > args.target_kl:
-            break
-    means = dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
-    if not all(np.isfinite(value) for value in means.values()):
-        raise TrainingError(f"a loss is not finite ({means})")
-    if not checkpoints.is_sound(parameters, optimizer.state.values()):
-        raise TrainingError(f"a weight is not finite, or beyond {checkpoints.MOST_WEIGHT:,.0f}")
-    return means | explained_variance(ranks.gather((batch.returns, batch.values)))
-
-
-def frozen_copy(agent: Agent, model: dict | None = None) -> Agent:
-    """Return a copy of the agent that never learns, with the weights `model` if given."""
-    frozen = copy.deepcopy(agent).requires_grad_(False).eval()
-    if model is not None:
-        checkpoints.check_weights(model, frozen.state_dict())
-        frozen.load_state_dict(model)
-    return frozen
-
-
-def choose(known: dict, number: int, *asked) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what `Agent.act` of a policy does when asked this."""
-    return known[number].act(*asked)
-
-
-class SelfPlay:
-    """The running games: asks everybody for orders, and gives learners' buffers what they learn.
-
-    Who sits where, and until when a power gives random orders, is `seating`'s business.
-    """
-
-    def __init__(
-        self,
-        args: Args,
-        game_map: Map,
-        pool: OpponentPool,
-        rng: np.random.Generator,
-        workers: Workers | None = None,
-    ):
-        self.args, self.pool, self.workers = args, pool, workers or Workers(1, {})
-        where = {"seed": args.seed, "max_years": args.max_years, "threads": args.threads}
-        self.games = VectorGame(game_map, args.num_envs, auto_reset=False, **where)
-        self.random_bot = load_player("random")
-        self.seating = Seating(args, self.games, pool, rng)
-
-    def decisions(self, clock: Clock) -> Decisions:
-        """Return all decisions of this phase."""
-        with clock("games"):
-            return self.games.decisions()
-
-    def view(self, asked: Decisions) -> BoardViews:
-        """Return what those see who decide."""
-        return self.games.view_boards(asked.game, asked.power)
-
-    def step(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
-        """Play one phase of every game; return its result and by how much each counter rises."""
-        games, seats, decisions = self.games, self.seating.seats, self.decisions(clock)
-        with clock("games"):
-            at = decisions.game, decisions.power
-            warm = seats.warm_up[at] > 0
-            who = np.where(warm, NONE, seats.member[at])
-            orders = orders_of(games, self.random_bot, decisions.take(warm))
-        counts = {"global_step": 0, "order_steps": 0, "env_steps": games.num_games}
-        questions = []
-        for number in np.unique(who[~warm]).tolist():
-            member = self.pool.all[number]
-            with clock("games"):
-                asked = decisions.take(who == number)
-                if not isinstance(member.player, Agent):
-                    games.write_orders(orders, asked, ask_player(games, asked, member.player))
-                    continue
-                obs = self.view(asked)
-            greedy = self.args.exploit_greedy and member.buffer is None
-            temperature = seats.temperature[asked.game, asked.power]
-            questions.append((number, obs, asked, None, greedy, temperature, draw_noise(asked)))
-        with clock("inference"):
-            self.workers.know(self.pool.players(Agent))
-            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
-            answers = self.workers.map(choose, questions, sizes)
-        with clock("games"):
-            for (_, _, asked, *_), (chosen, _, _) in zip(questions, answers):
-                games.write_orders(orders, asked, order_numbers(asked, chosen))
-        for (number, obs, asked, *_), (chosen, *found) in zip(questions, answers):
-            member = self.pool.all[number]
-            if member.buffer is not None:
-                with clock("batching"):
-                    self.learn_from(member, Experience(obs, asked, chosen), orders, *found)
-                counts["global_step"] += asked.count
-                counts["order_steps"] += len(asked.slot_province)
-        with clock("games"):
-            return games.step(orders), counts
-
-    def learn_from(self, member: Member, taken: Experience, orders: np.ndarray, *found) -> None:
-        """Store what a learner did, its log-probabilities and values; `orders` (E, V) are all."""
-        streams = self.seating.seats.stream[taken.decisions.game, taken.decisions.power]
-        member.buffer.add(streams, taken, *found)
-
-    def credit(self, result: StepResult, progress: float) -> None:
-        """Pay the learners' streams, and close those that are over (selfplay/payment.py).
-
-        `progress` (0..1) is the share of the training done, by which the reward mix may anneal.
-        """
-        truncates = self.args.year_limit == "truncate"
-        payment.pay_learners(self.seating, result, progress, truncates, self._values)
-
-    def close_all(self) -> None:
-        """Close what is open at the end of the run with the value of the current positions."""
-        payment.close_streams(self.seating, self._values)
-
-    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
-        """Return what is to be logged of the games since the last call, by group."""
-        return {"selfplay": self.seating.take_statistics(global_step)}
-
-    def _values(self, agent: Agent, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """Return the value (n,) of the current positions of games `rows` for `powers`."""
-        if not len(rows):
-            return np.zeros(0, np.float32)
-        return agent.values(self.games.view_boards(rows, powers))
-
-
-def policy_player(
-    agent: Agent, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
-) -> PolicyPlayer:
-    """Return an agent as a player of matches; `settings` are those it was trained with."""
-    return PolicyPlayer(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
-
-
-def load_policy_player(
-    path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
-) -> PolicyPlayer:
-    """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
-    saved = FILES.read(path)
-    agent = load_agent(saved, path).to(device).eval()
-    return policy_player(agent, str(path), seed, greedy, FILES.settings(saved))
-
-
-def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
-    """Play the current policy against each bot, all seats equally often; never trained on.
-
-    With --exploit, the exploited policy is played against as well. The ranks share the opponents.
-    Returns the evaluation against each opponent (see arena.evaluate), and sample games against it.
-    """
-    args = run.args
-
-    def play(nth: int, name: str) -> tuple[dict, list[dict]]:
-        seed = int(np.random.SeedSequence([args.seed, run.global_step, nth]).generate_state(1)[0])
-        player, frozen = run.player(run.policy, "learner", seed), run.pool.members[0].player
-        exploited = run.player(frozen, str(args.exploit), seed + 1, args.exploit_greedy)
-        return evaluate_player(
+    args, found = run.args, {}
+    for number, name in enumerate(args.eval_bots):
+        if number % ranks.count != ranks.rank:
+            continue
+        drawn = np.random.SeedSequence([args.seed, run.step, number])
+        seed = int(drawn.generate_state(1)[0])
+        player = LEARNER_HERE.make_player(run.average, "learner", seed)
+        found[name] = evaluate_player(
             run.game_map,
             player,
-            exploited if name == "exploited" else load_player(name, game_map=run.game_map),
+            load_player(name, game_map=run.game_map),
             num_games=args.eval_games,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
             year_limit=args.year_limit,
-            threads=args.threads,
-            samples=args.save_games,
+            threads=1,
+            samples=args.capture_games,
             think=partial(thoughts, player) if args.capture_thoughts else None,
-            press=run.press,
         )
+    everywhere = {name: part for parts in ranks.gather(found) for name, part in parts.items()}
+    reports = {name: everywhere[name][0] for name in args.eval_bots}
+    return reports, {name: everywhere[name][1] for name in args.eval_bots}
 
-    found = run.ranks.share_out([*args.eval_bots, *["exploited"] * bool(args.exploit)], play)
-    return tuple({name: found[name][part] for name in found} for part in range(2))
+
+COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")
+
+
+@dataclass
+class Run:
+    """Everything that changes while training goes on, and what it is made of."""
+
+    args: Args
+    game_map: Map
+    reward: RewardMix
+    agent: Agent
+    average: Agent  # what is evaluated, frozen and kept; with --average 0 the agent itself
+    optimizer: torch.optim.Adam
+    games: VectorGame
+    pool: OpponentPool
+    seats: Seats
+    buffer: Buffer
+    episodes: tallies.Episodes
+    league: League
+    rng: np.random.Generator  # draws seats, opponents and minibatches; torch's own draws orders
+    counters: dict[str, int]
+    win_share: np.ndarray  # (sides,), the learner's running share of wins with each side
+    sums: dict[str, float]  # of games finished since the last update
+    next_eval: int
+    next_save: int
+
+    # What a checkpoint keeps: these are the same on all ranks, and each has those of OF_RANK.
+    KEPT = ("agent", "average", "optimizer", "pool", "league", "counters", "win_share", "sums")
+    KEPT += ("next_eval", "next_save")
+    OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
+
+    @classmethod
+    def start(cls, begun: launch.Begun, ranks: Ranks) -> "Run":
+        """Return a new run on this rank, which plays its part of the games."""
+        args, game_map = begun.args, begun.game_map
+        own = ranks.share(args)
+        torch.manual_seed(args.seed)
+        agent = make_agent(vars(args), game_map).to(begun.device)
+        if begun.weights:
+            agent.load_state_dict(begun.weights)
+        if own.seed != args.seed:
+            torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
+        shape = own.num_envs, len(game_map.powers)
+        reward = make_reward_mix(args.reward, game_map.teams)
+        num_streams = own.num_envs * args.learner_seats
+        rated = args.league_games if ranks.rank == 0 else 0
+        run = cls(
+            args,
+            game_map,
+            reward,
+            agent,
+            groups.frozen_copy(agent) if args.average else agent,
+            torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5, foreach=True),
+            VectorGame(
+                game_map, own.num_envs, own.seed, args.max_years, threads=1, auto_reset=False
+            ),
+            OpponentPool(args, [load_player(name, game_map=game_map) for name in args.pool_bots]),
+            Seats(
+                member=np.zeros(shape, np.int64),
+                stream=np.full(shape, NONE),
+                warm_up=np.zeros(shape, np.int64),
+                temperature=np.ones(shape, np.float32),
+            ),
+            Buffer(args.num_steps, num_streams),
+            tallies.Episodes(num_streams, tuple(reward.parts)),
+            League(game_map, args.eval_bots, rated, args.seed, args.max_years or None, threads=1),
+            np.random.default_rng(own.seed),
+            dict.fromkeys(COUNTERS, 0),
+            np.zeros(len(game_map.teams.names)),
+            dict.fromkeys(tallies.SELFPLAY, 0.0),
+            args.eval_interval,
+            args.save_interval,
+        )
+        run.pool.freeze(run.agent, 0)
+        assign_seats(run, np.arange(own.num_envs))
+        begun.take_up(run, ranks)
+        return run
+
+    @property
+    def step(self) -> int:
+        """Learner decisions made so far."""
+        return self.counters["global_step"]
+
+    @property
+    def progress(self) -> float:
+        """The share of the training that is behind, 0..1."""
+        return min(1.0, self.step / self.args.total_timesteps)
+
+    def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
+        """Return the value (n,) of the positions of games `rows` (n,) for `powers` (n,).
+
+        A power that is out has that of a living one of its team: what a position is worth to one
+        that will never order again, a policy has not learned.
+        """
+        if not len(rows):
+            return np.zeros(0, np.float32)
+        alive, team = self.games.outcomes().alive, self.games.board.team
+        mates = alive[rows] & (team == team[powers][:, None])
+        powers = np.where(alive[rows, powers] | ~mates.any(1), powers, mates.argmax(1))
+        with torch.no_grad():
+            return self.agent.get_value(self.games.view_boards(rows, powers)).cpu().numpy()
+
+    def count(self, total: tallies.Sums) -> None:
+        """Take in the sums of a step of all ranks."""
+        for name in self.counters.keys() & total.keys():
+            self.counters[name] += int(total[name])
+        for name in self.sums:
+            self.sums[name] += total[name]
+        games = total["side_games"]
+        share = total["side_wins"] / np.maximum(games, 1)
+        self.win_share += (1 - MEMORY**games) * (share - self.win_share)
+        self.pool.record(total["copy_games"], total["copy_score"])
+
+
+def learn(run: Run, ranks: Ranks, log: launch.RunLog, clock: Clock) -> None:
+    """Estimate advantages of every finished transition of all streams, and learn from them."""
+    args, buffer = run.args, run.buffer
+    with clock("batching"):
+        advantages = compute_gae(
+            buffer.rewards,
+            buffer.values,
+            buffer.next_values,
+            buffer.ends,
+            buffer.closed,
+            args.gamma,
+            args.gae_lambda,
+        )
+        batch = buffer.take_batch(advantages)
+        sums = {"variance": tallies.explained_variance(batch.returns, batch.values)}
+        sums = ranks.sum(sums | run.episodes.take())
+    size = int(sums["variance"][0])
+    if not size:
+        return
+    begun = run.step - size  # so that the last batch is learned from, too
+    left = max(0.0, 1.0 - begun / args.total_timesteps)
+    if args.anneal_lr:
+        run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
+    ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
+    with clock("learning"):
+        losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, ranks)
+        if run.average is not run.agent:
+            update_average(run.average, run.agent, run.counters["updates"], args.average)
+    state.check_learned(run.agent, run.optimizer, losses)
+    run.counters["updates"] += 1
+    losses["explained_variance"] = tallies.variance_explained(sums["variance"])
+    charts = run.episodes.figures(sums) | {"ent_coef": ent_coef, "batch_size": size}
+    charts["learning_rate"] = run.optimizer.param_groups[0]["lr"]
+    played = tallies.selfplay_figures(run.sums, run.step)
+    played |= {f"win_{side}": w for side, w in zip(run.game_map.teams.names, run.win_share)}
+    run.sums = dict.fromkeys(run.sums, 0.0)
+    figures = {"losses": losses, "selfplay": played, "charts": charts}
+    figures |= {"timing": clock.figures(), "league": {"pool_size": len(run.pool.copies)}}
+    log.update(run.counters, figures)
+
+
+def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
+    """Play, learn, evaluate and save until all decisions are made; False if it stops before.
+
+    It stops if a signal asks for it, and after the first evaluation from step `until` on.
+    """
+    run, args = Run.start(begun, ranks), begun.args
+    clock = Clock(network=("inference", "learning"))
+
+    def evaluate_and_log() -> None:
+        with clock("evaluation"):
+            reports, samples = evaluate(run, ranks)
+            copies = {number: run.pool.agents[number] for number in run.pool.copies}
+            rated = run.league.play(run.average, copies, LEARNER_HERE.make_player)
+            log.evaluations(reports, samples, run.step, rated)
+
+    def save() -> None:
+        with clock("saving"):
+            run_state = begun.policy(run.average, run.step)
+            state.save(run, run_state, ranks, log)
+
+    with launch.logs(begun, ranks) as log, StopSignals(announce=ranks.rank == 0) as stop:
+        while run.step < args.total_timesteps:
+            result, counts = play_phase(run, clock)
+            with clock("batching"):
+                pay_learner(run, result)
+            rows, finished = games_over(run, result)
+            # What all ranks agree on, so that they go on alike.
+            flags = {"full": run.buffer.is_full, "stop": stop.received}
+            total = ranks.sum(counts | finished | flags)
+            run.count(total)
+            with clock("games"):
+                run.games.reset(rows)
+                assign_seats(run, rows)
+            if run.pool.is_due(run.step):
+                run.pool.freeze(run.average, run.step)
+                run.pool.forget(ranks.union(run.seats.member))
+            if total["full"]:
+                learn(run, ranks, log, clock)
+            stops = total["stop"] > 0
+            if run.next_eval <= run.step < args.total_timesteps:
+                run.next_eval += args.eval_interval
+                evaluate_and_log()
+                stops = stops or (until is not None and run.step >= until)
+            if run.step >= run.next_save or stops:
+                while run.next_save <= run.step:
+                    run.next_save += args.save_interval
+                save()
+            if stops:
+                log.message(f"stopped; go on with --resume {log.folder.path}")
+                return False
+        if not ranks.sum({"open": run.buffer.open.sum()})["open"]:
+            return True  # a finished run was resumed
+        # What is still open counts as its position is valued.
+        streams, row, power = run.seats.learner(run.buffer.open)
+        run.buffer.close(streams, run.values_of(row, power))
+        learn(run, ranks, log, clock)
+        evaluate_and_log()
+        save()
+        return True
+
+
+NETWORK = ("hidden", "num_layers", "autoregressive")  # the settings that a network is made of
 
 
 def make_agent(settings: dict, game_map: Map) -> Agent:
@@ -762,239 +1075,7 @@ def make_agent(settings: dict, game_map: Map) -> Agent:
     return Agent(game_map, *(settings[name] for name in NETWORK))
 
 
-READ = partial(torch.load, map_location="cpu", weights_only=True)  # runs no code of a file
-FILES = PolicyFiles(__file__, Args, READ, make_agent, partial(torch.device, "meta"))
-checkpoint_header, load_agent = FILES.header, FILES.network
-LOG_TOOLS = launch.LogTools(SummaryWriter, Summary, partial(import_module, "wandb"))
-
-
-class Run:
-    """Everything that changes while training goes on.
-
-    `rng` draws seats, opponents and minibatches; torch's own generator samples orders. `exploited`
-    is the policy of --exploit as `load_policy` returns it, `weights` those to begin with.
-    """
-
-    # What a script built on this one replaces: talk in evaluations, too, and stopping after each.
-    files, self_play_class, player = FILES, SelfPlay, staticmethod(policy_player)
-    press, pauses = None, False
-
-    def __init__(
-        self,
-        args: Args,
-        game_map: Map,
-        device: torch.device,
-        ranks: Ranks | None = None,
-        exploited: dict | None = None,
-        weights: dict | None = None,
-    ):
-        self.args, self.game_map, self.exploited = args, game_map, exploited
-        self.ranks = ranks or Ranks()
-        own = self.ranks.share(args)
-        keep_memory()
-        torch.set_num_threads(1)
-        torch.manual_seed(args.seed)
-        self.rng = np.random.default_rng(own.seed)
-        self.agent = self.files.make(vars(args), game_map).to(device)
-        if weights:
-            self.agent.load_state_dict(weights)
-        self.average = frozen_copy(self.agent) if args.average else None
-        adam = {"lr": args.learning_rate, "eps": 1e-5, "foreach": True}  # fewer calls of PyTorch
-        self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
-        if own.seed != args.seed:
-            torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
-        load = self.files.network
-        opponent = load(exploited, args.exploit).to(device) if exploited else self.agent
-        reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
-        self.buffer = RolloutBuffer(args.num_steps, own.num_envs * args.learner_seats, reward.parts)
-        learner = Member(LEARNER, self.agent, buffer=self.buffer, reward=reward)
-        self.pool = OpponentPool(args, frozen_copy(opponent), [learner], self.ranks.gather)
-        known = {member.number: member.player.share_memory() for member in self.pool.learners}
-        self.workers = Workers(args.threads if device.type == "cpu" else 1, known)
-        self.self_play = self.self_play_class(own, game_map, self.pool, self.rng, self.workers)
-        self.league = League.of(args, game_map, self.ranks.rank == 0)
-        self.counters = dict.fromkeys(launch.COUNTERS, 0)
-        self.next_eval, self.next_save = args.eval_interval, args.save_interval
-        self.seconds = 0.0  # spent by earlier processes of this run
-        self.evaluations: dict[str, dict] = {}  # bot -> its last evaluation
-
-    @property
-    def global_step(self) -> int:
-        """Learner decisions made so far."""
-        return self.counters["global_step"]
-
-    @property
-    def policy(self) -> Agent:
-        """What is evaluated, frozen and kept: the agent, or the average of its weights.
-
-        Self-play that answers its newest copies goes around in circles; an average does not.
-        """
-        return self.average or self.agent
-
-    @property
-    def progress(self) -> float:
-        """The share of the training that is behind, 0..1."""
-        return min(1.0, self.global_step / self.args.total_timesteps)
-
-    def state_dict(self) -> dict:
-        """Return a whole checkpoint: the policy, and all that an exact continuation needs."""
-        written = self.files.script, asdict(self.args), self.game_map, self.policy.state_dict()
-        policy = checkpoints.policy_dict(*written, self.global_step)
-        own = {
-            "self_play": self.self_play.seating.state_dict(),
-            "buffer": self.buffer.state_dict(),
-            "numpy_generator": self.rng.bit_generator.state,
-            "torch_generator": torch.get_rng_state(),
-        }
-        first, *others = (with_tensors(part, torch.from_numpy) for part in self.ranks.gather(own))
-        return policy | {
-            "run_format": launch.RUN_FORMAT,
-            "optimizer": self.optimizer.state_dict(),
-            "learner": self.average and self.agent.state_dict(),
-            "pool": self.pool.state_dict(),
-            **first,
-            "other_ranks": others,
-            "exploited": self.exploited,
-            "counters": dict(self.counters),
-            "next": (self.next_eval, self.next_save),
-            "seconds": self.seconds,
-            "evaluations": self.evaluations,
-            "league": self.league.state_dict(),
-        }
-
-    def load_state_dict(self, saved: dict) -> None:
-        """Continue exactly from a `state_dict()` of as many ranks."""
-        own = (saved, *saved["other_ranks"])[self.ranks.rank]
-        frozen = self.pool.members[0].player
-        self.policy.load_state_dict(saved["model"])
-        if self.average:
-            checkpoints.check_weights(saved["learner"], self.agent.state_dict())
-            self.agent.load_state_dict(saved["learner"])
-        checkpoints.check_moments(saved["optimizer"], self.optimizer)
-        self.optimizer.load_state_dict(saved["optimizer"])
-        self.pool.load_state_dict(saved["pool"], lambda model: frozen_copy(frozen, model))
-        self.self_play.seating.load_state_dict(with_arrays(own["self_play"], torch.Tensor))
-        self.buffer.load_state_dict(with_arrays(own["buffer"], torch.Tensor), self.self_play.games)
-        self.rng.bit_generator.state = own["numpy_generator"]
-        torch.set_rng_state(own["torch_generator"])
-        self.counters = {name: saved["counters"][name] for name in self.counters}
-        self.seconds, self.evaluations = saved["seconds"], saved["evaluations"]
-        self.next_eval, self.next_save = saved["next"]
-        self.league.load_state_dict(saved["league"])
-
-
-def train(run: Run, log: RunLog, clock: Clock) -> bool:
-    """Play, learn, evaluate and save until all decisions are made; False if asked to stop."""
-    args, agent, buffer, self_play = run.args, run.agent, run.buffer, run.self_play
-    if run.global_step >= args.total_timesteps and not buffer.open.any():
-        return True  # a finished run was resumed
-    with StopSignals(announce=run.ranks.rank == 0) as stop:
-        while True:
-            finished, asked_to_stop, full = run.global_step >= args.total_timesteps, False, False
-            if finished:  # what is still open counts as its position is valued
-                self_play.close_all()
-            else:
-                # Collect: one phase of every game, by learner and opponents alike.
-                result, counts = self_play.step(clock)
-                with clock("batching"):
-                    self_play.credit(result, run.progress)
-                # Assign seats: games that are over for the learner start anew.
-                with clock("games"):
-                    counts["games"] = self_play.seating.end_phase(result)
-                total = run.ranks.total(counts | {"full": buffer.is_full, "stop": stop.received})
-                full, asked_to_stop = total["full"] > 0, total["stop"] > 0
-                for name in counts:
-                    run.counters[name] += total[name]
-                if run.pool.is_due(run.global_step):
-                    run.pool.freeze(frozen_copy(run.policy), run.global_step)
-                    self_play.seating.forget_unused()
-
-            if full or finished:
-                # Estimate advantages of every finished transition of all streams.
-                with clock("batching"):
-                    advantages = compute_gae(*buffer.trajectory, args.gamma, args.gae_lambda)
-                    batch = buffer.take_batch(advantages)
-                size = sum(run.ranks.gather(len(batch.values)))
-            if (full or finished) and size:
-                # Update the agent in epochs of minibatches.
-                begun = run.global_step - size  # so that the last batch is learned from, too
-                left = max(0.0, 1.0 - begun / args.total_timesteps)
-                if args.anneal_lr:
-                    run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
-                ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
-                if args.kl_coef:
-                    with clock("learning"):
-                        batch = batch._replace(kl_term=kl_to_average(args, run.average, batch))
-                shared = run.rng, clock, run.workers, run.ranks
-                losses = update(args, agent, run.optimizer, batch, ent_coef, *shared)
-                if run.average:
-                    update_average(run.average, agent, run.counters["updates"], args.average)
-                run.counters["updates"] += 1
-                groups = {"losses": losses} | self_play.figures(run.ranks, run.global_step)
-                pool = {"pool_size": len(run.pool.members)}
-                groups |= {"timing": clock.figures(), "league": pool}
-                charts = buffer.take_episodes(run.ranks.total) | {"ent_coef": ent_coef}
-                charts |= {"SPS": run.global_step / (run.seconds + clock.since_lap)}
-                charts |= {"learning_rate": run.optimizer.param_groups[0]["lr"], "batch_size": size}
-                log.update(run.counters, groups, run.evaluations, **charts)
-
-            # Evaluate against the bots.
-            if finished or run.next_eval <= run.global_step < args.total_timesteps:
-                run.next_eval += 0 if finished else args.eval_interval
-                asked_to_stop = asked_to_stop or run.pauses
-                with clock("evaluation"):
-                    run.evaluations, samples = evaluate(run)
-                    rated = run.league.play(run.policy, run.pool.members, run.player)
-                log.evaluations(run.evaluations, samples, run.global_step, rated)
-                with clock("capture"):
-                    log.captures(samples, args.capture_games, run.global_step, run.game_map)
-
-            if finished or run.global_step >= run.next_save or asked_to_stop:
-                while run.next_save <= run.global_step and not finished:
-                    run.next_save += args.save_interval
-                save(run, log, clock)
-            if finished or asked_to_stop:
-                return finished
-
-
-def save(run: Run, log: RunLog, clock: Clock) -> None:
-    """Write a checkpoint from which the run can go on exactly."""
-    with clock("saving"):
-        run.seconds += clock.lap()
-        files = log.flush()
-        saved = run.state_dict() | {"wandb_id": log.wandb_id, "files": files}
-        if run.ranks.rank == 0:
-            content = io.BytesIO()
-            torch.save(saved, content)
-            log.folder.save_checkpoint(run.global_step, content.getvalue())
-
-
-def run_training(kind: type[Run], argv: list[str], ranks: Ranks) -> int:
-    """Train as the command line says; return the exit status."""
-    files = kind.files
-    settings = ranks.agree(launch.read_settings, files.args_class, argv, CONFIGS, files)
-    clock = Clock(network=("inference", "learning"))
-    start = launch.resume_run if settings.args.resume else launch.start_run
-    device = partial(ranks.choose_device, torch)
-    run, log = ranks.agree(start, kind, settings, ranks, device, LOG_TOOLS)
-    try:
-        finished = train(run, log, clock)
-    except TrainingError as error:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
-        raise TrainingError(f"{error}{log.intact()}") from error
-    finally:
-        log.close(run.counters, run.seconds + clock.since_lap, run.evaluations)
-    if not finished and ranks.rank == 0:
-        log.progress.message(f"stopped; go on with --resume {log.folder.path}")
-    return 0
-
-
-def main(argv: list[str] | None = None, kind: type[Run] = Run) -> int:
-    """Train; return the exit status, of what the user did wrong as well."""
-    ranks = Ranks.start(distributed, torch.cuda.device_count())
-    given = sys.argv[1:] if argv is None else argv
-    return launch.exit_status(partial(run_training, kind), given, ranks)
-
+LEARNER_HERE = learners.register(__name__, __file__, Args, make_agent, NETWORK)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(launch.main(LEARNER_HERE, train))

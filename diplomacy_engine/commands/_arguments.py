@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .._files import atomic_write, check_target
+from .._progress import Progress
 from .._suggest import quoted
 from ..errors import UserError
 from ..matches.arena import Rescue
@@ -20,7 +21,6 @@ from ..players.search.naming import ASSUMING, spelled
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import YEAR_LIMITS
-from ..training.progress import Progress
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.

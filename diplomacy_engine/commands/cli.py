@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from .._progress import forget
 from ..errors import UserError
 from ..players.bots import BOTS
 from ..rules.map import MAP_NAMES
-from ..training.progress import forget
 from .bench import add_bench, versions
 from .check_map import add_check_map
 from .check_reward import add_check_reward

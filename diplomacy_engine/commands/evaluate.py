@@ -7,10 +7,10 @@ from types import MappingProxyType
 from rich.console import Console
 
 from .._jit import announce_compilation
+from .._progress import label
 from ..matches.arena import evaluate_player
 from ..players.language.settings import is_language_name
 from ..scoring.outcomes import FIGURES, RATES
-from ..training.progress import label
 from ._arguments import (
     add_counts,
     add_match_options,

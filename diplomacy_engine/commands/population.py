@@ -31,13 +31,12 @@ from ..matches.population import (
     rank_player,
 )
 from ..matches.population_page import population_page
-from ..players.checkpoints import CHECKPOINT, policy_file
 from ..players.loading import (
-    POPULATION_SCRIPT,
     SCRIPT,
+    learning,
     load_members,
-    load_script,
 )
+from ..players.policy_files import CHECKPOINT, policy_file
 from ..players.population import (
     FOLDERS,
     MEMBER,
@@ -379,7 +378,7 @@ def _packed_members(
     runs: "Iterable[RecipeRun]", copies: int, map_name: str, folder: Path
 ) -> list[PopulationMember]:
     """Write the policies of runs into a folder; return them and the bots as members."""
-    script = load_script(POPULATION_SCRIPT, ("policies_of_run",))
+    script = learning("populations")
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
         for policy in script.policies_of_run(run.folder, copies):

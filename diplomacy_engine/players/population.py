@@ -28,7 +28,7 @@ from ..rules.map import MAP_NAMES, Map, MapError, load_map
 from ..rules.vocabulary import vocabulary
 from ..scoring.outcomes import YEAR_LIMITS
 from .bots import BOTS
-from .checkpoints import REFERENCE
+from .policy_files import REFERENCE
 
 POPULATION = "population.json"
 MEMBER = ".npz"  # ends the name of a member's file

@@ -1,15 +1,17 @@
 """What a game is worth: rewards, and who won."""
 
-from .mixes import make_reward_mix
+from .mixes import RewardMix, make_reward_mix
 from .outcomes import Outcomes, figure_values
 from .rewards import REWARDS, RewardInput, make_reward, reward_input
-from .teams import Level, pay_teams
+from .teams import Level, alive_with_team, pay_teams
 
 __all__ = [
     "REWARDS",
     "Level",
     "Outcomes",
     "RewardInput",
+    "RewardMix",
+    "alive_with_team",
     "figure_values",
     "make_reward",
     "make_reward_mix",

@@ -85,6 +85,17 @@ def node_input(powers: RewardInput, members: np.ndarray, of_member: np.ndarray) 
     )
 
 
+def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
+    """Return whether any power of each power's team is alive, (E, P) bool.
+
+    Args:
+        alive: (E, P) bool.
+        team: (P,), the team of each power; of each its own where there are no teams.
+    """
+    mates = team[:, None] == team
+    return (alive[:, :, None] & mates).any(1)
+
+
 def pay_teams(
     reward: Callable[..., np.ndarray], powers: RewardInput, level: Level, *more: object
 ) -> np.ndarray:

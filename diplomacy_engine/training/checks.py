@@ -11,105 +11,78 @@ from .._suggest import quoted
 from ..errors import UserError
 from ..pictures.png import renderer
 from ..players.bots import BOTS
-from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..players.loading import load_player
 from ..players.negotiators.naming import UNBOUND, voice
-from ..players.policy import PolicyPlayer
-from ..players.population import population_folder, read_population
+from ..players.policy_files import CHECKPOINT, above
 from ..rules.map import Map
-from ..rules.vocabulary import vocabulary
 from ..scoring.mixes import make_reward_mix, names_code
 from ..scoring.rewards import try_reward
 
-NETWORK = ("hidden", "num_layers", "autoregressive", "value_shares")  # what an agent is made of
 
+def check_args(
+    args: Any, given: frozenset[str], game_map: Map, ranks: int = 1, talks: bool = False
+) -> None:
+    """Raise UserError for settings that contradict each other, the map, or what is installed.
 
-def network_settings(args: Any) -> tuple[str, ...]:
-    """Return which settings (an object, or their class) a network is made of."""
-    return ("press", *NETWORK) if hasattr(args, "press") else NETWORK
-
-
-def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) -> None:
-    """Raise UserError for settings that contradict each other, the map, or what is installed."""
+    Args:
+        args, given: the settings, and those of the command line.
+        game_map: with the teams of the settings.
+        ranks: how many processes train together.
+        talks: whether powers can talk before they order.
+    """
     powers = len(game_map.powers)
     if args.learner_seats > powers:
         raise UserError(f"--learner-seats must be from 1 to {powers}, not {args.learner_seats}")
-    if args.capture_games and args.save_games:
+    if args.capture_games:
         try:
             renderer()
         except UserError as error:
             raise UserError(f"{error}; or train with --capture-games 0") from None
     needs = {  # flag -> (whether it has any effect, what it needs)
-        "reward": (not args.reward_mix, "no --reward-mix beside it"),
         "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
         "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
-        "warm_up_phases": (args.warm_up_share > 0, "--warm-up-share"),
         "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
-        "pool_sampling": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
-        "pool_interval": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
-        "pool_size": (args.pool_schedule == "rolling", "--pool-schedule rolling"),
-        "staged_interval": (args.pool_schedule == "staged", "--pool-schedule staged"),
-        "staged_threshold": (args.pool_schedule == "staged", "--pool-schedule staged"),
-        "staged_games": (args.pool_schedule == "staged", "--pool-schedule staged"),
         "league_games": (bool(args.eval_bots) or not args.league_games, "--eval-bots"),
-        "capture_games": (args.capture_games <= args.save_games, "as many --save-games"),
-        "capture_thoughts": (args.save_games > 0, "--save-games"),
-        "exploit_greedy": (bool(args.exploit), "--exploit"),
-        "wandb_mode": (args.track, "--track"),
-        "wandb_tags": (args.track, "--track"),
+        "capture_thoughts": (args.capture_games > 0, "--capture-games"),
         "wandb_entity": (args.track, "--track"),
         "wandb_project_name": (args.track, "--track"),
     }
-    if args.exploit_greedy and hasattr(args, "press"):
-        raise UserError("--exploit-greedy goes without talk: ppo_selfplay_diplomacy.py has it")
-    if args.partners == "pool" and np.bincount(game_map.teams.of_power).max() == 1:
-        raise UserError("--partners pool needs --teams: no power has a partner here")
     for name in sorted(given & needs.keys()):
         works, needed = needs[name]
         if not works:
             raise UserError(f"--{name.replace('_', '-')} has no effect: it needs {needed}")
-    if args.kl_coef and not args.average:
-        raise UserError(f"--kl-coef {args.kl_coef} pulls to an average: it needs --average")
     if args.num_envs < ranks:
         raise UserError(f"--num-envs {args.num_envs} is too few for {ranks} ranks")
     if args.year_limit == "truncate" and args.max_years == 0:
         raise UserError("--year-limit truncate needs a year limit, but --max-years is 0")
-    if args.learner_seats != most_seats(args, game_map):
+    if game_map.teams.text and args.learner_seats != most_seats(game_map):
         raise UserError(
-            f"the learner has {most_seats(args, game_map)} seats of a game by --teams and "
-            f"--learner-powers, not {args.learner_seats}"
+            f"with --teams the learner has {most_seats(game_map)} seats of a game, "
+            f"not {args.learner_seats}"
         )
-    reward = make_reward_mix(args.reward_mix or args.reward, game_map.teams)
+    reward = make_reward_mix(args.reward, game_map.teams)
     try_reward(reward, powers, game_map.board.victory_centers)
-    if args.eval_population:
-        if game_map.teams.text:
-            raise UserError("--eval-population ranks powers, and goes without --teams")
-        read_population(population_folder(None, game_map), game_map)
     for name in args.pool_bots:
         if voice(name) is not None:
             raise UserError(
                 f"--pool-bots {quoted(name, 60)} would be silent: name the player alone"
             )
-        if isinstance(load_player(name, game_map=game_map), PolicyPlayer):
-            raise UserError(
-                f"--pool-bots {quoted(name, 60)} is a policy: train against it with --exploit, or "
-                "against a search with it, such as fast:PATH"
-            )
+        load_player(name, game_map=game_map)
         if "infer:" in name:  # what it has found out would be forgotten by --resume
             raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be had here")
     for name in args.eval_bots:
         load_player(name, game_map=game_map)
         talking = voice(name)
-        if talking is not None and not hasattr(args, "press"):
+        if talking is not None and not talks:
             raise UserError(
-                f"--eval-bots {quoted(name, 60)} talks: that needs ppo_press_diplomacy.py"
+                f"--eval-bots {quoted(name, 60)} talks: that needs diplomacy_learners.press"
             )
         if talking is not None and talking.kind in UNBOUND:
             raise UserError(f"--eval-bots {quoted(name, 60)} has no use: deals bind in training")
     for bot in args.eval_bots:  # in a pool, twice is more often
         if args.eval_bots.count(bot) > 1:
             raise UserError(f"--eval-bots names {bot!r} twice")
-    if "eval_bots" in given and not args.eval_bots and not args.exploit:
+    if "eval_bots" in given and not args.eval_bots:
         raise UserError(f"--eval-bots is empty: name one or more of {', '.join(BOTS)}")
     most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update
     if most < 2 * args.num_minibatches:
@@ -119,35 +92,18 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
         )
 
 
-def most_seats(args: Any, game_map: Map) -> int:
-    """Return how many seats of a game the learner has at most.
-
-    Raises:
-        UserError: --learner-powers names no power, one twice, or others than a team allows.
-    """
-    team = game_map.teams.of_power
-    own = [game_map.power_number(name) for name in args.learner_powers]
-    if len(set(own)) < len(own):
-        raise UserError("--learner-powers names a power twice")
-    if not game_map.teams.text:
-        return len(own) or args.learner_seats
-    if args.partners == "pool":  # one power of whichever team
-        return 1
-    if own and set(own) != set(np.flatnonzero(team == team[own[0]])):
-        raise UserError(
-            f"--learner-powers {' '.join(args.learner_powers)} must be one team of "
-            f"{', '.join(game_map.teams.names)}"
-        )
-    return len(own) or int(np.bincount(team).max())
+def most_seats(game_map: Map) -> int:
+    """Return how many powers the largest team of a map has; 1 where there are no teams."""
+    return int(np.bincount(game_map.teams.of_power).max())
 
 
 def seat_learner(args: Any, given: frozenset[str], game_map: Map) -> Any:
-    """Return the settings with the `learner_seats` that --teams and --learner-powers leave."""
-    seats = most_seats(args, game_map)
-    if "learner_seats" in given and seats != args.learner_seats:
-        flag = "--learner-powers" if args.learner_powers else "--teams"
-        raise UserError(f"--learner-seats has no effect with {flag}: the learner has these seats")
-    return replace(args, learner_seats=seats, teams=game_map.teams.text)
+    """Return the settings with the `learner_seats` that --teams leaves."""
+    if not game_map.teams.text:
+        return args
+    if "learner_seats" in given and args.learner_seats != most_seats(game_map):
+        raise UserError("--learner-seats has no effect with --teams: the learner has these seats")
+    return replace(args, learner_seats=most_seats(game_map), teams=game_map.teams.text)
 
 
 def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None:
@@ -161,9 +117,8 @@ def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None
     except (AttributeError, ValueError, OSError):  # not to be known here
         return
     provinces = len(game_map.provinces)
-    pool = 1 if args.pool_schedule == "staged" else args.pool_size
     # The agent, its gradients, Adam's two moments, the average, and the pool.
-    network = 4 * weights * ranks * (5 + pool)
+    network = 4 * weights * ranks * (5 + args.pool_size)
     games = 4 * args.num_envs * provinces * 3 * args.hidden
     rollout = 8 * 4 * args.num_envs * args.learner_seats * args.num_steps
     needs = {"hidden": network, "num-envs": games + rollout}
@@ -181,7 +136,7 @@ def check_resumed(args: Any, given: frozenset[str]) -> None:
 
     The reward may be given, but only as it is: see check_own_code.
     """
-    other = given - {"resume", "total_timesteps", "track", "cuda", "reward", "reward_mix"}
+    other = given - {"resume", "total_timesteps", "track", "cuda", "reward"}
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
         raise UserError(
@@ -198,100 +153,21 @@ def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) ->
         kept: the settings of the folder.
         args, given: those of the command line.
     """
-    for name in given & {"reward", "reward_mix"}:
-        if getattr(args, name) != getattr(kept, name):
-            raise UserError(
-                f"--{name.replace('_', '-')} cannot be changed on resume: in {folder} it is "
-                f"{quoted(getattr(kept, name))}"
-            )
-    name = "reward_mix" if kept.reward_mix else "reward"
-    text = getattr(kept, name)
-    if names_code(text) and name not in given:
+    if "reward" in given and args.reward != kept.reward:
         raise UserError(
-            f"{folder} names code to be run, the reward {quoted(text)}; if you trust it, say so "
-            f"with --{name.replace('_', '-')} {quoted(text)}"
+            f"--reward cannot be changed on resume: in {folder} it is {quoted(kept.reward)}"
         )
-
-
-def check_ranks(folder: Path, saved: dict, ranks: int) -> None:
-    """Raise UserError unless as many ranks resume a run as have written its checkpoint."""
-    others = saved.get("other_ranks", ())
-    if not isinstance(others, list | tuple):
-        raise UserError(f"{folder}: its checkpoint cannot be continued ('other_ranks' is no list)")
-    before = 1 + len(others)
-    if before != ranks:
+    if names_code(kept.reward) and "reward" not in given:
         raise UserError(
-            f"{folder} is a run of {before} ranks and cannot go on with {ranks}: "
-            f"resume it with torchrun --nproc_per_node={before}"
+            f"{folder} names code to be run, the reward {quoted(kept.reward)}; if you trust it, "
+            f"say so with --reward {quoted(kept.reward)}"
         )
-
-
-def exploit_args(args: Any, given: frozenset[str], saved: dict, game_map: Map) -> Any:
-    """Return the settings of a run with --exploit: one learner seat against the policy `saved`.
-
-    What a settings file says of the pool does not matter then. UserError if a flag did, or if
-    the policy plays another map.
-    """
-    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
-        raise UserError(
-            f"--exploit {args.exploit} was trained on map {quoted(saved['map_name'], 60)} or a "
-            f"version of it, not on {game_map.name!r} as it is"
-        )
-    talk = saved["args"].get("press"), getattr(args, "press", None)
-    if talk[0] != talk[1]:
-        raise UserError(
-            f"--exploit {args.exploit} talks by --press {quoted(talk[0], 20)}, this run by --press "
-            f"{quoted(talk[1], 20)}"
-        )
-    names = {"learner_seats", "latest_prob", "recency_decay", "opponent_temperature"}
-    other = [name for name in given if name.startswith(("pool_", "staged_")) or name in names]
-    if other:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
-        raise UserError(
-            f"{flags} cannot be given with --exploit: the learner has one seat and its only "
-            "opponent is the policy of the checkpoint"
-        )
-    pool = {"pool_bots": (), "pool_schedule": "rolling", "pool_sampling": "uniform"}
-    return replace(args, learner_seats=1, opponent_temperature=1.0, **pool)
-
-
-def check_start(args: Any, saved: dict, game_map: Map) -> None:
-    """Raise UserError unless a run can begin with the policy `saved` of --start-from."""
-    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
-        raise UserError(
-            f"--start-from {args.start_from} was trained on map {quoted(saved['map_name'], 60)} "
-            f"or a version of it, not on {game_map.name!r} as it is"
-        )
-    for name in network_settings(args):
-        theirs, ours = saved["args"][name], getattr(args, name)
-        if theirs != ours:
-            flag = name.replace("_", "-")
-            raise UserError(
-                f"--start-from {args.start_from} has another network: "
-                f"--{flag} is {quoted(theirs, 20)} there, here {ours}"
-            )
-
-
-def policy_path(flag: str, name: str) -> Path:
-    """Return the file of the policy that a flag names; UserError for a bot."""
-    if name in BOTS:
-        raise UserError(
-            f"--{flag} needs a checkpoint, and {name!r} is a bot: "
-            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
-        )
-    path = policy_file(name)
-    if not path.is_file():
-        what = "there is no such checkpoint"
-        if Path(name).is_dir():
-            what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
-        raise UserError(f"--{flag} {name}: {what}{_above(path, CHECKPOINT, POLICY)}")
-    return path
 
 
 def check_run(path: str) -> None:
     """Raise UserError if --resume names something else, such as a file of a run."""
     if not _is_run(Path(path)):
-        hint = _above(Path(path), CHECKPOINT)
+        hint = above(Path(path), CHECKPOINT)
         raise UserError(f"--resume {path} is no run to go on with{hint or _missing(Path(path))}")
 
 
@@ -304,11 +180,3 @@ def _missing(path: Path) -> str:
         return ": there is no such folder"
     names = [name for name in ("args.json", CHECKPOINT) if not os.path.isfile(path / name)]
     return f": it has no {names[0]}"
-
-
-def _above(path: Path, *names: str) -> str:
-    """Return a hint if a folder above has one of these files, as a run folder does."""
-    for folder in (path.parent, path.parent.parent):
-        if folder.name and any(os.path.isfile(folder / name) for name in names):
-            return f"; did you mean the folder above, {folder}?"
-    return ""

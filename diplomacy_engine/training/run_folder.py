@@ -31,7 +31,7 @@ from typing import Any, BinaryIO
 
 from .._files import FolderLock, _reason, atomic_write, check_writable, read_file
 from ..errors import UserError
-from ..players.checkpoints import CHECKPOINT
+from ..players.policy_files import CHECKPOINT
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/

@@ -5,31 +5,27 @@ A flag wins over the settings file, which wins over the dataclass. The file is t
 are read here, because tyro refuses `--flag=True` (what W&B's `${args}` sends) and `1e6` for a whole
 number, and does not say which flags were given.
 
-Fields may be bool, int, float, str, Literal, `tuple[X, ...]` of those, and each of them or None.
-`Annotated[int, Between(1, 10)]` gives a number its range, wherever its value comes from.
 """
 
 import ast
 import dataclasses
 import inspect
-import math
 import re
 import shlex
 import sys
 import textwrap
 import tomllib
-import types
 import typing
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import tyro
 
+from .._fields import Kind, check_values, convert, field_kinds, kind_of, kind_text, today
 from .._files import read_file
-from .._suggest import did_you_mean, quoted
+from .._progress import forget
+from .._suggest import did_you_mean
 from ..errors import UserError
-from .progress import forget
-from .ranges import Between
 
 INSTALLED_CONFIGS = Path(__file__).parents[1] / "configs"  # setup.py puts them there
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
@@ -59,7 +55,7 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
     Raises:
         UserError: an unknown flag or key, a wrong type, a number out of range, an unreadable file.
     """
-    kinds = _field_kinds(args_class)
+    kinds = field_kinds(args_class)
     wants_help = "--help" in argv or "-h" in argv
     words = _read_flags(kinds, [word for word in argv if word not in ("--help", "-h")])
     given = {name: _from_words(kinds[name], f"--{_dashes(name)}", words[name]) for name in words}
@@ -95,28 +91,6 @@ def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # also of numbers too long for Python
         raise UserError(f"settings file {path} is not TOML: {error}") from None
     return check_values(args_class, values, f"settings file {path}")
-
-
-def check_values(args_class: type, values: dict, source: str) -> dict[str, Any]:
-    """Return the values converted to the fields' types; UserError names what does not fit."""
-    kinds = _field_kinds(args_class)
-    checked = {}
-    for key, value in values.items():
-        name = key.replace("-", "_") if isinstance(key, str) else key
-        if name not in kinds:
-            raise UserError(
-                f"{source}: unknown key {quoted(key, 60)}{did_you_mean(str(name), kinds)}"
-            )
-        if name in checked:
-            raise UserError(f"{source}: {quoted(key, 60)} is set twice")
-        try:
-            checked[name] = _convert(kinds[name], value)
-        except (ValueError, OverflowError):
-            kind = _kind_text(kinds[name])
-            raise UserError(
-                f"{source}: {quoted(key, 60)} must be {kind}, not {quoted(value, 60)}"
-            ) from None
-    return checked
 
 
 def flags_of(defaults: Any, values: dict[str, Any]) -> str:
@@ -174,35 +148,6 @@ def _settings_file(
     return path, values
 
 
-class _Kind(NamedTuple):
-    """What a field may be."""
-
-    type: Any
-    range: Between | None  # of a number
-    optional: bool  # or None
-
-
-def _kind(hint: Any) -> _Kind:
-    """Return what an annotation allows."""
-    limits, optional = None, False
-    while True:
-        if typing.get_origin(hint) is Annotated:
-            hint, *notes = typing.get_args(hint)
-            limits = next((note for note in notes if isinstance(note, Between)), limits)
-        elif typing.get_origin(hint) in (typing.Union, types.UnionType):
-            rest = [part for part in typing.get_args(hint) if part is not type(None)]
-            if len(rest) != 1:
-                raise TypeError(f"a setting has one type, or one type or None, not {hint}")
-            hint, optional = rest[0], True
-        else:
-            return _Kind(hint, limits, optional)
-
-
-def _field_kinds(args_class: type) -> dict[str, _Kind]:
-    hints = typing.get_type_hints(args_class, include_extras=True)
-    return {field.name: _kind(hints[field.name]) for field in dataclasses.fields(args_class)}
-
-
 def _print_help(defaults: Any) -> NoReturn:
     """Print the help of a dataclass, with the values of `defaults`, and exit.
 
@@ -210,7 +155,7 @@ def _print_help(defaults: Any) -> NoReturn:
     """
     args_class, groups = type(defaults), {}
     hints = typing.get_type_hints(args_class, include_extras=True)
-    kinds, about = _field_kinds(args_class), _about_fields(args_class)
+    kinds, about = field_kinds(args_class), _about_fields(args_class)
     for name, kind in kinds.items():
         group, sentence = about[name]
         hint = f"({kind.range}; default: {{}})" if kind.range is not None else None
@@ -265,7 +210,7 @@ def _dashes(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _read_flags(kinds: dict[str, _Kind], argv: list[str]) -> dict[str, list[str]]:
+def _read_flags(kinds: dict[str, Kind], argv: list[str]) -> dict[str, list[str]]:
     """Return the words given for each field; of two times the last counts.
 
     `--num-envs 8`, `--num_envs 8` and `--num-envs=8` are the same; so are `--cuda`, `--cuda=True`
@@ -279,7 +224,7 @@ def _read_flags(kinds: dict[str, _Kind], argv: list[str]) -> dict[str, list[str]
         if not word.startswith("--") or word == "--":
             raise UserError(f"{word!r} is not a flag such as --seed{_stray_hint(words, word)}")
         flag, equals, value = word[2:].partition("=")
-        name = flag.replace("-", "_")
+        name = today(flag.replace("-", "_"), kinds)
         if name not in kinds and name.startswith("no_") and name[3:] in bools:
             if equals:
                 raise UserError(f"--{flag} takes no value; --{flag[3:]}={value} does")
@@ -299,7 +244,7 @@ def _read_flags(kinds: dict[str, _Kind], argv: list[str]) -> dict[str, list[str]
             while rest and not _FLAG.match(rest[0]) and (many or not words[name]):
                 words[name].append(rest.pop(0))
             if not words[name] and not many:
-                raise UserError(f"--{flag} needs a value: {_kind_text(kinds[name])}")
+                raise UserError(f"--{flag} needs a value: {kind_text(kinds[name])}")
     return words
 
 
@@ -308,23 +253,23 @@ def _stray_hint(words: dict[str, list[str]], word: str) -> str:
     return f" (after --{_dashes(last[0])} {words[last[0]][-1]})" if last and words[last[0]] else ""
 
 
-def _from_words(kind: _Kind, flag: str, words: list[str]) -> Any:
+def _from_words(kind: Kind, flag: str, words: list[str]) -> Any:
     """Return the value that the words given for a flag stand for."""
     try:
         if kind.optional and len(words) == 1 and words[0].lower() == "none":
             return None
         if typing.get_origin(kind.type) is tuple:
-            item = _kind(typing.get_args(kind.type)[0])
+            item = kind_of(typing.get_args(kind.type)[0])
             if len(words) == 1 and words[0][:1] in ("", "(", "["):  # a list as Python prints it
                 words = [word.strip(" '\"") for word in words[0].strip("()[]").split(",")]
             return tuple(_from_text(item, word) for word in words if word)
         return _from_text(kind, words[0])
     except ValueError:
         shown = " ".join(words)
-        raise UserError(f"{flag} must be {_kind_text(kind)}, not {shown!r:.60}") from None
+        raise UserError(f"{flag} must be {kind_text(kind)}, not {shown!r:.60}") from None
 
 
-def _from_text(kind: _Kind, text: str) -> Any:
+def _from_text(kind: Kind, text: str) -> Any:
     """Return a value of a simple type; ValueError if the text is none."""
     value: Any = text
     if typing.get_origin(kind.type) is typing.Literal:
@@ -338,44 +283,4 @@ def _from_text(kind: _Kind, text: str) -> Any:
             value = float(text)
     elif kind.type is float:
         value = float(text)
-    return _convert(kind, value)
-
-
-def _convert(kind: _Kind, value: Any) -> Any:
-    """Return a TOML, JSON or Python value as a field's type; ValueError if it does not fit."""
-    if value is None and kind.optional:
-        return None
-    if typing.get_origin(kind.type) is tuple:
-        if not isinstance(value, list | tuple):
-            raise ValueError
-        item = _kind(typing.get_args(kind.type)[0])
-        return tuple(_convert(item, part) for part in value)
-    if typing.get_origin(kind.type) is typing.Literal:
-        for choice in typing.get_args(kind.type):
-            if type(choice) is type(value) and choice == value:
-                return choice
-        raise ValueError
-    if kind.type is int and type(value) is float and value.is_integer():
-        value = int(value)
-    elif kind.type is float and type(value) in (int, float) and math.isfinite(value):
-        value = float(value)
-    elif kind.type not in (bool, int, str) or type(value) is not kind.type:
-        raise ValueError
-    if kind.type is str and "\0" in value:  # no name of a file has it
-        raise ValueError
-    if kind.range is not None and not kind.range.low <= value <= kind.range.high:
-        raise ValueError
-    return value
-
-
-def _kind_text(kind: _Kind) -> str:
-    if typing.get_origin(kind.type) is typing.Literal:
-        text = "one of " + ", ".join(str(choice) for choice in typing.get_args(kind.type))
-    elif typing.get_origin(kind.type) is tuple:
-        text = "a list, each " + _kind_text(_kind(typing.get_args(kind.type)[0]))
-    else:
-        names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-        text = names[kind.type]
-    if kind.range is not None:
-        text += f" {kind.range}"
-    return text + ", or None" if kind.optional else text
+    return convert(kind, value)

@@ -342,7 +342,7 @@ def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_gam
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     import ppo_selfplay_diplomacy as script
-    from diplomacy_engine.training.progress import Progress
+    from diplomacy_engine._progress import Progress
     from diplomacy_engine.training.run_folder import RunFolder
     from diplomacy_engine.training.run_log import RunLog
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from diplomacy_engine.training import progress
-from diplomacy_engine.training.progress import Progress, label, show
+from diplomacy_engine._progress import Progress, label, show
 
 
 class Clock:
@@ -70,7 +70,7 @@ def test_the_win_rates_come_first(width, monkeypatch):
 def test_a_reader_that_has_left_does_not_stop_the_work(tmp_path):
     """As in `| head`: the line is drawn no more, and work goes on."""
     code = (
-        "from diplomacy_engine.training.progress import Progress\n"
+        "from diplomacy_engine._progress import Progress\n"
         "line = Progress(10, every=0)\n"
         "for step in range(10):\n"
         "    line.update(step)\n"

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ..._suggest import did_you_mean, quoted
 from ...errors import UserError
-from ..checkpoints import policy_file
 from ..policy import PolicyPlayer
+from ..policy_files import policy_file
 from ..protocols import Player
 from .assumptions import Assumptions
 from .best_response import FAST, FULL, BestResponse

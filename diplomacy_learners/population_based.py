@@ -50,7 +50,7 @@ from diplomacy_engine.players.population import population_folder, read_populati
 from diplomacy_engine.scoring.mixes import names_code
 from diplomacy_engine.training import Ranks, launch
 from diplomacy_engine.training.exploration import QUARTER, VARIED, explored
-from diplomacy_engine.training.ranges import Between, Natural
+from diplomacy_engine._fields import Between, Natural
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import Settings, args_from_dictionary, parse_args
 

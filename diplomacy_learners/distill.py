@@ -41,7 +41,7 @@ from diplomacy_engine.players.search.naming import make_search, spelled
 from diplomacy_engine.rules.map import Map
 from diplomacy_engine.scoring.outcomes import figure_values
 from diplomacy_engine.selfplay import Experience
-from diplomacy_engine.training.ranges import Between, NonNegative, Positive
+from diplomacy_engine._fields import Between, NonNegative, Positive
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import parse_args
 

@@ -1,18 +1,16 @@
-"""Files that hold a policy: where they lie in a folder, and what they say of themselves.
+"""Checkpoints: reading what may come from anybody, and what is needed to play the policy in one.
 
-A checkpoint is what `torch.save` writes of a dictionary. It is read without PyTorch's help as far
-as the name of the script that plays it goes, and otherwise with a function that is handed in, so
-that the engine needs no PyTorch.
+Only tensors and plain values are read, so that no file can run code (torch.load's `weights_only`).
 """
 
 import os
-import pickletools
-import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import torch
 
 from .._files import file_sha256, open_file
 from .._suggest import printable, quoted
@@ -21,20 +19,14 @@ from ..games.observation import OBSERVATION_VERSION
 from ..rules.map import Map, MapError
 from ..rules.vocabulary import vocabulary
 
-CHECKPOINT = "checkpoint.pt"
-POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
 CHECKPOINT_FORMAT = 1
-_PACKAGE = Path(__file__).parents[1]
-REFERENCE = _PACKAGE / "reference"  # the policies that come along: setup.py puts them there
-if not REFERENCE.is_dir():
-    REFERENCE = _PACKAGE.parent / "runs" / "reference"  # in a clone
 MOST_BYTES = 8 * 2**30  # of a file
 MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
 MOST_ITEMS = 1_000_000  # in all dictionaries, lists and tuples of a checkpoint together
 MOST_WEIGHT = 1e6  # a weight beyond is one that learning has blown up
 MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
 
-_HEADER = {  # what a checkpoint says of itself
+HEADER = {  # what a checkpoint says of itself
     "script_name": str,
     "script_sha256": str,
     "map_name": str,
@@ -45,39 +37,49 @@ _HEADER = {  # what a checkpoint says of itself
 }
 
 
-def policy_file(path: str | Path) -> Path:
-    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
+def read(path: str | Path) -> dict:
+    """Return a checkpoint's dictionary, with settings under the names that they have today.
 
-    The name of a policy that comes along (`ready_policies`) stands for its file, unless there is a
-    file or folder of that name. Any other path is returned as it is. The file need not exist.
+    Raises:
+        UserError: the file is not a sound checkpoint.
     """
-    named, path = str(path), Path(path)
-    if not path.is_dir():
-        return path if path.is_file() else ready_policies().get(named, path)
-    checkpoint, policy = path / CHECKPOINT, path / POLICY
-    return checkpoint if checkpoint.is_file() or not policy.is_file() else policy
-
-
-def ready_policies() -> dict[str, Path]:
-    """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
-    files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
-    return {file.parent.name.replace("__", "-"): file for file in files}
-
-
-def script_name(path: str | Path) -> str | None:
-    """Return the name of the script that trained a checkpoint; None if the file does not say.
-
-    Nothing of the file is run or built: its pickle is only looked through for the two texts.
-    """
+    path = Path(path)
     try:
         with open_file(path) as file, zipfile.ZipFile(file) as parts:
             _check_sizes(file, parts)
-            (name,) = (part for part in parts.namelist() if re.fullmatch(r"[^/]+/data\.pkl", part))
-            pickled = parts.read(name)
-        texts = (text for _, text, _ in pickletools.genops(pickled) if isinstance(text, str))
-        return next((next(texts, None) for text in texts if text == "script_name"), None)
-    except Exception:  # a damaged or hostile file, which is refused when it is loaded
-        return None
+            if parts.testzip() is not None:  # torch.load does not look at the checksums
+                raise ValueError("a part does not have its checksum")
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such checkpoint") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except Exception:  # torch.load raises nearly anything on a damaged or hostile file
+        if _is_member(path):
+            raise UserError(f"{path}: a population's member can play, but nothing else") from None
+        raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
+    if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
+        raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")
+    for name, kind in HEADER.items():
+        if type(saved.get(name)) is not kind:
+            raise UserError(f"{path}: the checkpoint does not say its {name}")
+    if saved["map_facts"].get("name") != saved["map_name"]:
+        raise UserError(f"{path}: the checkpoint has no map of the name that it gives")
+    if not isinstance(saved["args"].get("map"), str):
+        raise UserError(f"{path}: the checkpoint's args do not name its map")
+    if not _is_small(saved):
+        raise UserError(f"{path}: the checkpoint has more than {MOST_ITEMS:,} items")
+    return saved | {"args": renamed(saved["args"])}
+
+
+def renamed(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that any version has written, with the names that they have today."""
+    args = dict(args)
+    if "reward_mix" in args:  # which counted beside `reward` if it was not empty
+        args["reward"] = args.pop("reward_mix") or args.get("reward")
+    if "threads" in args and "processes" not in args:
+        args["processes"] = args.pop("threads")
+    return args
 
 
 def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
@@ -93,44 +95,6 @@ def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
         raise ValueError("its parts are too large")
     if any(part.file_size > MOST_NAMED for part in found if part.filename.endswith(".pkl")):
         raise ValueError("its dictionary is too large")
-
-
-def read_checkpoint(path: str | Path, load: Callable[[Path], Any]) -> dict:
-    """Return a checkpoint's dictionary.
-
-    Args:
-        load: reads the file, tensors and plain values only, so that a checkpoint cannot run code.
-
-    Raises:
-        UserError: the file is not a sound checkpoint.
-    """
-    path = Path(path)
-    try:
-        with open_file(path) as file, zipfile.ZipFile(file) as parts:
-            _check_sizes(file, parts)
-            if parts.testzip() is not None:  # torch.load does not look at the checksums
-                raise ValueError("a part does not have its checksum")
-        saved = load(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such checkpoint") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except Exception:  # torch.load raises nearly anything on a damaged or hostile file
-        if _is_member(path):
-            raise UserError(f"{path}: a population's member can play, but nothing else") from None
-        raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
-    if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
-        raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")
-    for name, kind in _HEADER.items():
-        if type(saved.get(name)) is not kind:
-            raise UserError(f"{path}: the checkpoint does not say its {name}")
-    if saved["map_facts"].get("name") != saved["map_name"]:
-        raise UserError(f"{path}: the checkpoint has no map of the name that it gives")
-    if not isinstance(saved["args"].get("map"), str):
-        raise UserError(f"{path}: the checkpoint's args do not name its map")
-    if not _is_small(saved):
-        raise UserError(f"{path}: the checkpoint has more than {MOST_ITEMS:,} items")
-    return saved
 
 
 def _is_member(path: Path) -> bool:
@@ -155,7 +119,7 @@ def _is_small(value: object) -> bool:
     return True
 
 
-def check_weights(found: Any, expected: Mapping[str, Any]) -> None:
+def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
     """Raise ValueError unless weights are those of a network, and sound numbers.
 
     Args:
@@ -173,7 +137,7 @@ def check_weights(found: Any, expected: Mapping[str, Any]) -> None:
             raise ValueError(f"its weights are not numbers, or beyond {MOST_WEIGHT:,.0f}")
 
 
-def check_moments(found: Any, optimizer: Any) -> None:
+def check_moments(found: Any, optimizer: torch.optim.Optimizer) -> None:
     """Raise ValueError unless a checkpoint's state of Adam can be that of an optimizer.
 
     Args:
@@ -196,18 +160,20 @@ def check_moments(found: Any, optimizer: Any) -> None:
         raise ValueError("its optimizer has figures that are no numbers")
 
 
-def is_sound(weights: Iterable[Any], moments: Iterable[Mapping[str, Any]]) -> bool:
+def is_sound(
+    weights: Iterable[torch.Tensor], moments: Iterable[Mapping[str, torch.Tensor]]
+) -> bool:
     """Tell whether weights, and what Adam keeps of each, are numbers that have not blown up."""
     kept = (tensor for figures in moments for tensor in figures.values())
     return _within(weights, MOST_WEIGHT) and _within(kept, MOST_MOMENT)
 
 
-def _within(tensors: Iterable[Any], most: float) -> bool:
+def _within(tensors: Iterable[torch.Tensor], most: float) -> bool:
     return all(bool((tensor.detach().abs() <= most).all()) for tensor in tensors)
 
 
 @contextmanager
-def fitting(path: str | Path, script: str) -> Iterator[None]:
+def fitting(path: str | Path, script: str | Path) -> Iterator[None]:
     """Turn what goes wrong while a script takes a checkpoint into a UserError of one sentence.
 
     Any exception: the file may come from anybody, and fail in any way.
@@ -240,7 +206,7 @@ def map_of(saved: dict, path: str | Path) -> Map:
 
 
 def policy_dict(
-    script: str, args: dict, game_map: Map, model: dict, global_step: int
+    script: str | Path, args: dict, game_map: Map, model: dict, global_step: int
 ) -> dict[str, Any]:
     """Return what is needed to play a policy.
 
@@ -267,9 +233,4 @@ def policy_dict(
 def policy_part(saved: dict) -> dict:
     """Return what is needed to play the policy of a checkpoint, which may hold a whole run."""
     names = "map_name map_facts vocabulary_hash observation_version global_step model args"
-    return {name: saved[name] for name in names.split()}
-
-
-def header(saved: dict) -> dict:
-    """Return what a checkpoint says of itself, without its weights."""
-    return {name: saved[name] for name in _HEADER}
+    return {name: saved[name] for name in (*names.split(), "script_name", "script_sha256")}

@@ -72,8 +72,8 @@ from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.rules.map import Map
 from diplomacy_engine.rules.vocabulary import OrderVocabulary, vocabulary
 from diplomacy_engine.training.clock import Clock
-from diplomacy_engine.training.progress import Progress
-from diplomacy_engine.training.ranges import Between, Natural, NonNegative, Positive
+from diplomacy_engine._progress import Progress
+from diplomacy_engine._fields import Between, Natural, NonNegative, Positive
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import args_from_dictionary, parse_args
 from diplomacy_engine.training.signals import StopSignals

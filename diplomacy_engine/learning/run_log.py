@@ -1,64 +1,75 @@
 """Everything that only watches a training run: its folder, TensorBoard, W&B and the status line."""
 
+import importlib
 import itertools
+import os
 import ssl
 import struct
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
+from tensorboard.compat.proto.summary_pb2 import Summary
+from torch.utils.tensorboard import SummaryWriter
+
+from .._progress import Progress
 from ..errors import UserError
 from ..rules.map import Map
-from .progress import Progress
-from .run_folder import RunFolder
-from .sample_games import show_games
+from ..training.run_folder import RunFolder
+from ..training.sample_games import show_games
 
-
-class Writer(Protocol):
-    """What is asked of TensorBoard's SummaryWriter."""
-
-    def add_scalar(self, name: str, value: float, global_step: int) -> None: ...
-    def add_custom_scalars(self, layout: dict) -> None: ...
-    def add_text(self, name: str, text: str) -> None: ...
-    def flush(self) -> None: ...
-    def close(self) -> None: ...
+# Counter -> its name in the summary of a run.
+SUMMARY = {
+    "global_step": "decisions",
+    "env_steps": "env steps",
+    "games": "games",
+    "updates": "updates",
+}
 
 
 class RunLog:
     """Logs a run's figures, keeps its sample games, draws its status line.
 
     Args:
-        folder: the run folder.
-        writer: of TensorBoard's events, in that folder.
-        summary: TensorBoard's protobuf class Summary, for pictures.
+        folder: the run folder; TensorBoard's events come to lie in it.
         progress: the status line.
+        game_map: of the run.
         wandb: a W&B run that has begun, if any.
         wandb_id: of an earlier W&B run, which is remembered where none goes on now.
-        wandb_html: makes of a page what W&B logs.
+        seconds: spent by earlier processes of this run.
     """
 
     def __init__(
         self,
         folder: RunFolder,
-        writer: Writer,
-        summary: Any,
         progress: Progress,
+        game_map: Map,
         wandb: Any = None,
         wandb_id: str | None = None,
-        wandb_html: Callable[[str], Any] | None = None,
+        seconds: float = 0.0,
     ):
-        self.folder, self.writer, self.summary = folder, writer, summary
-        self.progress, self.wandb = progress, wandb
-        self.wandb_id, self.wandb_html = wandb_id, wandb_html
+        self.folder, self.progress, self.game_map = folder, progress, game_map
+        self.writer = SummaryWriter(str(folder.path))
+        self.wandb, self.wandb_id = wandb, wandb_id
+        self._begun = time.monotonic() - seconds
+        # The newest ones, for the status line and the summary.
+        self._counters: dict[str, float] = {}
+        self._evaluations: dict[str, dict] = {}
         if wandb is not None:
             wandb.define_metric("*", step_metric="global_step")
             self.wandb_id = wandb.id
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run so far."""
+        return time.monotonic() - self._begun
 
     def scalars(self, figures: Mapping[str, float], global_step: int) -> None:
         """Log figures to TensorBoard, metrics.jsonl and, if tracked, W&B."""
@@ -85,16 +96,17 @@ class RunLog:
         evaluations: Mapping[str, dict],
         samples: Mapping[str, Sequence[Mapping]],
         global_step: int,
-        rated: Any,
+        ratings: Mapping[str, float],
     ) -> None:
-        """Log an evaluation, and keep the sample games.
+        """Log an evaluation, and keep the sample games, also as a page that replays them.
 
         Args:
             evaluations: against each bot, see arena.evaluate_player.
             samples: saved games against each bot.
             global_step: learner decisions so far.
-            rated: see league.Rated.
+            ratings: `league/*`.
         """
+        self._evaluations = dict(evaluations)
         figures = {
             f"eval/{bot}/{name}": figure["value"]
             for bot, result in evaluations.items()
@@ -110,10 +122,7 @@ class RunLog:
             for bot, result in evaluations.items()
             for name, share in result["orders"].items()
         }
-        self.scalars(figures | dict(rated.figures), global_step)
-        with self._writing_events():
-            for name, image in rated.pictures.items():
-                self._add_png(name, image, global_step)
+        self.scalars(figures | ratings, global_step)
         games = itertools.chain.from_iterable(samples.values())
         self.folder.save_games(f"{global_step:012d}", games)
         if evaluations:
@@ -123,18 +132,30 @@ class RunLog:
             ]
             self.progress.message(f"{global_step:,} decisions: wins {', '.join(wins)}")
             self.progress.update(global_step, **_wins(evaluations))
+        self._pages(samples, global_step)
 
-    def begin(self, args: Mapping[str, Any], opponents: Sequence[str]) -> None:
+    def begin(self, args: Any, config: Path | None) -> None:
         """Log what does not change in a run: its settings, and how TensorBoard shows its figures.
 
         Args:
-            args: the settings.
-            opponents: of the evaluations.
+            args: the settings, a dataclass whose defaults are what they are compared with.
+            config: the settings file that was read.
         """
-        rows = "".join(f"| {name} | {_cell(value)} |\n" for name, value in args.items())
+        defaults = asdict(type(args)())
+        changed = {name: value for name, value in asdict(args).items() if value != defaults[name]}
+        source = f"`{config.name}` and flags" if config else "flags"
+        if changed:
+            said = ", ".join(f"{name} {value}" for name, value in changed.items())
+            self.progress.message(f"settings: by {source.replace('`', '')}: {said}")
+        rows = "".join(
+            f"| {name} | {_cell(value)} | {_cell(defaults[name]) if name in changed else ''} |\n"
+            for name, value in asdict(args).items()
+        )
+        about = f"Settings other than the defaults are by {source}.\n\n"
+        table = f"| setting | value | default, if another |\n|---|---|---|\n{rows}"
         with self._writing_events():
-            self.writer.add_text("settings", f"| setting | value |\n|---|---|\n{rows}")
-            self.writer.add_custom_scalars(dashboard(opponents))
+            self.writer.add_text("settings", about + table)
+            self.writer.add_custom_scalars(dashboard(args.eval_bots))
 
     def announce(self) -> None:
         """Say where the run is, and how to look at its curves."""
@@ -144,26 +165,15 @@ class RunLog:
             "  then open http://localhost:6006/#custom_scalars"
         )
 
-    def captures(
-        self,
-        samples: Mapping[str, Sequence[Mapping]],
-        count: int,
-        global_step: int,
-        game_map: Map | None = None,
-    ) -> None:
+    def _pages(self, samples: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
         """Keep a replay page of sample games by opponent; log it, final boards and charts.
 
         What cannot be drawn is noted: no picture is worth a run.
-
-        Args:
-            samples: saved games against each bot, of which `count` are shown.
-            game_map: that of the games; None for the one that they name.
         """
-        games = {bot: list(sampled[:count]) for bot, sampled in samples.items()}
-        if not any(games.values()):
+        if not any(samples.values()):
             return
         try:
-            shown = show_games(games, f"games at {global_step:,} decisions", game_map)
+            shown = show_games(samples, f"games at {global_step:,} decisions", self.game_map)
         except UserError as error:
             self.progress.message(f"note: no pictures of the sample games: {error}")
             return
@@ -171,17 +181,20 @@ class RunLog:
         with self._writing_events():
             for name, image in shown.images.items():
                 self._add_png(name, image, global_step)
-        if self.wandb is not None and self.wandb_html is not None:
-            html = self.wandb_html(shown.page)
+        if self.wandb is not None:
+            html = importlib.import_module("wandb").Html(shown.page, inject=False)
             self.wandb.log({"global_step": global_step, "games/replay": html})
 
     def _add_png(self, name: str, png: bytes, global_step: int) -> None:
         """Log a picture; SummaryWriter itself only takes arrays, which it draws anew."""
         width, height = struct.unpack(">II", png[16:24])
-        proto = self.summary
-        image = proto.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
-        summary = proto(value=[proto.Value(tag=name, image=image)])
+        image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+        summary = Summary(value=[Summary.Value(tag=name, image=image)])
         self.writer._get_file_writer().add_summary(summary, global_step)
+
+    def message(self, text: str) -> None:
+        """Print a line above the status line."""
+        self.progress.message(text)
 
     def flush(self) -> dict[str, int]:
         """Write what is still held back; return the sizes of the growing files, in bytes."""
@@ -190,23 +203,19 @@ class RunLog:
         return self.folder.sizes()
 
     def update(
-        self,
-        counters: Mapping[str, int],
-        groups: Mapping[str, Mapping[str, float]],
-        evaluations: Mapping[str, dict],
-        **charts: float,
+        self, counters: Mapping[str, int], groups: Mapping[str, Mapping[str, float]]
     ) -> None:
         """Log the figures of an update, and bring the status line up to date.
 
         Args:
             counters: `global_step` and others, which are charts too.
             groups: figures by name, by the group that stands before their names: at least `losses`,
-                `selfplay` (empty before a game has ended) and `league`.
-            evaluations: the last evaluation against each bot; its wins are in the status line.
-            charts: more of them.
+                `selfplay` (empty before a game has ended), `league` and `charts`.
         """
+        self._counters = dict(counters)
         global_step = counters["global_step"]
-        groups = {**groups, "charts": {**counters, **charts}}
+        speed = {"SPS": global_step / self.seconds}
+        groups = {**groups, "charts": {**counters, **groups["charts"], **speed}}
         figures = {
             f"{group}/{name}": value for group in groups for name, value in groups[group].items()
         }
@@ -214,37 +223,22 @@ class RunLog:
         played = groups["selfplay"]
         shown = {"win_pool": played.get("win"), "draw_share": played.get("draw")}
         shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["league"]["pool_size"]}
-        wins = _wins(evaluations)
+        wins = _wins(self._evaluations)
         known = {name: value for name, value in shown.items() if value is not None}
         self.progress.update(global_step, **wins, **known)
 
-    def close(
-        self, counters: Mapping[str, int], seconds: float, evaluations: Mapping[str, dict]
-    ) -> None:
-        """End all records; print the summary of a run of so many seconds."""
+    def close(self) -> None:
+        """End all records; print the summary of the run."""
         with suppress(OSError):  # of a full disk, which has been reported
             self.writer.close()
-        summary: dict[str, object] = {
-            "run folder": str(self.folder.path),
-            "decisions": counters["global_step"],
-            "env steps": counters["env_steps"],
-            "games": counters["games"],
-            "updates": counters["updates"],
-            "minutes": seconds / 60,
-        }
-        for bot, result in evaluations.items():
+        counters = {name: self._counters.get(name, 0) for name in SUMMARY}
+        summary: dict[str, object] = {"run folder": str(self.folder.path)}
+        summary |= {SUMMARY[name]: count for name, count in counters.items()}
+        summary["minutes"] = self.seconds / 60
+        for bot, result in self._evaluations.items():
             for name in ("win", "solo", "draw", "loss"):
                 summary[f"{name} against {bot}"] = _rate(result["overall"][name])
-        exploited = evaluations.get("exploited")
-        for side, figures in _by_side(exploited).items() if exploited else ():
-            summary[f"win against exploited as {side}"] = _rate(figures["win"])
         self.progress.close(summary, title=self.folder.path.name)
-        if exploited:
-            self.progress.message(
-                f"{exploited['against']}: a copy of it would win at most "
-                f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
-                "beyond that is a lower bound of how far it can be exploited."
-            )
         if self.wandb is not None:
             self._keep_policy()
             self.wandb.finish()
@@ -267,25 +261,25 @@ class RunLog:
 class NoLog(RunLog):
     """In place of a RunLog, on a rank that leaves logging to the first."""
 
-    wandb_id = None
+    wandb_id, seconds = None, 0.0
 
-    def __init__(self):
+    def __init__(self, *_: Any):
         pass
 
     def evaluations(self, *_: Any) -> None:
         """Log nothing."""
 
-    def captures(self, *_: Any) -> None:
-        """Keep nothing."""
-
     def flush(self) -> dict[str, int]:
         """Write nothing."""
         return {}
 
-    def update(self, *_: Any, **__: Any) -> None:
+    def update(self, *_: Any) -> None:
         """Log nothing."""
 
-    def close(self, *_: Any) -> None:
+    def message(self, text: str) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
         """Print nothing."""
 
     def intact(self) -> str:
@@ -293,23 +287,27 @@ class NoLog(RunLog):
         return ""
 
 
-def start_wandb(wandb: Any, args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
-    """Start a W&B run with the module `wandb`; UserError if it cannot."""
-    offline = "" if args.resume else ", or use --wandb-mode offline"
-    if args.wandb_mode == "online":
+def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
+    """Start a W&B run; UserError if it cannot.
+
+    W&B itself reads WANDB_MODE, WANDB_TAGS and other variables of the environment.
+    """
+    wandb = importlib.import_module("wandb")
+    offline = ", or set WANDB_MODE=offline"
+    if os.environ.get("WANDB_MODE", "online") in ("online", "run"):
         server = str(wandb.setup().settings.base_url)
         reason = unreachable(server)
         if reason:
             raise UserError(f"W&B cannot be reached at {server} ({reason}); try later{offline}")
+    tags = [tag.strip() for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag.strip()]
     try:
         return wandb.init(
             project=args.wandb_project_name,
             entity=args.wandb_entity,
             name=folder.path.name,
-            tags=[Path(args.map).stem, *args.wandb_tags],
+            tags=[Path(args.map).stem, *tags],
             id=wandb_id,
             resume="allow" if wandb_id else None,
-            mode=args.wandb_mode,
             dir=str(folder.path),
             config=asdict(args),
             save_code=True,
@@ -384,8 +382,6 @@ DASHBOARD = {
     "league": {
         "pool": ["league/pool_size"],
         "ratings": ["league/rating_(?!learner_deviation)"],
-        "rank in the base population, 1 is best": ["population/(rank|best|worst)$"],
-        "population share": ["population/share$"],
     },
     "timing": {
         "decisions per second": ["charts/SPS"],

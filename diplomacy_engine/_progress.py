@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from .._suggest import printable
+from ._suggest import printable
 
 RATE_SECONDS = 30.0  # decisions/s and time left are those of the last so many seconds
 REDRAW_SECONDS = 0.25

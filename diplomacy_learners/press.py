@@ -50,7 +50,7 @@ from diplomacy_engine.training import Clock
 from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.parallel import Ranks
 from diplomacy_engine.training.policy_files import PolicyFiles
-from diplomacy_engine.training.ranges import NonNegative
+from diplomacy_engine._fields import NonNegative
 
 
 @dataclass(frozen=True)

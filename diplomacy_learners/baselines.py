@@ -45,7 +45,7 @@ from diplomacy_engine.scoring.rewards import reward_input
 from diplomacy_engine.selfplay import Experience, Member
 from diplomacy_engine.training.checks import NETWORK
 from diplomacy_engine.training.policy_files import PolicyFiles
-from diplomacy_engine.training.ranges import Positive
+from diplomacy_engine._fields import Positive
 
 
 @dataclass(frozen=True)

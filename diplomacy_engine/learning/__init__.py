@@ -1,0 +1,1 @@
+"""What the learners share and PyTorch is needed for: nothing below this folder imports PyTorch."""

@@ -1,0 +1,359 @@
+"""Starting a run, or going on with one: its settings and policies, processes, folder and logs."""
+
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .._files import file_sha256
+from .._jit import announce_compilation
+from .._progress import Progress, say
+from .._suggest import quoted
+from ..errors import UserError
+from ..rules.map import Map, load_map
+from ..rules.vocabulary import vocabulary
+from ..training.checks import (
+    check_args,
+    check_memory,
+    check_own_code,
+    check_resumed,
+    check_run,
+    seat_learner,
+)
+from ..training.run_folder import RunFolder
+from ..training.settings import Settings, args_from_dictionary, parse_args
+from . import checkpoints, state
+from .learners import Learner
+from .ranks import Ranks, TrainingError, keep_memory
+from .run_log import NoLog, RunLog, start_wandb
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+VERSIONS = {1: "0.1", 2: "0.2"}  # of this project, by the format of their runs
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a run begins with, or goes on with."""
+
+    learner: Learner
+    args: Any  # the settings, checked
+    game_map: Map  # with their teams
+    device: torch.device  # where this rank's network computes
+    config: Path | None = None  # the settings file that was read
+    weights: dict | None = None  # those of --start-from
+    saved: dict | None = None  # the checkpoint that is gone on with
+    folder: RunFolder | None = None  # where that lies
+
+    def policy(self, agent: torch.nn.Module, global_step: int) -> dict:
+        """Return what is needed to play an agent that has learned from so many decisions."""
+        script, settings = self.learner.file, asdict(self.args)
+        model = agent.state_dict()
+        return checkpoints.policy_dict(script, settings, self.game_map, model, global_step)
+
+    def take_up(self, run: Any, ranks: Ranks) -> None:
+        """Bring a new run to where the checkpoint is, if there is one; UserError if it cannot be.
+
+        Any exception: the file may come from anybody, and fail in any way.
+        """
+        if self.saved is None:
+            return
+        with _closed_on_failure(self.folder):
+            try:
+                state.go_on(run, self.saved, ranks)
+            except Exception as error:
+                raise UserError(
+                    f"{self.folder.checkpoint}: cannot be continued ({checkpoints.reason(error)})"
+                ) from None
+
+
+def main(
+    learner: Learner,
+    train: Callable[[Begun, Ranks], bool],
+    argv: list[str] | None = None,
+    ranks: Ranks | None = None,
+) -> int:
+    """Train; return the exit status. What the user did wrong is said in one sentence.
+
+    Args:
+        learner: of the script.
+        train: plays and learns, from what a run begins with; returns whether it came to its end.
+        argv: the command line without the program's name.
+        ranks: those that this process trains with; None: as torchrun or --processes says.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    ranks = ranks or Ranks.of_torchrun() or Ranks()
+    try:
+        settings = ranks.agree(read_settings, learner, argv)
+        count = processes(settings) if ranks.count == 1 else 1
+        if count > 1:
+            ranks = Ranks.start(count, main, learner, train, argv)
+        return run(learner, train, settings, ranks)
+    except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
+        if ranks.rank == 0:
+            print("error: interrupted", file=sys.stderr)
+        return 130
+    except UserError as error:
+        if ranks.rank == 0:
+            print(f"error: {error}", file=sys.stderr)
+        elif isinstance(error, TrainingError):  # the others are met by all alike
+            print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
+        return 2
+    finally:
+        ranks.close()
+
+
+def run(
+    learner: Learner,
+    train: Callable[[Begun, Ranks], bool],
+    settings: Settings,
+    ranks: Ranks,
+) -> int:
+    """Train with some settings, in ranks that have been started; return the exit status."""
+    begin = resumed_run if settings.args.resume else new_run
+    begun = ranks.agree(begin, learner, settings, ranks)
+    keep_memory()
+    torch.set_num_threads(1)
+    train(begun, ranks)
+    return 0
+
+
+@contextmanager
+def logs(begun: Begun, ranks: Ranks) -> Iterator[RunLog]:
+    """Open the logs of a run, and close them after the `with` block; the first rank has them.
+
+    A UserError in the block is of this rank alone, and says where the last checkpoint is.
+    """
+    with _closed_on_failure(begun.folder):
+        log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, begun)
+    try:
+        yield log
+    except UserError as error:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
+        raise TrainingError(f"{error}{log.intact()}") from error
+    finally:
+        log.close()
+
+
+def read_settings(learner: Learner, argv: list[str]) -> Settings:
+    """Return the settings of a command line; without --map, that of the policy it starts from."""
+    settings = parse_args(learner.args_class, argv, CONFIGS)
+    args = settings.args
+    if not args.start_from or args.resume or settings.given & {"map", "config"}:
+        return settings
+    policy = _start_from(learner, args.start_from)
+    return parse_args(learner.args_class, [f"--map={policy['args']['map']}", *argv], CONFIGS)
+
+
+def processes(settings: Settings) -> int:
+    """Return how many processes train together: those that began a run go on with it."""
+    args = settings.args
+    if not args.resume:
+        return args.processes
+    try:
+        kept = RunFolder(args.resume).load_args().get("processes")
+    except (UserError, OSError):
+        return 1  # this one alone says what is wrong
+    return kept if type(kept) is int and 1 <= kept <= 1024 else 1
+
+
+def _start_from(learner: Learner, name: str) -> dict:
+    """Return the policy of --start-from; a UserError says which flag it is about."""
+    try:
+        return learner.policy("start-from", name)
+    except UserError as error:
+        if "--start-from" in str(error):
+            raise
+        raise UserError(f"--start-from: {error}") from None
+
+
+def new_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
+    """Return what a new run begins with.
+
+    Raises:
+        UserError: settings out of range or against each other, no such map, another map's policy,
+            or too little memory.
+    """
+    args, weights = settings.args, None
+    game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
+    if args.start_from:
+        start = _start_from(learner, args.start_from)
+        _check_start(learner, args, start, game_map)
+        weights = start["model"]
+    args = seat_learner(args, settings.given, game_map)
+    check_args(args, settings.given, game_map, ranks.count, hasattr(args, "press"))
+    _check_memory(learner, args, game_map, ranks)
+    if weights:
+        _check_beginning(learner, args, weights, game_map)
+    device = ranks.choose_device(args.cuda)
+    return Begun(learner, args, game_map, device, settings.config, weights)
+
+
+def _check_start(learner: Learner, args: Any, saved: dict, game_map: Map) -> None:
+    """Raise UserError unless a run can begin with the policy `saved` of --start-from."""
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        raise UserError(
+            f"--start-from {args.start_from} was trained on map {quoted(saved['map_name'], 60)} "
+            f"or a version of it, not on {game_map.name!r} as it is"
+        )
+    for name in learner.network:
+        theirs, ours = saved["args"][name], getattr(args, name)
+        if theirs != ours:
+            raise UserError(
+                f"--start-from {args.start_from} has another network: "
+                f"--{name.replace('_', '-')} is {quoted(theirs, 20)} there, here {ours}"
+            )
+
+
+def _check_beginning(learner: Learner, args: Any, model: dict, game_map: Map) -> None:
+    """Raise UserError unless a new network can begin with the weights of --start-from."""
+    with torch.device("meta"):
+        agent = learner.make_agent(vars(args), game_map)
+    try:
+        agent.load_state_dict(model, assign=True)
+    except RuntimeError:  # torch's, with a list of names
+        raise UserError(
+            f"--start-from {args.start_from} has other weights than a network that "
+            f"{learner.name} makes with these settings"
+        ) from None
+
+
+def _check_memory(learner: Learner, args: Any, game_map: Map, ranks: Ranks) -> None:
+    """Raise UserError if a run with these settings needs more memory than there is."""
+    weights = learner.weights(vars(args), game_map).values()
+    check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
+
+
+def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
+    """Return what the run in the folder --resume goes on with; only the first rank changes files.
+
+    The folder may come from somebody else, so all that it says is looked at.
+
+    Raises:
+        UserError: no such run, one of another version, map or number of ranks, flags that cannot
+            change, or code as a reward that the command line does not name as well.
+    """
+    check_resumed(settings.args, settings.given)
+    check_run(settings.args.resume)
+    folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
+    with _closed_on_failure(folder):
+        saved = checkpoints.read(folder.checkpoint)
+        if "run_format" not in saved and saved["script_name"] != learner.name:
+            raise UserError(
+                f"{folder.path} is a run of {quoted(saved['script_name'], 60)}, "
+                f"not of {learner.name}"
+            )
+        _check_format(saved, folder.path)
+        learner.agent(saved, folder.checkpoint)  # says what is wrong if the policy does not fit
+        # From args.json, not the checkpoint: people may read and change it.
+        source = str(folder.path / "args.json")
+        kept = args_from_dictionary(learner.args_class, folder.load_args(), source)
+        check_own_code(kept, settings.args, settings.given, folder.path)
+        args = replace(kept, **{name: getattr(settings.args, name) for name in settings.given})
+        before = learner.settings(saved)
+        for name in ("map", *learner.network):
+            if before[name] != getattr(args, name):
+                raise UserError(
+                    f"{folder.checkpoint}: made with {name} {quoted(before[name], 60)}, but "
+                    f"args.json beside it says {quoted(getattr(args, name), 60)}"
+                )
+        game_map = Map(saved["map_facts"], saved["map_name"])
+        game_map = game_map.with_teams(args.teams, args.team_victory)
+        _check_ranks(folder.path, saved, ranks.count)
+        try:
+            # Pictures are worth no run that has begun.
+            shown = replace(args, capture_games=0)
+            check_args(shown, frozenset(), game_map, ranks.count, hasattr(args, "press"))
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from None
+        _check_memory(learner, args, game_map, ranks)
+        if not isinstance(saved.get("files"), dict):
+            raise UserError(f"{folder.checkpoint}: cannot be continued ('files' is no dictionary)")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", str(saved.get("wandb_id") or "none")):
+            raise UserError(f"{folder.checkpoint}: cannot be continued ('wandb_id' is no name)")
+        if type(saved.get("seconds")) is not float or not 0 <= saved["seconds"] < 1e12:
+            raise UserError(f"{folder.checkpoint}: cannot be continued ('seconds' cannot be)")
+        device = ranks.choose_device(args.cuda)
+        return Begun(learner, args, game_map, device, saved=saved, folder=folder)
+
+
+def _check_format(saved: dict, folder: Path) -> None:
+    found = saved.get("run_format", 1)
+    if found == state.RUN_FORMAT and type(found) is int:
+        return
+    known = type(found) is int and found in VERSIONS
+    version = f"version {VERSIONS[found]}" if known else "another version"
+    raise UserError(
+        f"{folder} was begun with {version} of this project, and only that can go on with it (its "
+        f"format is {quoted(found, 20)}, here it is {state.RUN_FORMAT}); its policy can be played, "
+        "and --start-from begins with it"
+    )
+
+
+def _check_ranks(folder: Path, saved: dict, count: int) -> None:
+    """Raise UserError unless as many ranks resume a run as have written its checkpoint."""
+    ranks = saved.get("ranks")
+    if not isinstance(ranks, list) or not ranks:
+        raise UserError(f"{folder}: its checkpoint cannot be continued ('ranks' is no list)")
+    if len(ranks) != count:
+        raise UserError(
+            f"{folder} is a run of {len(ranks)} processes and cannot go on with {count}: resume it "
+            f"with as many of one machine, or with torchrun --nproc_per_node={len(ranks)}"
+        )
+
+
+@contextmanager
+def _closed_on_failure(folder: RunFolder | None) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        if folder is not None:
+            folder.close()
+        raise
+
+
+def _open_log(begun: Begun) -> RunLog:
+    """Open the logs of a run, of a new one in a new folder with a copy of its script."""
+    args, saved, script = begun.args, begun.saved, begun.learner.file
+    if saved is not None:
+        _cut_back(begun)
+        log = _make_log(begun, begun.folder, saved["global_step"], saved["seconds"])
+        log.announce()
+        return log
+    folder = RunFolder.create(
+        args.runs_folder, begun.game_map.name, args.exp_name, args.seed, asdict(args), script
+    )
+    try:
+        log = _make_log(begun, folder)
+    except UserError:  # such as W&B's refusal; nothing has been trained
+        folder.remove()
+        raise
+    log.begin(args, begun.config)
+    log.announce()
+    return log
+
+
+def _cut_back(begun: Begun) -> None:
+    """Take away what a resumed run wrote after its checkpoint."""
+    args, folder, saved, script = begun.args, begun.folder, begun.saved, begun.learner.file
+    folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
+    folder.cut_back(saved["files"])
+    kept = folder.load_args()
+    if args.total_timesteps != kept["total_timesteps"]:  # the next resume is to know it too
+        folder.save_args(kept | {"total_timesteps": args.total_timesteps})
+    if saved["script_sha256"] != file_sha256(script):
+        say(f"note: {script.name} has changed since the last checkpoint of this run")
+        folder.save_script(script)
+
+
+def _make_log(begun: Begun, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
+    announce_compilation()
+    args, wandb_id = begun.args, begun.saved and begun.saved["wandb_id"]
+    wandb = start_wandb(args, folder, wandb_id) if args.track else None
+    progress = Progress(args.total_timesteps, start)
+    return RunLog(folder, progress, begun.game_map, wandb, wandb_id, seconds)

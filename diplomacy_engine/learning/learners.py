@@ -1,0 +1,208 @@
+"""Which code a checkpoint is played with: the learners that are known, by the names of their files.
+
+A script registers itself when it is imported or run. A checkpoint names the script that trained it;
+those that come along are found by that name, and any other only by a path that the user gives, as
+`FILE.py:PATH` or with `--script FILE.py`. No checkpoint chooses code: the copy of a script in a run
+folder is pointed out, and runs only if it is named.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from .._fields import check_values
+from .._files import file_sha256
+from .._suggest import quoted
+from ..errors import UserError
+from ..players.policy import PolicyPlayer
+from ..players.policy_files import policy_path
+from ..rules.map import Map
+from . import checkpoints
+from .players import policy_player
+
+PLAIN = "ppo_selfplay_diplomacy"
+# Name of a script in a checkpoint -> the module that it is today, of those that come along.
+COME_ALONG = {
+    f"{PLAIN}.py": PLAIN,
+    "press.py": "diplomacy_learners.press",
+    "baselines.py": "diplomacy_learners.baselines",
+    "ppo_press_diplomacy.py": "diplomacy_learners.press",  # names of version 0.2
+    "ppo_baselines_diplomacy.py": "diplomacy_learners.baselines",
+}
+_known: dict[Path, "Learner"] = {}
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A training script, as far as reading and playing its checkpoints needs it."""
+
+    file: Path
+    args_class: type  # its settings; its defaults are for what an older checkpoint lacks
+    make_agent: Callable[[dict, Map], nn.Module]  # of settings: a new network
+    network: tuple[str, ...]  # the settings that say which network it is
+    make_player: Callable[..., PolicyPlayer]  # of agent, name, seed, greedy, settings
+
+    @property
+    def name(self) -> str:
+        """Of the script, as its checkpoints and messages say it."""
+        return self.file.name
+
+    def settings(self, saved: dict) -> dict:
+        """Return the settings with which a checkpoint was trained."""
+        return asdict(self.args_class()) | saved["args"]
+
+    def agent(self, saved: dict, path: str | Path) -> nn.Module:
+        """Return the network of a checkpoint; UserError if it does not fit this script."""
+        with checkpoints.fitting(path, self.file):
+            game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
+            if settings.get("value_shares"):
+                raise UserError(f"{path}: its values are shares, which only version 0.2 plays")
+            sizes = {name: settings[name] for name in self.network}
+            check_values(self.args_class, sizes, f"{path}, args")
+            if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
+                raise ValueError("it has other weights")
+            checkpoints.check_weights(saved["model"], self.weights(settings, game_map))
+            agent = self.make_agent(settings, game_map)
+            agent.load_state_dict(saved["model"])
+        return agent
+
+    def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:
+        """Return the weights of a network by name, in shape and type: they have no memory."""
+        with torch.device("meta"):
+            return self.make_agent(settings, game_map).state_dict()
+
+    def policy(self, flag: str, name: str) -> dict:
+        """Return the policy that a flag names, as `checkpoints.policy_part` does."""
+        path = policy_path(flag, name)
+        saved = checkpoints.read(path)
+        self.agent(saved, path)  # says what is wrong if it does not fit
+        return checkpoints.policy_part(saved | {"args": self.settings(saved)})
+
+
+def register(
+    module: str,
+    file: str,
+    args_class: type,
+    make_agent: Callable[[dict, Map], nn.Module],
+    network: tuple[str, ...],
+    make_player: Callable[..., PolicyPlayer] = policy_player,
+) -> Learner:
+    """Make a script known, as its last line but the main one.
+
+    Args:
+        module, file: the script's `__name__` and `__file__`.
+        args_class: its settings.
+        make_agent: returns a new network for settings, as a dictionary, and a map.
+        network: names of the settings that the network is made of.
+        make_player: returns an agent as a player; see `policy_player`.
+    """
+    path = Path(file).resolve()
+    learner = Learner(path, args_class, make_agent, network, make_player)
+    if module == "__main__":  # whoever imports it by its name gets the one that runs
+        package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
+        sys.modules.setdefault(package + path.stem, sys.modules[module])
+    _known[path] = learner
+    return learner
+
+
+def of_file(file: str | Path) -> Learner:
+    """Return the learner of a script that the user names; it is imported once.
+
+    Raises:
+        UserError: there is no such script, or it does not register itself.
+    """
+    path = Path(file).resolve()
+    if path in _known:
+        return _known[path]
+    if not path.is_file():
+        raise UserError(f"there is no script {file} to play checkpoints with")
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_{len(_known)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{file} is no Python script")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (ImportError, SyntaxError) as error:
+        del sys.modules[name]
+        raise UserError(f"{file} cannot be loaded: {error}") from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    if path not in _known:
+        raise UserError(f"{file} is no learner: it does not call learners.register")
+    return _known[path]
+
+
+def of_checkpoint(saved: dict, scripts: tuple[str | Path, ...] = ()) -> Learner:
+    """Return the learner that plays a checkpoint.
+
+    Args:
+        saved: its dictionary.
+        scripts: that the user has named.
+    """
+    name = saved["script_name"]
+    for script in scripts:
+        if Path(script).name == name or len(scripts) == 1:
+            return of_file(script)
+    running = [learner for learner in _known.values() if learner.name == name]
+    if running and name not in COME_ALONG:
+        return running[-1]
+    module = importlib.import_module(COME_ALONG.get(name, PLAIN))
+    return _known[Path(module.__file__).resolve()]
+
+
+def load_player(
+    path: str | Path,
+    scripts: tuple[str | Path, ...] = (),
+    greedy: bool = False,
+    seed: int = 0,
+    device: str = "cpu",
+) -> PolicyPlayer:
+    """Return the policy of a checkpoint as a player.
+
+    Raises:
+        UserError: it cannot be played; the message says which other script may be able to.
+    """
+    saved = checkpoints.read(path)
+    learner = of_checkpoint(saved, scripts)
+    try:
+        agent = learner.agent(saved, path).to(device).eval()
+        return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
+    except Exception as error:
+        # An edited script may fail in any way on a checkpoint that another version wrote.
+        advice = _advice(saved, Path(path), learner)
+        if not advice and not isinstance(error, UserError):
+            raise
+        text = " ".join(str(error).split())[:300] or type(error).__name__
+        said = text if str(path) in text else f"checkpoint {path} cannot be played: {text}"
+        raise UserError(f"{said}{advice}") from error
+
+
+def _advice(saved: dict, path: Path, learner: Learner) -> str:
+    """Return what to do if another script trained the checkpoint, else nothing."""
+    sha256, name = saved["script_sha256"], saved["script_name"]
+    if sha256 == file_sha256(learner.file):
+        return ""
+    for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
+        copy = folder / Path(name).name
+        if copy.is_file() and copy.resolve() != learner.file and file_sha256(copy) == sha256:
+            return f"; another script trained it: if you trust that one, name it, {copy}:{path}"
+    return (
+        f"; it was trained by another version of {quoted(name, 60)} (sha256 {sha256[:12]!r}): "
+        f"FILE.py:{path} names the script that plays it"
+    )
+
+
+def header(path: str | Path) -> dict[str, Any]:
+    """Return what a checkpoint says of itself, without its weights; UserError if it is none."""
+    saved = checkpoints.read(path)
+    return {name: saved[name] for name in checkpoints.HEADER}

@@ -1,0 +1,268 @@
+"""Processes that train together: those that a learner starts for --processes, or torchrun's.
+
+Each plays a part of the games and learns from what it has played. All that decides how training
+goes on is a sum over all of them, so that weights, pool and counters are the same on each.
+
+Those of one machine that a learner has started talk over pipes: two of them agree on a few numbers
+in a tenth of the time that gloo needs, which counts where a minibatch takes some milliseconds.
+torch.distributed carries what crosses machines or GPUs.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import distributed
+
+from ..errors import UserError
+from .tallies import Sums
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
+PR_SET_PDEATHSIG = 1  # of Linux's prctl(2)
+PATIENCE = 5.0  # seconds in which processes that were started must end once their work is over
+
+
+class TrainingError(UserError):
+    """Training cannot go on. Not every rank may meet it, so each that does says so itself."""
+
+
+def keep_memory() -> None:
+    """Keep memory that was freed with this process instead of giving it back to the system.
+
+    Each minibatch needs the same arrays of some megabytes again, and fresh memory costs a page
+    fault for every four kilobytes. Only glibc, the C library of most Linux systems, can be told.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        allocate = ctypes.CDLL(None).mallopt
+        allocate(M_MMAP_THRESHOLD, 2**25)
+        allocate(M_TRIM_THRESHOLD, 2**30)
+
+
+def end_with_parent() -> None:
+    """Ask this process to stop, as SIGTERM does, once the one that has started it is gone.
+
+    Only Linux can. Elsewhere a rank notices at the next sum that it is alone.
+    """
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Link(Protocol):
+    """How ranks talk. Each method is called by all of them, in the same order."""
+
+    def gather(self, value: Any) -> list:
+        """Return the values of all ranks, by rank."""
+
+    def add(self, tensor: torch.Tensor) -> None:
+        """Make a contiguous tensor, of one type and shape everywhere, the sum of all ranks'."""
+
+
+class Pipes:
+    """A link of processes of one machine, of which the first talks with each of the others."""
+
+    def __init__(self, pipes: Sequence[Connection], first: bool):
+        self.pipes, self.first = list(pipes), first
+        self._inbox = np.zeros(0, np.uint8)
+
+    def gather(self, value: Any) -> list:
+        """See Link."""
+        if not self.first:
+            self.pipes[0].send(value)
+            return self.pipes[0].recv()
+        values = [value, *(pipe.recv() for pipe in self.pipes)]
+        for pipe in self.pipes:
+            pipe.send(values)
+        return values
+
+    def add(self, tensor: torch.Tensor) -> None:
+        """See Link."""
+        own = tensor.numpy()
+        if not self.first:
+            self.pipes[0].send_bytes(own)
+            self.pipes[0].recv_bytes_into(own)
+            return
+        if len(self._inbox) < own.nbytes:
+            self._inbox = np.zeros(own.nbytes, np.uint8)
+        theirs = self._inbox[: own.nbytes].view(own.dtype).reshape(own.shape)
+        for pipe in self.pipes:
+            pipe.recv_bytes_into(theirs)
+            own += theirs
+        for pipe in self.pipes:
+            pipe.send_bytes(own)
+
+
+class Distributed:
+    """A link over torch.distributed."""
+
+    def gather(self, value: Any) -> list:
+        """See Link."""
+        values = [None] * distributed.get_world_size()
+        distributed.all_gather_object(values, value)
+        return values
+
+    def add(self, tensor: torch.Tensor) -> None:
+        """See Link."""
+        distributed.all_reduce(tensor)
+
+
+class Ranks:
+    """The processes that train together, or this one alone.
+
+    Args:
+        link: to the others, if there are any.
+        rank: the number of this one among all.
+        count: how many there are.
+        local: the number of this one among those of this machine.
+    """
+
+    def __init__(self, link: Link | None = None, rank: int = 0, count: int = 1, local: int = 0):
+        self.rank, self.count, self.local = rank, count, local
+        self._link, self._children = link, []
+
+    @classmethod
+    def of_torchrun(cls) -> "Ranks | None":
+        """Join the processes that torchrun has started; None if it has not."""
+        if not distributed.is_torchelastic_launched():
+            return None
+        end_with_parent()
+        # Ranks wait for each other's evaluations, so the limit is far above those.
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.device_count() else "gloo"
+        distributed.init_process_group(backend, timeout=timedelta(hours=2))
+        rank, count = distributed.get_rank(), distributed.get_world_size()
+        return cls(Distributed(), rank, count, int(os.environ["LOCAL_RANK"]))
+
+    @classmethod
+    def start(cls, count: int, run: Callable[..., int], *arguments: Any) -> "Ranks":
+        """Start `count` - 1 more processes that call `run(*arguments, ranks)`.
+
+        Not by forking, which would copy threads' locks, and only Linux does safely.
+        """
+        context = multiprocessing.get_context("spawn")
+        pipes, children = [], []
+        for rank in range(1, count):
+            here, there = context.Pipe()
+            about = run, arguments, there, rank, count
+            child = context.Process(target=_work, args=about, daemon=True)
+            child.start()
+            there.close()
+            pipes.append(here)
+            children.append(child)
+        ranks = cls(Pipes(pipes, first=True) if pipes else None, 0, count)
+        ranks._children = children
+        return ranks
+
+    def choose_device(self, wants_gpu: bool) -> torch.device:
+        """Return where this rank's network computes: a GPU of its own if one is wanted.
+
+        Raises:
+            UserError: there are GPUs, but none is left for this rank.
+        """
+        gpus = torch.cuda.device_count() if wants_gpu else 0
+        if gpus:
+            if self.local >= gpus:
+                raise UserError(f"--cuda: of {gpus} GPUs none is left for rank {self.rank}")
+            device = torch.device("cuda", self.local)
+            torch.cuda.set_device(device)
+            return device
+        if wants_gpu and self.rank == 0:
+            print("no GPU was found: training on the CPU")
+        return torch.device("cpu")
+
+    def share(self, args: Any) -> Any:
+        """Return the settings by which this rank plays: its part of the games, a seed of its own.
+
+        `args` is a dataclass with `num_envs` and `seed`; the first rank keeps the seed.
+        """
+        first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))
+        own_seed = int(np.random.SeedSequence([args.seed, self.rank]).generate_state(1)[0])
+        return replace(args, num_envs=last - first, seed=own_seed if self.rank else args.seed)
+
+    def gather(self, value: Any) -> list:
+        """Return the values of all ranks, by rank. It is slow: what is a number goes by `sum`."""
+        if self._link is None:
+            return [value]
+        return self._together(self._link.gather, value)
+
+    def union(self, numbers: np.ndarray) -> set[int]:
+        """Return which integers occur on any rank."""
+        return set().union(*self.gather(np.unique(numbers).tolist()))
+
+    def sum(self, sums: Mapping[str, float | np.ndarray]) -> Sums:
+        """Return the sums of some numbers and arrays, the same ones everywhere, over all ranks."""
+        if self._link is None:
+            return dict(sums)
+        parts = [np.atleast_1d(np.asarray(value, np.float64)) for value in sums.values()]
+        whole = torch.from_numpy(np.concatenate([part.ravel() for part in parts]))
+        self._together(self._link.add, whole)
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        found = zip(sums, np.split(whole.numpy(), ends), parts, sums.values())
+        return {
+            name: total.reshape(part.shape) if isinstance(value, np.ndarray) else float(total[0])
+            for name, total, part, value in found
+        }
+
+    def sum_gradients(
+        self, parameters: Iterable[torch.nn.Parameter], figures: torch.Tensor
+    ) -> torch.Tensor:
+        """Make all gradients their sum over all ranks, zeros where there are none.
+
+        Returns:
+            The sum of `figures` (any,), which travel with them.
+        """
+        parameters = list(parameters)
+        grads = [
+            part.grad if part.grad is not None else torch.zeros_like(part) for part in parameters
+        ]
+        flat = torch.cat([*(grad.flatten() for grad in grads), figures])
+        if self._link is not None:
+            self._together(self._link.add, flat)
+        *grads, figures = flat.split([*(part.numel() for part in parameters), len(figures)])
+        for part, grad in zip(parameters, grads):
+            part.grad = grad.view_as(part)
+        return figures
+
+    def agree(self, function: Callable, *arguments: Any) -> Any:
+        """Return what a function returns; a UserError that any rank meets is raised on all."""
+        result = failure = None
+        try:
+            result = function(*arguments)
+        except UserError as error:
+            failure = error
+        for found in self.gather(failure):
+            if found is not None:
+                raise found
+        return result
+
+    def close(self) -> None:
+        """Leave the others, and wait for those that this one has started."""
+        if isinstance(self._link, Distributed):
+            distributed.destroy_process_group()
+        elif self._link is not None:
+            for pipe in self._link.pipes:
+                pipe.close()
+        for child in self._children:
+            child.join(PATIENCE)
+            child.kill()
+
+    def _together(self, call: Callable, value: Any) -> Any:
+        try:
+            return call(value)
+        except (EOFError, OSError, RuntimeError) as error:  # a connection was closed
+            raise TrainingError("another rank has died") from error
+
+
+def _work(run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int):
+    """Run what the first process has asked for, in one that it has started."""
+    end_with_parent()
+    sys.exit(run(*arguments, Ranks(Pipes([pipe], first=False), rank, count, rank)))

@@ -1,0 +1,166 @@
+"""Sums over what is played and learned, and the figures of them that are logged.
+
+Everything is a sum with fixed names, so that processes that train together can add theirs up.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..constants import NONE
+from ..games.vector_game import StepResult
+from ..scoring.outcomes import Outcomes
+
+Sums = dict[str, float | np.ndarray]
+
+
+def finished_games(
+    result: StepResult,
+    rows: np.ndarray,
+    member: np.ndarray,
+    learns: np.ndarray,
+    side: np.ndarray,
+    first_year: int,
+    frozen_at: Mapping[int, int],
+    copies: Sequence[int],
+) -> Sums:
+    """Return how the games `rows` went, as sums over those in which the learner took part.
+
+    Args:
+        result: of the step with which they are over.
+        rows: of the games.
+        member: (E, P), who played each power, by number.
+        learns: (E, P) bool, the powers that the learner has played.
+        side: (P,), which power or team each power is of.
+        first_year: of the map's games.
+        frozen_at: learner decisions when a copy was frozen, by its number.
+        copies: numbers of the pool's copies, oldest first.
+
+    Returns:
+        `games` and what `selfplay_figures` needs; by side (sides,) `side_games` and `side_wins`;
+        by copy (copies,) `copy_games` and `copy_score`, of the learner against it: a win counts 1,
+        a draw 0.5.
+    """
+    rows = rows[learns[rows].any(1)]
+    years = result.year[rows] - first_year + 1
+    found = (result.ended, result.winner, result.centers, result.alive)
+    outcomes = Outcomes(*(array[rows] for array in found), years)
+    sides = int(side.max()) + 1
+    if sides < len(side):
+        outcomes = outcomes.of_teams(side)
+    here = side == np.arange(sides)[:, None]  # (sides, P)
+    mine = (learns[rows][:, None] & here).any(2)  # (games, sides)
+    victory = outcomes.win()
+    won_solo, win = (mine & outcomes.solo()).any(1), (mine & victory).any(1)
+    draw = outcomes.draw() & (mine & outcomes.alive).any(1)
+    scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
+    opponent = np.where(mine, NONE, member[rows[:, None], here.argmax(1)])  # (games, sides)
+    frozen = [frozen_at[number] for number in opponent.ravel().tolist() if number in frozen_at]
+    met = (opponent[:, :, None] == np.array(copies)).any(1)  # (games, copies)
+    return {
+        "games": len(rows),
+        "win": int(win.sum()),
+        "solo": int(won_solo.sum()),
+        "draw": int(draw.sum()),
+        "loss": int(len(rows) - won_solo.sum() - draw.sum()),
+        "centers": float(np.where(mine, outcomes.centers, 0).max(1, initial=0).sum()),
+        "years": int(years.sum()),
+        "frozen_at": float(sum(frozen)),
+        "opponents": len(frozen),
+        "side_games": mine.sum(0).astype(np.float64),
+        "side_wins": (mine & victory).sum(0).astype(np.float64),
+        "copy_games": met.sum(0).astype(np.float64),
+        "copy_score": (met * scores[:, None]).sum(0),
+    }
+
+
+SELFPLAY = ("games", "win", "solo", "draw", "loss", "centers", "years", "frozen_at", "opponents")
+
+
+def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, float]:
+    """Return `selfplay/*`, means over finished games, from sums with the names SELFPLAY."""
+    sums = dict(sums)
+    games = sums.pop("games", 0)
+    if not games:
+        return {}
+    opponents, frozen_at = sums.pop("opponents"), sums.pop("frozen_at")
+    figures = {"games": games} | {name: total / games for name, total in sums.items()}
+    if opponents:  # that are copies
+        figures["opponent_age"] = global_step - frozen_at / opponents
+    return figures
+
+
+class Episodes:
+    """Counts episodes, a stream's decisions in one game, and what they are paid.
+
+    Args:
+        num_streams: of the buffer.
+        parts: names of the rewards of a mix; each is counted by itself, too.
+    """
+
+    KEPT = ("running", "ended")
+
+    def __init__(self, num_streams: int, parts: Sequence[str]):
+        self.parts = tuple(parts)
+        # Of each stream (streams, 2 + parts): decisions, return, and that in parts.
+        self.running = np.zeros((num_streams, 2 + len(self.parts)))
+        self.ended = np.zeros(3 + len(self.parts))  # how many have ended, and their sums
+
+    def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
+        """Count what `streams` (n,) are paid, (all streams,) float32, in all and in parts."""
+        self.running[streams, 1] += rewards[streams]
+        for column, name in enumerate(self.parts, 2):
+            self.running[streams, column] += parts[name][streams]
+
+    def end(self, streams: np.ndarray) -> None:
+        """Count the episodes of `streams` (n,) as ended."""
+        self.ended += [len(streams), *self.running[streams].sum(0)]
+        self.running[streams] = 0
+
+    def take(self) -> Sums:
+        """Return the sums over what has ended since the last call."""
+        ended, self.ended = self.ended, np.zeros_like(self.ended)
+        return {"episodes": ended}
+
+    def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
+        """Return means over episodes from sums of `take`; nothing if none has ended.
+
+        `episodic_length` counts decisions, `episodic_return` is the sum of the trained reward,
+        without discount, `episodic_return_NAME` that of a reward of a mix, without its weight.
+        """
+        count, *totals = sums["episodes"].tolist()
+        names = ["episodic_length", "episodic_return"]
+        if len(self.parts) > 1:
+            names += [f"episodic_return_{part}" for part in self.parts]
+        return {name: total / count for name, total in zip(names, totals)} if count else {}
+
+
+def explained_variance(returns: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the sums (5,) from which `variance_explained` is computed; the arrays are (B,)."""
+    returns, left = returns.astype(np.float64), (returns - values).astype(np.float64)
+    sums = [array.sum() for array in (returns, returns**2, left, left**2)]
+    return np.array([len(returns), *sums])
+
+
+def variance_explained(sums: np.ndarray) -> float:
+    """Return how much of the returns' variance the values explain; 1 is all of it."""
+    count, total, squares, left, left_squares = sums.tolist()
+    variance = squares / count - (total / count) ** 2
+    unexplained = left_squares / count - (left / count) ** 2
+    return 1 - unexplained / variance if variance > 1e-12 else 0.0
+
+
+def moments(advantages: np.ndarray, splits: Sequence[Sequence[np.ndarray]], ranks: Any) -> list:
+    """Return count, mean and deviation of the advantages of each minibatch of all ranks.
+
+    Args:
+        advantages: (B,) of this rank's batch.
+        splits: by epoch and minibatch the rows of this rank.
+        ranks: that train together.
+    """
+    if ranks.count == 1:
+        return [
+            [(len(r), advantages[r].mean() if len(r) else 0, advantages[r].std(ddof=1) if len(r) > 1 else 0) for r in parts]
+            for parts in splits
+        ]

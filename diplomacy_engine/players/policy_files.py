@@ -1,0 +1,57 @@
+"""Where a policy lies: in a run folder, in a file, or among those that come along."""
+
+import os
+from pathlib import Path
+
+from ..errors import UserError
+from .bots import BOTS
+
+CHECKPOINT = "checkpoint.pt"
+POLICY = "policy.pt"  # a kept policy alone, as in runs/reference: no optimizer, no pool
+_PACKAGE = Path(__file__).parents[1]
+REFERENCE = _PACKAGE / "reference"  # the policies that come along: setup.py puts them there
+if not REFERENCE.is_dir():
+    REFERENCE = _PACKAGE.parent / "runs" / "reference"  # in a clone
+
+
+def policy_file(path: str | Path) -> Path:
+    """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
+
+    The name of a policy that comes along (`ready_policies`) stands for its file, unless there is a
+    file or folder of that name. Any other path is returned as it is. The file need not exist.
+    """
+    named, path = str(path), Path(path)
+    if not path.is_dir():
+        return path if path.is_file() else ready_policies().get(named, path)
+    checkpoint, policy = path / CHECKPOINT, path / POLICY
+    return checkpoint if checkpoint.is_file() or not policy.is_file() else policy
+
+
+def ready_policies() -> dict[str, Path]:
+    """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
+    files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
+    return {file.parent.name.replace("__", "-"): file for file in files}
+
+
+def policy_path(flag: str, name: str) -> Path:
+    """Return the file of the policy that a flag names; UserError for a bot."""
+    if name in BOTS:
+        raise UserError(
+            f"--{flag} needs a checkpoint, and {name!r} is a bot: "
+            f"--pool-bots {name} --pool-bot-prob 1 trains against it"
+        )
+    path = policy_file(name)
+    if not path.is_file():
+        what = "there is no such checkpoint"
+        if Path(name).is_dir():
+            what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
+        raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
+    return path
+
+
+def above(path: Path, *names: str) -> str:
+    """Return a hint if a folder above has one of these files, as a run folder does."""
+    for folder in (path.parent, path.parent.parent):
+        if folder.name and any(os.path.isfile(folder / name) for name in names):
+            return f"; did you mean the folder above, {folder}?"
+    return ""
