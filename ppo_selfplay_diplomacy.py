@@ -28,7 +28,6 @@ import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
-import copy
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,18 +39,19 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from diplomacy_engine import Map, Player, StepResult, VectorGame, load_player, make_reward_mix, vocabulary
+from diplomacy_engine import Map, Player, StepResult, VectorGame, load_player, make_reward_mix
 from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.games import UNIT_OWNER, BoardViews, Decisions, order_numbers
+from diplomacy_engine.games import BoardViews, Decisions, order_numbers
 from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Orders
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.league import League
-from diplomacy_engine.learning.ranks import Ranks, TrainingError
+from diplomacy_engine.learning.ops import OrderTables
+from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.matches.arena import evaluate_player
-from diplomacy_engine.players import Explanation, PolicyPlayer, ask_player
-from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION, NetworkInputs
-from diplomacy_engine.policy.order_logits import RowSums, SlotScores, draw_orders
+from diplomacy_engine.players import ask_player
+from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION
 from diplomacy_engine.scoring import RewardMix, alive_with_team, reward_input
 from diplomacy_engine.training.clock import Clock
 from diplomacy_engine.training.sample_games import thoughts
@@ -199,6 +199,14 @@ def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
     return layer
 
 
+class Codes(NamedTuple):
+    """What the network makes of boards."""
+
+    provinces: torch.Tensor  # (G, V, H)
+    powers: torch.Tensor  # (G, P, 3 H)
+    view: torch.Tensor  # (D, 3 H), of those who decide
+
+
 class Agent(nn.Module):
     """Policy and value network; its size does not depend on the number of orders of the map.
 
@@ -210,18 +218,11 @@ class Agent(nn.Module):
     """
 
     def __init__(
-        self,
-        game_map: Map,
-        hidden: int = 64,
-        num_layers: int = 2,
-        autoregressive: bool = True,
-        value_shares: bool = False,
+        self, game_map: Map, hidden: int = 64, num_layers: int = 2, autoregressive: bool = True
     ):
         super().__init__()
-        self.vocabulary_hash, self.inputs = vocabulary(game_map).hash, NetworkInputs(game_map)
-        self.autoregressive, self.value_shares = autoregressive, value_shares
-        self.num_powers = len(game_map.powers)
-        self.register_buffer("borders", torch.from_numpy(self.inputs.borders), False)
+        self.inputs = BoardInputs(game_map)  # makes tensors of boards and orders
+        self.autoregressive = autoregressive
         self.province_features = nn.Embedding(self.inputs.num_features, hidden)
         self.global_features = layer_init(nn.Linear(self.inputs.num_globals, hidden))
 
@@ -232,7 +233,7 @@ class Agent(nn.Module):
         self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
 
-        self.power = nn.Embedding(self.num_powers, hidden)
+        self.power = nn.Embedding(self.inputs.num_powers, hidden)
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
         self.order_kinds = nn.Embedding(self.inputs.num_kinds, hidden)
         self.order_context = layer_init(nn.Linear(3 * hidden, hidden))
@@ -246,167 +247,73 @@ class Agent(nn.Module):
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
         first = layer_init(nn.Linear(3 * hidden, hidden))
         self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
-        if value_shares:  # rewards need not be shares themselves
-            self.share_scale = nn.Parameter(torch.tensor([0.0, 1.0]))
 
-    def encode(self, obs: BoardViews) -> tuple[torch.Tensor, ...]:
-        """Return the boards' codes of provinces (V, G, H) and powers (G * P, 3 H).
-
-        And of the viewing powers the codes (D, 3 H) and values (D,).
-        """
-        device = self.borders.device
-        sums = RowSums(self.inputs.features(obs))
-        x = Kernel.apply(sums, self.province_features.weight.cpu())[0].to(device)
-        x = x.view(-1, len(obs.board), x.shape[-1])
-        x = x + self.global_features(torch.from_numpy(self.inputs.globals(obs)).to(device))
+    def encode(self, boards: Boards) -> Codes:
+        """Return the codes of all provinces and powers of G boards, and of the D viewers."""
+        sums = ops.sum_rows(boards.features, self.province_features.weight)  # (G V, H)
+        x = sums.view(len(boards.globals), -1, sums.shape[1])  # (G, V, H)
+        x = x + self.global_features(boards.globals).unsqueeze(1)
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
-            mixed = torch.addmm(own(y).flatten(1), self.borders, near(y).flatten(1)).view_as(x)
-            x = x + out(F.relu(mixed))
+            x = x + out(F.relu(own(y) + self.inputs.borders @ near(y)))  # the mean of neighbors
         x = self.norms[-1](x)
-        powers = torch.arange(1, self.num_powers + 1, device=device)
-        owner = torch.from_numpy(obs.board[..., UNIT_OWNER]).to(device).unsqueeze(1)
-        mine = (owner == powers[:, None]).to(x.dtype)  # (G, P, V)
-        mine = mine / mine.sum(-1, keepdim=True).clamp(min=1)
-        mine = torch.bmm(mine, x.transpose(0, 1))
-        whole = x.mean(0).unsqueeze(1).expand_as(mine)
-        codes = torch.cat([whole, mine, self.power.weight.expand_as(mine)], -1).flatten(0, 1)
-        of_view = torch.from_numpy(obs.row * self.num_powers + obs.power).to(device)
-        view = codes.index_select(0, of_view)
-        if not self.value_shares:
-            return x, codes, view, self.critic(view).squeeze(-1)
-        shares = self.critic(codes).view(-1, self.num_powers).softmax(1).flatten()
-        least, whole = self.share_scale
-        return x, codes, view, least + whole * shares.index_select(0, of_view)
+        mine = boards.own_units @ x  # (G, P, H), mean of the provinces of a power's units
+        whole = x.mean(1, keepdim=True).expand_as(mine)
+        powers = torch.cat([whole, mine, self.power.weight.expand_as(mine)], -1)
+        return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
+
+    def order_tables(self, codes: Codes, orders: Orders) -> OrderTables:
+        """Return what legal orders are scored from; only provinces that one of them names."""
+        x, layer = codes.provinces.flatten(0, 1), self.order_provinces
+        roles = zip(orders.named, layer.weight.chunk(3), layer.bias.chunk(3))
+        provinces = torch.cat([F.linear(x.index_select(0, n), w, bias) for n, w, bias in roles])
+        earlier = self.earlier_orders if self.autoregressive else None
+        context = self.order_context(codes.view)  # (D, H)
+        return OrderTables(
+            provinces, self.order_kinds.weight, context, self.score.weight[0], earlier
+        )
 
     def get_value(self, obs: BoardViews) -> torch.Tensor:
         """Return the value (D,) of the boards for the powers that view them."""
-        return self.encode(obs)[-1]
+        return self.critic(self.encode(self.inputs(obs)).view).squeeze(-1)
 
-    def context(self, obs: BoardViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
-        """Return what all orders of a decision have in common, (D, H); arguments as of `encode`."""
-        return self.order_context(view)
-
-    @torch.no_grad()
-    def values(self, obs: BoardViews) -> np.ndarray:
-        """Return the same as an array, float32."""
-        return self.get_value(obs).float().cpu().numpy()
-
-    def _tables(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the tables that orders' codes are summed up from (policy/order_logits.py)."""
-        return self.order_provinces(x).view(-1, x.shape[-1]).cpu(), self.order_kinds.weight.cpu()
-
-    @torch.no_grad()
-    def act(
+    def get_action_and_value(
         self,
         obs: BoardViews,
         decisions: Decisions,
-        generator: torch.Generator | None = None,
-        greedy: bool = False,
-        temperature: np.ndarray | None = None,
+        chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Choose orders, unit by unit.
+    ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
+        """Draw orders unit by unit, or score those that are given.
 
         Args:
             obs: (D,) of the deciding powers.
             decisions: D of them.
-            generator: of the draws; None for torch's own.
-            greedy: choose the likeliest orders instead of drawing.
-            temperature: (D,), divides the scores of the orders that are drawn from; None for 1.
-            noise: (N,) as `draw_noise` returns it; None: draw it now.
+            chosen: (S,) int64, positions in the slots' lists; None: draw them.
+            noise: (N,) in (0, 1), by which they are drawn; None: draw it, too.
 
         Returns:
-            chosen (S,) int64, positions in the slots' lists; (D,) log-probability of all orders of
-            a decision together, at temperature 1; (D,) value.
+            chosen; (D,) log-probability of all orders of a decision together; (D,) entropy along
+            the chosen path as a share (0..1) of the greatest possible one, None if drawn; (D,)
+            value.
         """
-        if temperature is None:
-            temperature = np.ones(decisions.count, np.float32)
-        if greedy or noise is None:
-            noise = np.zeros(0, np.float32) if greedy else ops.draw_noise(decisions, generator)
-        (chosen, logprob, _), value = self._draw(obs, decisions, noise, temperature)
-        return chosen, logprob, value
-
-    @torch.no_grad()
-    def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
-        """Return the probability of every legal order, and the values."""
-        likeliest, cold = np.zeros(0, np.float32), np.ones(decisions.count, np.float32)
-        (_, _, probability), value = self._draw(obs, decisions, likeliest, cold)
-        return Explanation(probability, value)
-
-    def _draw(self, obs: BoardViews, decisions: Decisions, noise: np.ndarray, heat: np.ndarray):
-        """Return what `draw_orders` (policy/order_logits.py) finds, and the values (D,)."""
-        x, powers, view, value = self.encode(obs)
-        layer, score = self.earlier_orders, self.score.weight[0]
-        context = self.context(obs, powers, view)
-        tables = (*self._tables(x), context, score, layer.weight, layer.bias)
-        boards, kinds, context, score, *layer = (table.cpu().numpy() for table in tables)
-        rows, columns = self.inputs.orders(obs, decisions), self.inputs.columns
-        tables = boards, kinds, context, score, tuple(layer), self.autoregressive
-        found = draw_orders(columns, decisions, rows, *tables, noise, heat)
-        return found, value.float().cpu().numpy()
-
-    def get_logprob_entropy_value(
-        self, obs: BoardViews, decisions: Decisions, chosen: np.ndarray
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Score orders already chosen.
-
-        Returns:
-            (D,) log-probability of all orders of a decision; (D,) entropy along the chosen path as
-            a share (0..1) of the greatest possible one; (D,) value.
-        """
-        encoded = self.encode(obs)
-        return *self._score_chosen(obs, encoded, decisions, chosen), encoded[-1]
-
-    def get_action_and_value(self, obs, decisions, chosen):
-        return chosen, *self.get_logprob_entropy_value(obs, decisions, chosen)
-
-    def _score_chosen(self, obs: BoardViews, encoded: tuple, decisions: Decisions, chosen):
-        """Return log-probability and entropy, as above, of what `encode` has returned."""
-        x, powers, view, _ = encoded
-        boards, kinds = self._tables(x)
-        picked = decisions.order_start[:-1] + chosen
-        rows = self.inputs.orders(obs, decisions, picked, self.autoregressive)
-        decision = decisions.slot_decision
-        of_decision = torch.from_numpy(decision)
-        bases = self.context(obs, powers, view).cpu().index_select(0, of_decision)
-        if self.autoregressive:
-            of_boards, of_kinds = rows.of_chosen(picked)
-            codes = bases + Kernel.apply(RowSums(of_boards), boards)[0]
-            codes = codes + Kernel.apply(RowSums(of_kinds), kinds)[0]
-            codes = self.earlier_orders(F.relu(codes).to(x.device)).cpu()
-            most = int(np.diff(decisions.slot_start).max(initial=0))
-            rank = np.arange(len(picked)) - decisions.slot_start[:-1][decision]
-            place = torch.from_numpy(decision * most + rank)
-            memory = codes.new_zeros(decisions.count * most, codes.shape[1])
-            memory = memory.index_copy(0, place, codes).view(-1, most, codes.shape[1])
-            memory = (memory.cumsum(1) - memory).flatten(0, 1)  # of the slots before
-            bases = bases + memory.index_select(0, place)
-        weight = self.score.weight[0].cpu()
-        scores = SlotScores(decisions, rows, picked)
-        of_slots = Kernel.apply(scores, boards, kinds, bases, weight)
-        zeros = bases.new_zeros(decisions.count)
-        logprob, entropy, greatest = (
-            zeros.index_add(0, of_decision, part).to(x.device) for part in of_slots
-        )
-        return logprob, entropy / greatest.clamp(min=1e-6)
-
-
-class Kernel(torch.autograd.Function):
-    """RowSums or SlotScores of policy/order_logits.py as an operation of PyTorch."""
-
-    @staticmethod
-    def forward(ctx, operation, *inputs):
-        """Return the operation's results."""
-        ctx.operation = operation
-        results = operation.forward(*(tensor.detach().contiguous().numpy() for tensor in inputs))
-        return tuple(map(torch.from_numpy, results))
-
-    @staticmethod
-    def backward(ctx, *slopes):
-        """Return the gradients of the inputs."""
-        gradients = ctx.operation.backward(*(slope.contiguous().numpy() for slope in slopes))
-        return None, *map(torch.from_numpy, gradients)
+        boards = self.inputs(obs)
+        codes = self.encode(boards)
+        value = self.critic(codes.view).squeeze(-1)
+        orders = self.inputs.orders(boards, decisions, chosen, self.autoregressive)
+        tables = self.order_tables(codes, orders)
+        if chosen is None:
+            noise = ops.draw_noise(decisions) if noise is None else noise
+            chosen, logprob, _ = ops.draw_orders(orders, tables, noise)
+            return chosen, torch.from_numpy(logprob), None, value
+        bases = tables.context.index_select(0, orders.decision)  # (S, H)
+        if self.autoregressive:  # a unit's orders see what earlier units were given
+            given = bases + ops.sum_rows(orders.given_provinces, tables.provinces)
+            given = given + ops.sum_rows(orders.given_kinds, tables.kinds)
+            bases = bases + ops.sum_of_earlier(self.earlier_orders(F.relu(given)), orders)
+        logprob, entropy, greatest = ops.score_orders(orders, tables, bases)  # (S,) each
+        share = ops.sum_slots(entropy, orders) / ops.sum_slots(greatest, orders).clamp(min=1e-6)
+        return chosen, ops.sum_slots(logprob, orders), share, value
 
 
 LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
@@ -546,7 +453,7 @@ class Buffer:
     """
 
     KEPT = (
-        "rewards values next_values logprobs ends closed row count open seen num_rows".split()
+        ["rewards", "values", "next_values", "logprobs", "ends", "closed", "row", "count", "open", "seen", "num_rows"]
     )
 
     def __init__(self, num_steps: int, num_streams: int):
@@ -636,12 +543,12 @@ def play_phase(run: "Run", clock: Clock) -> tuple[StepResult, dict[str, int]]:
     with clock("games"):
         asked = decisions.take(who == LEARNER)
         obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
-    with clock("inference"):
-        chosen, logprobs, values = groups.act_one(run.agent, obs, asked, noise)
+    with clock("inference"), torch.no_grad():
+        chosen, logprobs, _, values = run.agent.get_action_and_value(obs, asked, noise=noise)
     with clock("batching"):
         games.write_orders(orders, asked, order_numbers(asked, chosen))
         streams = seats.stream[asked.game, asked.power]
-        run.buffer.add(streams, Experience(obs, asked, chosen), logprobs, values)
+        run.buffer.add(streams, Experience(obs, asked, chosen), logprobs.numpy(), values.numpy())
         run.episodes.running[streams, 0] += 1
     counts = {
         "global_step": asked.count,
@@ -979,7 +886,7 @@ def learn(run: Run, ranks: Ranks, log: launch.RunLog, clock: Clock) -> None:
             args.gae_lambda,
         )
         batch = buffer.take_batch(advantages)
-        sums = {"variance": tallies.explained_variance(batch.returns, batch.values)}
+        sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
         sums = ranks.sum(sums | run.episodes.take())
     size = int(sums["variance"][0])
     if not size:
@@ -995,7 +902,7 @@ def learn(run: Run, ranks: Ranks, log: launch.RunLog, clock: Clock) -> None:
             update_average(run.average, run.agent, run.counters["updates"], args.average)
     state.check_learned(run.agent, run.optimizer, losses)
     run.counters["updates"] += 1
-    losses["explained_variance"] = tallies.variance_explained(sums["variance"])
+    losses["explained_variance"] = tallies.explained_variance(sums["variance"])
     charts = run.episodes.figures(sums) | {"ent_coef": ent_coef, "batch_size": size}
     charts["learning_rate"] = run.optimizer.param_groups[0]["lr"]
     played = tallies.selfplay_figures(run.sums, run.step)

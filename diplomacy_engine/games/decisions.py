@@ -67,6 +67,19 @@ class Decisions(NamedTuple):
             self.order[ragged_rows(self.order_start[slot_rows], order_start)],
         )
 
+    def part(self, first: int, last: int) -> "Decisions":
+        """Return decisions first..last-1, whose arrays are parts of these where they can be."""
+        slots = slice(self.slot_start[first], self.slot_start[last])
+        orders = slice(self.order_start[slots.start], self.order_start[slots.stop])
+        return Decisions(
+            self.game[first:last],
+            self.power[first:last],
+            self.slot_start[first : last + 1] - np.int32(slots.start),
+            self.slot_province[slots],
+            self.order_start[slots.start : slots.stop + 1] - np.int32(orders.start),
+            self.order[orders],
+        )
+
 
 def empty_decisions(decisions: int, slots: int, orders: int) -> Decisions:
     """Return Decisions of that size to be filled in; its arrays hold anything."""

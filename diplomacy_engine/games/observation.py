@@ -64,6 +64,10 @@ class BoardViews(NamedTuple):
         kept, row = np.unique(self.row[rows], return_inverse=True)
         return BoardViews(*(array[kept] for array in self[:3]), row, self.power[rows])
 
+    def part(self, first: int, last: int) -> "BoardViews":
+        """Return views first..last-1, and only the boards they need."""
+        return self.take(np.arange(first, last))
+
     @staticmethod
     def join(parts: "Sequence[BoardViews]") -> "BoardViews":
         """Return all views of `parts`, one part after the other."""

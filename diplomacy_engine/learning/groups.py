@@ -1,27 +1,63 @@
-"""Many frozen networks."""
+"""Many frozen networks that are asked together."""
 
 import copy
+from collections.abc import Mapping
 
 import numpy as np
+import torch
+from torch import nn
+
+from ..games.decisions import Decisions
+from ..games.observation import BoardViews
+from . import ops
+from .checkpoints import check_weights
 
 
-def frozen_copy(agent, model=None):
+def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = None) -> nn.Module:
+    """Return a copy of an agent that never learns, with other weights if some are given.
+
+    Raises:
+        ValueError: the weights are not those of such an agent.
+    """
     frozen = copy.deepcopy(agent).requires_grad_(False).eval()
-    if model is not None:
-        frozen.load_state_dict(model)
+    if weights is not None:
+        check_weights(weights, frozen.state_dict())
+        frozen.load_state_dict(weights)
     return frozen
 
 
-def act_one(agent, obs, asked, noise):
-    return agent.act(obs, asked, noise=noise)
+@torch.no_grad()
+def act(
+    agents: Mapping[int, nn.Module],
+    who: np.ndarray,
+    obs: BoardViews,
+    decisions: Decisions,
+    noise: np.ndarray,
+    temperature: np.ndarray | None = None,
+) -> np.ndarray:
+    """Choose the orders of D decisions, each by a network of its own.
 
+    Args:
+        agents: by number.
+        who: (D,) which of them decides, in ascending order.
+        obs: (D,) of the deciding powers.
+        decisions: D of them.
+        noise: (N,), see `ops.draw_orders`.
+        temperature: (D,), the same.
 
-def act(agents, who, obs, asked, noise, temperature):
-    chosen = np.zeros(len(asked.slot_province), np.int64)
-    starts = asked.order_start[asked.slot_start]
-    for number in np.unique(who):
-        rows = np.flatnonzero(who == number)
-        a, b = rows[0], rows[-1] + 1
-        found, _, _ = agents[number].act(obs.take(rows), asked.take(rows), noise=noise[starts[a]:starts[b]], temperature=temperature[rows])
-        chosen[asked.slot_start[a]:asked.slot_start[b]] = found
+    Returns:
+        (S,) int64, positions of the chosen orders in the slots' lists.
+    """
+    chosen = np.empty(len(decisions.slot_province), np.int64)
+    numbers, firsts = np.unique(who, return_index=True)
+    for number, first, last in zip(numbers.tolist(), firsts, [*firsts[1:], len(who)]):
+        agent, own = agents[number], decisions.part(first, last)
+        slots = slice(decisions.slot_start[first], decisions.slot_start[last])
+        begin, end = decisions.order_start[[slots.start, slots.stop]]
+        boards = agent.inputs(obs.part(first, last))
+        orders = agent.inputs.orders(boards, own)
+        tables = agent.order_tables(agent.encode(boards), orders)
+        heat = None if temperature is None else temperature[first:last]
+        own_noise = noise[begin:end] if len(noise) else noise
+        chosen[slots], _, _ = ops.draw_orders(orders, tables, own_noise, heat)
     return chosen

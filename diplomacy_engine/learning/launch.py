@@ -72,55 +72,54 @@ class Begun:
                 ) from None
 
 
-def main(
-    learner: Learner,
-    train: Callable[[Begun, Ranks], bool],
-    argv: list[str] | None = None,
-    ranks: Ranks | None = None,
-) -> int:
-    """Train; return the exit status. What the user did wrong is said in one sentence.
+Train = Callable[[Begun, Ranks], bool]  # plays and learns; returns whether it came to its end
 
-    Args:
-        learner: of the script.
-        train: plays and learns, from what a run begins with; returns whether it came to its end.
-        argv: the command line without the program's name.
-        ranks: those that this process trains with; None: as torchrun or --processes says.
+
+def main(learner: Learner, train: Train, argv: list[str] | None = None) -> int:
+    """Train as the command line says, without the program's name; return the exit status.
+
+    What the user did wrong is said in one sentence.
     """
     argv = sys.argv[1:] if argv is None else argv
-    ranks = ranks or Ranks.of_torchrun() or Ranks()
-    try:
+    ranks = Ranks.of_torchrun() or Ranks()
+    with _reported(ranks) as status:
         settings = ranks.agree(read_settings, learner, argv)
         count = processes(settings) if ranks.count == 1 else 1
         if count > 1:
-            ranks = Ranks.start(count, main, learner, train, argv)
-        return run(learner, train, settings, ranks)
+            ranks = Ranks.start(count, run, learner, train, settings)
+        status[0] = run(learner, train, settings, ranks)
+    return status[0]
+
+
+def run(learner: Learner, train: Train, settings: Settings, ranks: Ranks) -> int:
+    """Train with some settings, in ranks that have been started; return the exit status."""
+    with _reported(ranks) as status:
+        begin = resumed_run if settings.args.resume else new_run
+        begun = ranks.agree(begin, learner, settings, ranks)
+        keep_memory()
+        torch.set_num_threads(1)
+        train(begun, ranks)
+    return status[0]
+
+
+@contextmanager
+def _reported(ranks: Ranks) -> Iterator[list[int]]:
+    """Turn what goes wrong in a block into a sentence and an exit status, which is yielded."""
+    status = [0]
+    try:
+        yield status
     except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
+        status[0] = 130
         if ranks.rank == 0:
             print("error: interrupted", file=sys.stderr)
-        return 130
     except UserError as error:
+        status[0] = 2
         if ranks.rank == 0:
             print(f"error: {error}", file=sys.stderr)
         elif isinstance(error, TrainingError):  # the others are met by all alike
             print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
-        return 2
     finally:
         ranks.close()
-
-
-def run(
-    learner: Learner,
-    train: Callable[[Begun, Ranks], bool],
-    settings: Settings,
-    ranks: Ranks,
-) -> int:
-    """Train with some settings, in ranks that have been started; return the exit status."""
-    begin = resumed_run if settings.args.resume else new_run
-    begun = ranks.agree(begin, learner, settings, ranks)
-    keep_memory()
-    torch.set_num_threads(1)
-    train(begun, ranks)
-    return 0
 
 
 @contextmanager

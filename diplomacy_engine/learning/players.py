@@ -1,13 +1,75 @@
 """The policy of an agent as a player of matches."""
 
+import numpy as np
 import torch
 from torch import nn
 
+from ..games.decisions import Decisions
+from ..games.observation import BoardViews
 from ..players.policy import PolicyPlayer
+from ..players.protocols import Explanation
+from . import ops
+
+
+class AgentNetwork:
+    """An agent in arrays, as players ask it (players/policy.py).
+
+    Args:
+        agent: with `inputs`, `encode`, `order_tables` and `critic` as in the script.
+    """
+
+    def __init__(self, agent: nn.Module):
+        self.agent = agent
+        self.vocabulary_hash, self.num_powers = agent.inputs.vocabulary_hash, agent.inputs.num_powers
+
+    @torch.no_grad()
+    def act(
+        self,
+        obs: BoardViews,
+        decisions: Decisions,
+        generator: torch.Generator | None = None,
+        greedy: bool = False,
+        temperature: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See Network."""
+        if greedy:
+            noise = ops.LIKELIEST
+        elif noise is None:
+            noise = ops.draw_noise(decisions, generator)
+        chosen, logprob, _, value = self._draw(obs, decisions, noise, temperature)
+        return chosen, logprob, value
+
+    @torch.no_grad()
+    def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
+        """See Network."""
+        _, _, probability, value = self._draw(obs, decisions, ops.LIKELIEST, None)
+        return Explanation(probability, value)
+
+    @torch.no_grad()
+    def values(self, obs: BoardViews) -> np.ndarray:
+        """See Network."""
+        return self.agent.get_value(obs).float().cpu().numpy()
+
+    def _draw(
+        self,
+        obs: BoardViews,
+        decisions: Decisions,
+        noise: np.ndarray,
+        temperature: np.ndarray | None,
+    ) -> tuple[np.ndarray, ...]:
+        """Return what `ops.draw_orders` does, and the values (D,)."""
+        boards = self.agent.inputs(obs)
+        codes = self.agent.encode(boards)
+        orders = self.agent.inputs.orders(boards, decisions)
+        tables = self.agent.order_tables(codes, orders)
+        value = self.agent.critic(codes.view).squeeze(-1).float().cpu().numpy()
+        return *ops.draw_orders(orders, tables, noise, temperature), value
 
 
 def policy_player(
     agent: nn.Module, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
 ) -> PolicyPlayer:
     """Return an agent as a player of matches; `settings` are those it was trained with."""
-    return PolicyPlayer(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
+    generator = torch.Generator().manual_seed(seed)
+    return PolicyPlayer(AgentNetwork(agent), name, generator, greedy, settings)

@@ -136,14 +136,14 @@ class Episodes:
         return {name: total / count for name, total in zip(names, totals)} if count else {}
 
 
-def explained_variance(returns: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the sums (5,) from which `variance_explained` is computed; the arrays are (B,)."""
+def variance_sums(returns: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the sums (5,) that `explained_variance` needs of a batch; the arrays are (B,)."""
     returns, left = returns.astype(np.float64), (returns - values).astype(np.float64)
     sums = [array.sum() for array in (returns, returns**2, left, left**2)]
     return np.array([len(returns), *sums])
 
 
-def variance_explained(sums: np.ndarray) -> float:
+def explained_variance(sums: np.ndarray) -> float:
     """Return how much of the returns' variance the values explain; 1 is all of it."""
     count, total, squares, left, left_squares = sums.tolist()
     variance = squares / count - (total / count) ** 2
@@ -151,16 +151,23 @@ def variance_explained(sums: np.ndarray) -> float:
     return 1 - unexplained / variance if variance > 1e-12 else 0.0
 
 
-def moments(advantages: np.ndarray, splits: Sequence[Sequence[np.ndarray]], ranks: Any) -> list:
+def moments(
+    advantages: np.ndarray, splits: Sequence[Sequence[np.ndarray]], ranks: Any
+) -> np.ndarray:
     """Return count, mean and deviation of the advantages of each minibatch of all ranks.
 
     Args:
         advantages: (B,) of this rank's batch.
-        splits: by epoch and minibatch the rows of this rank.
+        splits: by epoch and minibatch the rows of this rank; as many everywhere.
         ranks: that train together.
+
+    Returns:
+        (epochs, minibatches, 3) float32; a deviation of 1 where there are less than two.
     """
-    if ranks.count == 1:
-        return [
-            [(len(r), advantages[r].mean() if len(r) else 0, advantages[r].std(ddof=1) if len(r) > 1 else 0) for r in parts]
-            for parts in splits
-        ]
+    wide = advantages.astype(np.float64)
+    own = [[(len(r), wide[r].sum(), (wide[r] ** 2).sum()) for r in parts] for parts in splits]
+    count, total, squares = np.moveaxis(ranks.sum({"own": np.array(own)})["own"], 2, 0)
+    mean = total / np.maximum(count, 1)
+    variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
+    deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
+    return np.stack([count, mean, deviation], 2).astype(np.float32)

@@ -1,13 +1,5 @@
-"""What a network is told of boards and orders, and its draws, in compiled kernels."""
+"""What a network is told of boards and orders, and kernels of its policy; without PyTorch."""
 
 from .inputs import FIRST_CLASS, FIRST_RELATION, NetworkInputs
-from .order_logits import RowSums, SlotScores, draw_orders
 
-__all__ = [
-    "FIRST_CLASS",
-    "FIRST_RELATION",
-    "NetworkInputs",
-    "RowSums",
-    "SlotScores",
-    "draw_orders",
-]
+__all__ = ["FIRST_CLASS", "FIRST_RELATION", "NetworkInputs"]

@@ -99,7 +99,7 @@ def _features(columns, offsets, boards, last_order, rows):
     games, provinces, features = boards.shape
     for g in range(games):
         for v in range(provinces):
-            out = rows[v * games + g]
+            out = rows[g * provinces + v]
             for f in range(features - 1):
                 out[f] = offsets[f] + boards[g, v, f]
             f = features - 1
@@ -118,9 +118,9 @@ def _features(columns, offsets, boards, last_order, rows):
 
 
 def feature_rows(columns: OrderColumns, offsets: np.ndarray, views: BoardViews) -> np.ndarray:
-    """Return the rows of each province's features, (V G, features) int32, province by province."""
+    """Return the rows of each province's features, (G V, features) int32, board by board."""
     games, provinces = views.last_order.shape
-    rows = np.empty((provinces * games, NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)), np.int32)
+    rows = np.empty((games * provinces, NUM_BOARD_FEATURES + 3 + len(RESULT_WORDS)), np.int32)
     _features(columns, offsets, views.board, views.last_order, rows)
     return rows
 
@@ -234,8 +234,9 @@ def relate(columns, order, given, begin, slot, number):
 
 
 @jit
-def _index(columns, decisions, row, count, standing, given, related, rows, blocked):
-    slot_start, order_start, order = decisions[2], decisions[4], decisions[5]
+def _index(columns, decisions, row, standing, given, related, rows, blocked):
+    slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
+    provinces = standing.shape[1]
     for d in range(row.shape[0]):
         begin, end = slot_start[d], slot_start[d + 1]
         for slot in range(begin, end):
@@ -250,7 +251,7 @@ def _index(columns, decisions, row, count, standing, given, related, rows, block
                         province = columns.other[number]
                     rows[n, role] = rows[n, NUM_BOARD + role] = NONE
                     if province != NONE:
-                        rows[n, role] = (province * count + row[d]) * NUM_BOARD + role
+                        rows[n, role] = (row[d] * provinces + province) * NUM_BOARD + role
                         rows[n, NUM_BOARD + role] = standing[d, province] * NUM_BOARD + role
                 rows[n, RELATION] = NONE
                 blocked[n] = False
@@ -259,19 +260,38 @@ def _index(columns, decisions, row, count, standing, given, related, rows, block
                     rows[n, RELATION] = FIRST_RELATION + relation
 
 
+@jit
+def _compact(rows, place):
+    """Count the provinces' rows that are named, and let `rows` name them by their new places.
+
+    Reads   rows (N, ROWS), whose first NUM_BOARD columns are in place's range
+    Writes  place (G V NUM_BOARD,): where a row stands among those that are named, role by role
+    """
+    place[:] = NONE
+    for n in range(rows.shape[0]):
+        for role in range(NUM_BOARD):
+            if rows[n, role] != NONE:
+                place[rows[n, role]] = 0
+    count = 0
+    for role in range(NUM_BOARD):
+        for row in range(role, place.shape[0], NUM_BOARD):
+            if place[row] != NONE:
+                place[row] = count
+                count += 1
+    for n in range(rows.shape[0]):
+        for role in range(NUM_BOARD):
+            if rows[n, role] != NONE:
+                rows[n, role] = place[rows[n, role]]
+
+
 class OrderRows(NamedTuple):
     """Which rows make up the codes of the legal orders of some decisions."""
 
     rows: np.ndarray  # (N, ROWS) int32, rows that are summed up; NONE for none
     blocked: np.ndarray  # (N,) bool, its province was adjusted by an earlier slot
-
-    def of_chosen(self, picked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of orders `picked` in the tables of boards and of kinds.
-
-        What an order has to do with earlier ones is left out: later orders see it by itself.
-        """
-        chosen = self.rows[picked]
-        return chosen[:, :NUM_BOARD], chosen[:, NUM_BOARD:RELATION]
+    # Of each role the provinces that are named, by board * V + province: the rest needs no code.
+    # The first NUM_BOARD columns of `rows` are places in the list of all of them, role by role.
+    named: tuple[np.ndarray, ...]
 
 
 def order_rows(
@@ -300,10 +320,13 @@ def order_rows(
     blocked = np.empty(len(decisions.order), bool)
     known = picked is not None
     given = decisions.order[picked] if known else np.empty(0, np.int32)
-    _index(columns, decisions, views.row, games, standing, given, known, rows, blocked)
+    _index(columns, decisions, views.row, standing, given, known, rows, blocked)
     if not related:
         rows[:, RELATION] = NONE
-    return OrderRows(rows, blocked)
+    place = np.empty(games * provinces * NUM_BOARD, np.int32)
+    _compact(rows, place)
+    named = tuple(np.flatnonzero(place[role::NUM_BOARD] != NONE) for role in range(NUM_BOARD))
+    return OrderRows(rows, blocked, named)
 
 
 class NetworkInputs:

@@ -100,7 +100,7 @@ def _softmax(scores, blocked, first, last):
 @jit_float
 def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, picked, code, out):
     probability, logprob, entropy, greatest = out
-    order_start = decisions[4]
+    order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
         first, last = order_start[slot], order_start[slot + 1]
         possible = 0
@@ -137,7 +137,7 @@ def _backward(
     d_bases,
     d_weight,
 ):
-    order_start = decisions[4]
+    order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
         for n in range(order_start[slot], order_start[slot + 1]):
             p = probability[n]
@@ -189,7 +189,7 @@ def _draw(
     chosen,
     logprob,
 ):
-    slot_start, order_start, order = decisions[2], decisions[4], decisions[5]
+    slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
     code, base, plain = scratch[0], scratch[1], scratch[2]
     hidden = code.shape[0]
     for d in range(slot_start.shape[0] - 1):
@@ -238,7 +238,8 @@ def score_orders(
     """Return the policy of each slot.
 
     Args:
-        board_table: (V G NUM_BOARD, H) float32; kind_table: (NUM_KINDS, H) float32.
+        board_table: (named, H) float32, of the provinces that `rows.named` lists.
+        kind_table: (NUM_KINDS, H) float32.
         bases: (S, H) float32, added to the code of each order of a slot.
         weight: (H,) float32.
         picked: (S,) int64, which of the N orders was chosen in each slot.
@@ -250,7 +251,7 @@ def score_orders(
     slots, orders = len(bases), len(decisions.order)
     out = tuple(np.empty(size, np.float32) for size in (orders, slots, slots, slots))
     code = np.empty(bases.shape[1], np.float32)
-    _forward(decisions, *rows, board_table, kind_table, bases, weight, picked, code, out)
+    _forward(decisions, rows.rows, rows.blocked, board_table, kind_table, bases, weight, picked, code, out)
     return out
 
 
@@ -287,45 +288,6 @@ def score_gradients(
         *gradients,
     )
     return gradients
-
-
-class RowSums:
-    """`sum_rows` of given rows (sums, rows) as an operation with a gradient."""
-
-    def __init__(self, rows: np.ndarray):
-        self.rows, self.count = rows, 0
-
-    def forward(self, table: np.ndarray) -> tuple[np.ndarray]:
-        """Return the sums."""
-        self.count = len(table)
-        return (sum_rows(self.rows, table),)
-
-    def backward(self, slopes: np.ndarray) -> tuple[np.ndarray]:
-        """Return the gradient of the table from that of the sums."""
-        return (spread_rows(self.rows, slopes, self.count),)
-
-
-class SlotScores:
-    """`score_orders` of given decisions as an operation with a gradient."""
-
-    def __init__(self, decisions: Decisions, rows: OrderRows, picked: np.ndarray):
-        self.decisions, self.rows, self.picked = decisions, rows, picked
-        self.saved: tuple = ()
-
-    def forward(self, *tables: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return (S,) log-probabilities, entropies and greatest entropies.
-
-        `tables` are board_table, kind_table, bases and weight of `score_orders`.
-        """
-        probability, *of_slots = score_orders(self.decisions, self.rows, *tables, self.picked)
-        self.saved = *tables, self.picked, probability, of_slots[1]
-        return tuple(of_slots)
-
-    def backward(
-        self, d_logprob: np.ndarray, d_entropy: np.ndarray, _: np.ndarray
-    ) -> tuple[np.ndarray, ...]:
-        """Return the gradients of the tables; the greatest entropy does not depend on them."""
-        return score_gradients(self.decisions, self.rows, *self.saved, d_logprob, d_entropy)
 
 
 def draw_orders(

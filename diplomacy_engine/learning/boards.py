@@ -1,0 +1,117 @@
+"""Boards and legal orders as a network takes them: arrays of the games become tensors."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..games.decisions import Decisions
+from ..games.observation import UNIT_OWNER, BoardViews
+from ..policy.inputs import NUM_BOARD, RELATION, NetworkInputs
+from ..rules.map import Map
+from ..rules.vocabulary import vocabulary
+
+
+class Boards(NamedTuple):
+    """G boards, and the D powers that look at them."""
+
+    features: torch.Tensor  # (G V, features) int32, rows of the table of province features
+    globals: torch.Tensor  # (G, num_globals) float32, what holds for a whole board
+    own_units: torch.Tensor  # (G, P, V) float32, shares 1 among the provinces of a power's units
+    viewer: torch.Tensor  # (D,) int64, board * P + power of those who look
+    views: BoardViews
+
+
+class Orders:
+    """The legal orders of D decisions: which rows of some tables each of them is the sum of.
+
+    Attributes:
+        rows: (N, ROWS) int32 of the tables of provinces and kinds, see policy/inputs.py.
+        named: of source, place and other the provinces (any,) that orders are about, as places in
+            G V; the table of provinces has a row for each of these, role by role.
+        picked: (S,) which of the N orders each slot was given; None: nothing yet.
+    """
+
+    def __init__(
+        self,
+        inputs: NetworkInputs,
+        views: BoardViews,
+        decisions: Decisions,
+        chosen: np.ndarray | None,
+        related: bool,
+        device: torch.device,
+    ):
+        self.decisions, self.device, self.columns = decisions, device, inputs.columns
+        self.picked = None if chosen is None else decisions.order_start[:-1] + chosen
+        self.lookup = inputs.orders(views, decisions, self.picked, related)
+        self.rows = self.lookup.rows
+        self.named = [torch.from_numpy(rows).to(device) for rows in self.lookup.named]
+
+    @cached_property
+    def decision(self) -> torch.Tensor:
+        """Return the decision of each slot, (S,) int64."""
+        return torch.from_numpy(self.decisions.slot_decision).to(self.device)
+
+    @cached_property
+    def given_provinces(self) -> np.ndarray:
+        """Return the rows (S, any) of the table of provinces that the picked orders are."""
+        return self.rows[self.picked, :NUM_BOARD]
+
+    @cached_property
+    def given_kinds(self) -> np.ndarray:
+        """Return the same of the table of kinds.
+
+        What an order has to do with earlier ones is left out: later orders see it by themselves.
+        """
+        return self.rows[self.picked, NUM_BOARD:RELATION]
+
+
+class BoardInputs(nn.Module):
+    """Makes tensors on an agent's device of what a map's games are. It has nothing to learn.
+
+    Attributes:
+        borders: (V, V) float32, each province's row shares 1 among those next to it.
+        num_features, num_globals, num_kinds: rows of the table of province features, width of
+            `Boards.globals`, rows of the table of order kinds.
+    """
+
+    def __init__(self, game_map: Map):
+        super().__init__()
+        self.network = NetworkInputs(game_map)
+        self.vocabulary_hash = vocabulary(game_map).hash
+        self.num_powers, self.num_provinces = len(game_map.powers), len(game_map.provinces)
+        self.num_features, self.num_globals = self.network.num_features, self.network.num_globals
+        self.num_kinds = self.network.num_kinds
+        self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
+
+    def __deepcopy__(self, _: dict) -> "BoardInputs":
+        """Return the same: copies of an agent share it."""
+        return self
+
+    def forward(self, views: BoardViews) -> Boards:
+        """Return the boards of D views."""
+        device = self.borders.device
+        owner = views.board[:, None, :, UNIT_OWNER]
+        own = (owner == np.arange(1, self.num_powers + 1)[:, None]).astype(np.float32)
+        own /= np.maximum(own.sum(-1, keepdims=True), 1)
+        viewer = views.row * np.int64(self.num_powers) + views.power
+        arrays = self.network.features(views), self.network.globals(views), own, viewer
+        return Boards(*(torch.from_numpy(array).to(device) for array in arrays), views)
+
+    def orders(
+        self,
+        boards: Boards,
+        decisions: Decisions,
+        chosen: np.ndarray | None = None,
+        related: bool = True,
+    ) -> Orders:
+        """Return the legal orders of D decisions, those of the boards' views.
+
+        Args:
+            chosen: (S,) positions in the slots' lists of what was given, if it is known.
+            related: whether orders are told how they relate to those given to earlier units.
+        """
+        device = self.borders.device
+        return Orders(self.network, boards.views, decisions, chosen, related, device)
