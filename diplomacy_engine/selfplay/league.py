@@ -7,7 +7,7 @@ newcomer's is, so that ratings compare from one evaluation to the next. What the
 copies that stay in the pool are worth is known better with every evaluation, and links the learner
 to the anchor also when it has long beaten that in every game.
 
-A base population (docs/population.md) has ratings that stand, so that ranks in it compare from one
+A base population (docs/populations.md) has ratings that stand, so that ranks in it compare from one
 run to the next as well.
 """
 
