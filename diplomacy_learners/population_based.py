@@ -8,7 +8,7 @@ Every member is a run of that script with settings of its own. After each evalua
 each other. Then the worst quarter takes over weights, optimizer, opponents and games of one of the
 best quarter, with settings that are varied (Jaderberg et al. 2017). Ray Tune's scheduler decides
 who, and runs the members on the cores of this machine or of a cluster (--address). What counts is
-the rating among the frozen policies of a base population (docs/population.md), not the reward,
+the rating among the frozen policies of a base population (docs/populations.md), not the reward,
 which a setting may change. Newest copies of the others join each member's opponents.
 
     runs/{map}__population__{seed}__{unix time}/

@@ -3,7 +3,7 @@
     python -m diplomacy_engine population make --map small
     python -m diplomacy_engine population rank --player runs/small__...
 
-The engine loads this file for what needs a network (docs/population.md). A phase of a game among
+The engine loads this file for what needs a network (docs/populations.md). A phase of a game among
 many policies costs a call of each. Here networks of one shape compute together: their weights stand
 one behind the other in tensors (K, ...), and each layer is one batched product.
 """

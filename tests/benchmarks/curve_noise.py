@@ -7,7 +7,7 @@
 Noise is the deviation of a point from the line through its two neighbors, as the standard deviation
 of one point: the second difference of independent points has six times their variance. It is shown
 as a share of the curve's range, which is that of means of five points. The episodic return is the
-mean over as many updates before each evaluation as have 200 games. docs/population.md has results.
+mean over as many updates before each evaluation as have 200 games. docs/lab/ratings.md has results.
 """
 
 import argparse

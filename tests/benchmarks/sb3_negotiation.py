@@ -6,7 +6,7 @@ An unmodified learner of Stable-Baselines3 plays `Diplomacy-MAP-negotiation-v0`,
 for a valid offer and -5 for another. The thesis took ACKTR, which version 3 does not have: A2C is
 the same without the second-order step, and PPO takes each step with care in another way. Printed is
 the share of valid and of agreed offers in each tenth of a run, with 95 % intervals, beside that of
-random offers. docs/press.md has the results.
+random offers. docs/lab/thesis.md has the results.
 """
 
 import argparse
