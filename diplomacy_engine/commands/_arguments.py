@@ -14,9 +14,18 @@ from .._suggest import quoted
 from ..errors import UserError
 from ..matches.arena import Rescue
 from ..players.loading import load_player, policy_map
-from ..players.negotiators.naming import UNBOUND, voice
+from ..players.names import (
+    ASSUMING,
+    UNBOUND,
+    LanguageSpec,
+    SearchSpec,
+    VoiceSpec,
+    assuming,
+    parse_player,
+    parts,
+    short_names,
+)
 from ..players.protocols import CountingPlayer, Player
-from ..players.search.naming import ASSUMING, spelled
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import YEAR_LIMITS
@@ -214,15 +223,15 @@ def press_rules(
             if getattr(arguments, flag):
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
-            if voice(name) is not None:
+            if isinstance(parse_player(name), VoiceSpec):
                 raise UserError(f"{quoted(name, 100)} talks: that needs --press")
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")
     binding = arguments.binding != "no"
     for name in names if binding else ():
-        talking = voice(name)
-        if talking is not None and talking.kind in UNBOUND:
+        talking = parse_player(name)
+        if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
             raise UserError(
                 f"{quoted(name, 100)} has no use where deals bind: it needs --binding no"
             )
@@ -242,9 +251,8 @@ def add_assume(who) -> None:
 
 def check_assume(arguments: argparse.Namespace, names: Sequence[str]) -> None:
     """Raise UserError if --assume is given and none of the players searches by it."""
-    orders = [talking.player if (talking := voice(name)) else name for name in names]
-    kinds = [parts.kind for name in orders if (parts := spelled(name))]
-    if arguments.assume and not any(kind in ASSUMING for kind in kinds):
+    searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
+    if arguments.assume and not any(search.kind in ASSUMING for search in searches):
         raise UserError(
             f"--assume {quoted(arguments.assume, 60)} has no effect: no player is written "
             f"{' or '.join(f'{kind}:...' for kind in ASSUMING)}"
@@ -271,6 +279,11 @@ def check_files(arguments: argparse.Namespace) -> None:
         check_target(path)
     if arguments.save_count is not None and not arguments.save_games:
         raise UserError("--save-count has no effect: it needs --save-games")
+
+
+def asks_language_model(name: str) -> bool:
+    """Tell whether a player asks a language model."""
+    return any(isinstance(part, LanguageSpec) for part in parts(name))
 
 
 def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
@@ -405,7 +418,7 @@ def map_of(name: str | None, players: Sequence[str], script: str | None) -> Map:
 def load_players(
     names: Sequence[str], game_map: Map, arguments: argparse.Namespace
 ) -> list[Player]:
-    """Return the players of a match, each with a seed of its own; see `players.load_player`."""
+    """Return the players of a match, each with a seed and a name of its own; see `load_player`."""
     check_assume(arguments, names)
     players = [
         load_player(
@@ -419,6 +432,9 @@ def load_players(
         for number, name in enumerate(names)
     ]
     note_teams(players, game_map)
+    apart = short_names([assuming(parse_player(name), arguments.assume) for name in names])
+    for player, name in zip(players, apart):
+        player.name = name
     return players
 
 

@@ -8,12 +8,12 @@ from rich.console import Console
 
 from .._jit import announce_compilation
 from ..matches.arena import evaluate_player
-from ..players.language.settings import is_language_name
 from ..scoring.outcomes import FIGURES, RATES
 from ..training.progress import label
 from ._arguments import (
     add_counts,
     add_match_options,
+    asks_language_model,
     check_files,
     exit_code,
     figure_rows,
@@ -64,7 +64,8 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     powers, sides = len(game_map.powers), len(game_map.teams.names)
-    seats = is_language_name(arguments.player) + (powers - 1) * is_language_name(arguments.against)
+    seats = asks_language_model(arguments.player)
+    seats += (powers - 1) * asks_language_model(arguments.against)
     num_games = games_of(arguments, seats, game_map)
     player, against = load_players(names, game_map, arguments)
     tell_decisions(num_games, seats, game_map)

@@ -267,9 +267,9 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
     num_games = arguments.num_games or rank_games(population.map.name)
     announce_compilation()
     found = {}
-    for number, player in enumerate(players):
+    for player in players:
         with showing_progress(num_games) as report:
-            found[arguments.player[number]] = rank_player(
+            found[player.name] = rank_player(
                 population,
                 player,
                 members,

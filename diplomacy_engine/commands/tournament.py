@@ -9,10 +9,11 @@ from rich.console import Console
 from .._jit import announce_compilation
 from ..errors import UserError
 from ..matches.tournament import check_tournament, play_tournament
-from ..players.language.settings import is_language_name
+from ..players.names import short_names
 from ._arguments import (
     add_counts,
     add_match_options,
+    asks_language_model,
     check_files,
     exit_code,
     figure_rows,
@@ -57,9 +58,9 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    asked = sum(map(is_language_name, names)) * len(game_map.powers) / len(names)
+    asked = sum(map(asks_language_model, names)) * len(game_map.powers) / len(names)
     num_games = games_of(arguments, asked, game_map)
-    check_tournament(names, game_map, num_games)
+    check_tournament(short_names(names), game_map, num_games)
     players = load_players(names, game_map, arguments)
     tell_decisions(num_games, asked, game_map)
     announce_compilation()

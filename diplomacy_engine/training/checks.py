@@ -13,7 +13,7 @@ from ..pictures.png import renderer
 from ..players.bots import BOTS
 from ..players.checkpoints import CHECKPOINT, POLICY, policy_file
 from ..players.loading import load_player
-from ..players.negotiators.naming import UNBOUND, voice
+from ..players.names import UNBOUND, VoiceSpec, parse_player
 from ..players.policy import PolicyPlayer
 from ..players.population import population_folder, read_population
 from ..rules.map import Map
@@ -86,7 +86,7 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
             raise UserError("--eval-population ranks powers, and goes without --teams")
         read_population(population_folder(None, game_map), game_map)
     for name in args.pool_bots:
-        if voice(name) is not None:
+        if isinstance(parse_player(name), VoiceSpec):
             raise UserError(
                 f"--pool-bots {quoted(name, 60)} would be silent: name the player alone"
             )
@@ -99,12 +99,12 @@ def check_args(args: Any, given: frozenset[str], game_map: Map, ranks: int = 1) 
             raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be had here")
     for name in args.eval_bots:
         load_player(name, game_map=game_map)
-        talking = voice(name)
-        if talking is not None and not hasattr(args, "press"):
+        talking = parse_player(name)
+        if isinstance(talking, VoiceSpec) and not hasattr(args, "press"):
             raise UserError(
                 f"--eval-bots {quoted(name, 60)} talks: that needs ppo_press_diplomacy.py"
             )
-        if talking is not None and talking.kind in UNBOUND:
+        if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
             raise UserError(f"--eval-bots {quoted(name, 60)} has no use: deals bind in training")
     for bot in args.eval_bots:  # in a pool, twice is more often
         if args.eval_bots.count(bot) > 1:

@@ -12,7 +12,7 @@ from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.negotiation import Negotiator, Talk, negotiate
-from diplomacy_engine.players.negotiators.naming import NEGOTIATORS
+from diplomacy_engine.players.negotiators.making import NEGOTIATORS
 from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surroundings
 from diplomacy_engine.players.negotiators.planners import Dealer, Nash, Position
 from diplomacy_engine.players.search.heuristic import CenterClaims

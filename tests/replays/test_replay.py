@@ -20,7 +20,6 @@ from diplomacy_engine.replays.replay import (
     load_replays,
     make_replay,
     page,
-    player_label,
 )
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.checks import check_args
@@ -406,17 +405,3 @@ def test_a_training_without_the_png_library_is_refused(monkeypatch):
     arguments = parse_args(script.Args, ["--map", "small"], script.CONFIGS)
     with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
         check_args(arguments.args, frozenset(), load_map("small"))
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("dumbbot", "dumbbot"),
-        ("runs/small__a/checkpoint.pt", "small__a"),
-        ("C:\\runs\\small__a\\policy.pt", "small__a"),
-        ("runs/small__a/checkpoints/000500.pt", "checkpoints/000500.pt"),
-        ("policy.pt", "policy.pt"),
-    ],
-)
-def test_players_are_named_briefly(name, label):
-    assert player_label(name) == label
