@@ -164,7 +164,7 @@ def test_a_policy_is_played_by_the_script_that_it_names(tmp_path):
         assert policy_map(name.format(mine)).name == "small"
     with pytest.raises(UserError, match=r"there is no script .*none\.py to play"):
         load_player(f"{tmp_path}/none.py:small-pure-1")
-    with pytest.raises(UserError, match="there is no player 'none.py:nowhere'"):
+    with pytest.raises(UserError, match=r"there is no player 'none\.py:nowhere'"):
         load_player("none.py:nowhere")
 
 
