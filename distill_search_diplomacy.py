@@ -260,14 +260,14 @@ def calibration(agent: ppo.Agent, lesson: Lesson) -> str:
 def evaluate(args: Args, agent: ppo.Agent, game_map: Map, seed: int) -> dict[str, float]:
     """Return figures of the policy alone, without a search."""
     player = ppo.policy_player(agent, "distilled", seed)
-    result, _ = evaluate_player(
+    result = evaluate_player(
         game_map,
         player,
         load_player(args.eval_bot, game_map=game_map),
         args.eval_games,
-        seed,
+        seed=seed,
         threads=args.threads,
-    )
+    ).result()
     names = "solo", "win", "sum_of_squares"
     return {name: result["overall"][name]["value"] for name in names}
 

@@ -920,9 +920,9 @@ class Run:
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
         bot = load_player(args.eval_bot, game_map=self.game_map)
-        result, _ = evaluate_player(
-            self.game_map, self.player, bot, args.eval_games, seed, threads=args.threads
-        )
+        result = evaluate_player(
+            self.game_map, self.player, bot, args.eval_games, seed=seed, threads=args.threads
+        ).result()
         names = "win", "solo", "draw", "loss", "centers"
         found = {name: result["overall"][name]["value"] for name in names}
         return {f"eval/{args.eval_bot}/{name}": value for name, value in found.items()}

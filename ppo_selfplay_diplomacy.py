@@ -739,7 +739,7 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
         seed = int(np.random.SeedSequence([args.seed, run.global_step, nth]).generate_state(1)[0])
         player, frozen = run.player(run.policy, "learner", seed), run.pool.members[0].player
         exploited = run.player(frozen, str(args.exploit), seed + 1, args.exploit_greedy)
-        return evaluate_player(
+        report = evaluate_player(
             run.game_map,
             player,
             exploited if name == "exploited" else load_player(name, game_map=run.game_map),
@@ -752,6 +752,7 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
             think=partial(thoughts, player) if args.capture_thoughts else None,
             press=run.press,
         )
+        return report.result(), report.saved_games
 
     found = run.ranks.share_out([*args.eval_bots, *["exploited"] * bool(args.exploit)], play)
     return tuple({name: found[name][part] for name in found} for part in range(2))

@@ -5,7 +5,10 @@ from .errors import UserError
 from .games.decisions import Decisions
 from .games.observation import Observation
 from .games.vector_game import StepResult, VectorGame
-from .matches.arena import evaluate_player, play_games
+from .matches.evaluation import evaluate_player
+from .matches.report import MatchReport
+from .matches.settings import MatchSettings
+from .matches.tables import play_games
 from .players.bots import BOTS, make_bot
 from .players.loading import PlayerError, load_player
 from .players.protocols import ExplainingPlayer, Explanation, Player
@@ -30,6 +33,8 @@ __all__ = [
     "Game",
     "Map",
     "MapError",
+    "MatchReport",
+    "MatchSettings",
     "Observation",
     "OrderVocabulary",
     "Player",

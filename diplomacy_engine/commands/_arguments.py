@@ -12,7 +12,8 @@ from pathlib import Path
 from .._files import atomic_write, check_target
 from .._suggest import quoted
 from ..errors import UserError
-from ..matches.arena import Rescue
+from ..matches.report import MatchReport
+from ..matches.settings import MatchSettings
 from ..players.loading import load_player, policy_map
 from ..players.names import (
     ASSUMING,
@@ -342,25 +343,39 @@ def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Play
                         phase.setdefault("thoughts", {})[power] = thoughts
 
 
-def rescue_of(players: Iterable[Player]) -> Rescue | None:
-    """Return what keeps the finished games if a match breaks off; only language models' are dear
-    enough."""
-    return Rescue() if any(isinstance(player, CountingPlayer) for player in players) else None
+def asks_any(players: Iterable[Player]) -> bool:
+    """Tell whether finished games are dear enough to be kept if a match breaks off: those of
+    language models are."""
+    return any(isinstance(player, CountingPlayer) for player in players)
 
 
-def exit_code(rescue: Rescue | None, games: int) -> int:
+def exit_code(report: MatchReport, games: int) -> int:
     """Return the exit code of a match whose result is out; tell why, if it broke off.
 
     Args:
         games: that were to be played.
     """
-    if rescue is None or rescue.cause is None:
+    if report.cause is None:
         return 0
-    interrupted = isinstance(rescue.cause, KeyboardInterrupt)
-    cause = "interrupted" if interrupted else str(rescue.cause)
-    kept = f"the result is of the {len(rescue.finished):,} of {games:,} games that had ended"
+    interrupted = isinstance(report.cause, KeyboardInterrupt)
+    cause = "interrupted" if interrupted else str(report.cause)
+    kept = f"the result is of the {len(report.number):,} of {games:,} games that had ended"
     print(f"error: {cause}; {kept}", file=sys.stderr)
     return 130 if interrupted else 2
+
+
+def settings_of(
+    arguments: argparse.Namespace, game_map: Map, press: PressRules | None = None
+) -> MatchSettings:
+    """Return what a command's flags say of its games."""
+    return MatchSettings(
+        game_map,
+        seed=arguments.seed,
+        max_years=arguments.max_years,
+        year_limit=arguments.year_limit,
+        threads=arguments.threads,
+        press=press,
+    )
 
 
 def samples(arguments: argparse.Namespace) -> int:

@@ -7,12 +7,13 @@ from types import MappingProxyType
 from rich.console import Console
 
 from .._jit import announce_compilation
-from ..matches.arena import evaluate_player
+from ..matches.evaluation import evaluate_player
 from ..scoring.outcomes import FIGURES, RATES
 from ..training.progress import label
 from ._arguments import (
     add_counts,
     add_match_options,
+    asks_any,
     asks_language_model,
     check_files,
     exit_code,
@@ -22,8 +23,8 @@ from ._arguments import (
     load_players,
     map_of,
     press_rules,
-    rescue_of,
     samples,
+    settings_of,
     showing_progress,
     tell_decisions,
     write_files,
@@ -72,30 +73,24 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     announce_compilation()
     keep_thoughts((player, against), samples(arguments))
     num_games = -(-num_games // sides) * sides
-    rescue = rescue_of((player, against))
-    with showing_progress(num_games) as report:
-        result, saved_games = evaluate_player(
-            game_map,
+    with showing_progress(num_games) as progress:
+        report = evaluate_player(
+            settings_of(arguments, game_map, press),
             player,
             against,
             num_games,
-            arguments.seed,
-            arguments.max_years,
-            arguments.year_limit,
-            arguments.threads,
             samples=samples(arguments),
-            report=report,
-            per_game=bool(arguments.per_game),
-            press=press,
-            rescue=rescue,
+            progress=progress,
+            keep_finished=asks_any((player, against)),
         )
-    result["greedy"] = arguments.greedy
-    add_counts(result, saved_games, (player, against))
+    result = report.result(per_game=bool(arguments.per_game))
+    result["greedy"] |= arguments.greedy
+    add_counts(result, report.saved_games, (player, against))
     print_evaluation(make_console(), result)
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     figures = figure_rows(result["player"], result["against"], parts)
-    write_files(arguments, result, figures, saved_games)
-    return exit_code(rescue, num_games)
+    write_files(arguments, result, figures, report.saved_games)
+    return exit_code(report, num_games)
 
 
 def print_evaluation(console: Console, result: dict) -> None:

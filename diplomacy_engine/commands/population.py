@@ -31,6 +31,7 @@ from ..matches.population import (
     rank_player,
 )
 from ..matches.population_page import population_page
+from ..matches.settings import MatchSettings
 from ..players.checkpoints import CHECKPOINT, policy_file
 from ..players.loading import (
     POPULATION_SCRIPT,
@@ -268,15 +269,15 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
     announce_compilation()
     found = {}
     for player in players:
-        with showing_progress(num_games) as report:
+        with showing_progress(num_games) as progress:
             found[player.name] = rank_player(
                 population,
                 player,
                 members,
                 num_games,
-                arguments.seed,
-                arguments.threads,
-                report,
+                progress=progress,
+                seed=arguments.seed,
+                threads=arguments.threads,
             )
     return found
 
@@ -419,17 +420,11 @@ def rated(
     )
     players = load_members(population, seed=arguments.seed, threads=arguments.threads)
     announce_compilation()
-    with showing_progress(games) as report:
-        found = base_tournament(
-            game_map,
-            players,
-            games,
-            arguments.seed,
-            years,
-            "draw",
-            arguments.threads,
-            report,
-        )
+    settings = MatchSettings(
+        game_map, seed=arguments.seed, max_years=years, threads=arguments.threads
+    )
+    with showing_progress(games) as progress:
+        found = base_tournament(settings, players, games, progress)
     best = np.argsort(-found["rating"], kind="stable")
     rows = np.ix_(best, best)
     ordered = [

@@ -13,6 +13,7 @@ from ..players.names import short_names
 from ._arguments import (
     add_counts,
     add_match_options,
+    asks_any,
     asks_language_model,
     check_files,
     exit_code,
@@ -22,8 +23,8 @@ from ._arguments import (
     load_players,
     map_of,
     press_rules,
-    rescue_of,
     samples,
+    settings_of,
     showing_progress,
     tell_decisions,
     write_files,
@@ -65,27 +66,21 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     tell_decisions(num_games, asked, game_map)
     announce_compilation()
     keep_thoughts(players, samples(arguments))
-    rescue = rescue_of(players)
-    with showing_progress(num_games) as report:
-        result, saved_games = play_tournament(
-            game_map,
+    with showing_progress(num_games) as progress:
+        report = play_tournament(
+            settings_of(arguments, game_map, press),
             players,
             num_games,
-            arguments.seed,
-            arguments.max_years,
-            arguments.year_limit,
-            arguments.threads,
-            report,
             samples=samples(arguments),
-            per_game=bool(arguments.per_game),
-            press=press,
-            rescue=rescue,
+            progress=progress,
+            keep_finished=asks_any(players),
         )
-    result["greedy"] = arguments.greedy
-    add_counts(result, saved_games, players)
+    result = report.result(per_game=bool(arguments.per_game))
+    result["greedy"] |= arguments.greedy
+    add_counts(result, report.saved_games, players)
     print_tournament(make_console(), result)
-    write_files(arguments, result, _figures(result), saved_games)
-    return exit_code(rescue, num_games)
+    write_files(arguments, result, _figures(result), report.saved_games)
+    return exit_code(report, num_games)
 
 
 def _player_names(words: Sequence[str]) -> list[str]:

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import UserError
-from ..matches.arena import play_tables
 from ..matches.population import rank_player
 from ..matches.population_page import population_ladder, population_matrix
-from ..matches.ratings import DEVIATION, MEAN, rate_games
+from ..matches.ratings import DEVIATION, MEAN, fit_ratings
+from ..matches.settings import MatchSettings
+from ..matches.tables import play_tables
 from ..matches.tournament import balanced_seats
 from ..pictures.png import png
 from ..players.loading import load_members, load_player
@@ -48,7 +49,7 @@ class League:
         bots: names; the first is the anchor.
         num_games: of one evaluation; 0 for none at all.
         seed: of all games; training's own draws are left alone.
-        max_years: as for arena.evaluate_player.
+        max_years: as for MatchSettings.
         threads: of the games.
         population_games: of one evaluation that rank the learner in the map's base population.
     """
@@ -104,7 +105,12 @@ class League:
         population, drawn = self.population, np.random.SeedSequence([self.seed, 2**32 - 1])
         player = make_player(learner, "learner", int(drawn.generate_state(1)[0]))
         stands = rank_player(
-            population, player, self.members, self.population_games, self.seed, self.threads
+            population,
+            player,
+            self.members,
+            self.population_games,
+            seed=self.seed,
+            threads=self.threads,
         )
         for name in ("rank", "best", "worst", "share"):
             figures[f"population/{name}"] = float(getattr(stands, name))
@@ -136,19 +142,18 @@ class League:
         players += [load_player(bot, game_map=self.game_map) for bot in self.bots]
         teams = self.game_map.teams
         seats = balanced_seats(len(players), len(teams.names), self.num_games, rng)
-        outcomes, _ = play_tables(
+        settings = MatchSettings(
             self.game_map,
-            players,
-            seats[:, teams.of_power],
-            int(seeds.generate_state(1)[0]),
-            self.max_years,
-            self.threads,
+            seed=int(seeds.generate_state(1)[0]),
+            max_years=self.max_years,
+            threads=self.threads,
         )
-        standing = outcomes.of_teams(teams.of_power).centers
+        report = play_tables(settings, players, seats[:, teams.of_power])
+        standing = report.outcomes.of_teams(teams.of_power).centers
         start = self.ratings.get("learner", (MEAN, DEVIATION))[0], DEVIATION
         kept = {name: rating for name, rating in self.ratings.items() if name != "learner"}
         before = np.array([kept.get(name, start) for name in names])
-        rated = rate_games(*before.T, seats, ranks(standing), rng)
+        rated = fit_ratings(*before.T, seats, ranks(standing), rng)
         kept |= {name: (float(m), float(d)) for name, m, d in zip(names, *rated)}
         present = {"learner", *self.bots, *(member.number for member in members)}
         self.ratings = {name: kept[name] for name in kept if name in present}

@@ -29,9 +29,9 @@ from diplomacy_engine.training.sample_games import show_games, thoughts
 
 def played(name: str, phases: int, bot: str = "dumbbot") -> Game:
     """Return a game that a bot has played with itself, so many phases long."""
-    _, (saved,) = evaluate_player(
+    (saved,) = evaluate_player(
         name, make_bot(bot), make_bot(bot), 1, samples=1, max_years=phases
-    )
+    ).saved_games
     return Game.from_saved_game(saved)
 
 
@@ -272,10 +272,16 @@ def test_keys_of_a_terminal(monkeypatch):
 
 def test_sampled_games_keep_what_the_player_thought():
     player = Thinker()
-    result, games = evaluate_player(
-        "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
+    report = evaluate_player(
+        "small",
+        player,
+        make_bot("dumbbot"),
+        2,
+        samples=2,
+        max_years=3,
         think=lambda game, power: thoughts(player, game, power),
-    )  # fmt: skip
+    )
+    result, games = report.result(), report.saved_games  # fmt: skip
     assert result["games"] == 2
     for saved, mine in zip(games, ("ENGLAND", "RUSSIA")):
         first = saved["phases"][0]
@@ -299,10 +305,10 @@ def test_sampled_games_keep_what_the_player_thought():
 
 def test_what_a_search_has_tried_is_kept_and_shown():
     player = searcher()
-    _, games = evaluate_player(
+    games = evaluate_player(
         "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
         think=lambda game, power: thoughts(player, game, power),
-    )  # fmt: skip
+    ).saved_games  # fmt: skip
     tried = games[0]["phases"][0]["thoughts"]["ENGLAND"]["tried"]
     assert sum(share for *_, share in tried) == 1 and tried[0][2] == 1
     frames = json.loads(unpack(facts_of(page([make_replay(games[0])], "t"))["games"][0]["data"]))
