@@ -90,7 +90,7 @@ class RunLog:
         """Log an evaluation, and keep the sample games.
 
         Args:
-            evaluations: against each bot, see arena.evaluate_player.
+            evaluations: against each bot, see Evaluation.result.
             samples: saved games against each bot.
             global_step: learner decisions so far.
             rated: see league.Rated.
