@@ -731,7 +731,7 @@ def evaluate(run: "Run") -> tuple[dict[str, dict], dict[str, list[dict]]]:
     """Play the current policy against each bot, all seats equally often; never trained on.
 
     With --exploit, the exploited policy is played against as well. The ranks share the opponents.
-    Returns the evaluation against each opponent (see Evaluation.result), and sample games against it.
+    Returns the result against each opponent (see Evaluation.result), and sample games against it.
     """
     args = run.args
 

@@ -143,7 +143,8 @@ def add_script(add: Callable) -> None:
     add(
         "--script",
         metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
+        help="trainer's script that plays checkpoints; a player written SCRIPT.py:POLICY names its "
+        "own (default: the repository's)",
     )
 
 

@@ -328,6 +328,8 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
     match spec:
         case PolicySpec():
             name = _policy_name(spec.path, path_tail)
+            if name in BOTS:  # a run folder may be called as a bot is
+                return short_name(spec, folders + 1)
             name = f"{path_tail(spec.script)}:{name}" if spec.script else name
             return f"{GREEDY}:{name}" if spec.greedy else name
         case MemberSpec():

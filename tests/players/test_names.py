@@ -80,6 +80,7 @@ def test_short_names(tmp_path, monkeypatch):
         ("runs/one/policy.pt", "one"),
         ("runs/one/checkpoints/5.pt", "runs/one/checkpoints/5.pt"),
         ("/elsewhere/checkpoints/5.pt", "checkpoints/5.pt"),
+        ("/far/dumbbot/policy.pt", "far/dumbbot"),  # is no bot
         (reference, "small-pure-1"),
         (reference / "policy.pt", "small-pure-1"),
         (f"greedy:/far/mine.py:{reference}", "greedy:mine.py:small-pure-1"),
