@@ -344,9 +344,11 @@ def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Play
                         phase.setdefault("thoughts", {})[power] = thoughts
 
 
-def asks_any(players: Iterable[Player]) -> bool:
-    """Tell whether finished games are dear enough to be kept if a match breaks off: those of
-    language models are."""
+def worth_keeping(players: Iterable[Player]) -> bool:
+    """Tell whether finished games are dear enough to be kept if a match breaks off.
+
+    Those of language models are.
+    """
     return any(isinstance(player, CountingPlayer) for player in players)
 
 

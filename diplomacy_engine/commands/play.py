@@ -20,7 +20,7 @@ from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
-from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player
+from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player, reaches_out
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
@@ -259,6 +259,14 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)
         seats = seats and (given or seats)
+    hint = arguments.hint or play["hint"]
+    sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
+    for name in {*opponents, *sitting, *([hint] if hint else [])} - set(names):
+        if reaches_out(name):  # the file may be somebody else's
+            raise UserError(
+                f"the game in {arguments.resume} is played with {quoted(name, 100)}, which runs a "
+                "script or asks a server: if you trust it, name it again with --against or --hint"
+            )
     arguments.save = arguments.save or arguments.resume
     return _session(arguments, game, opponents, seats, seed, play, press=press)
 

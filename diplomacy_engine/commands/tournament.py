@@ -13,7 +13,6 @@ from ..players.names import short_names
 from ._arguments import (
     add_counts,
     add_match_options,
-    asks_any,
     asks_language_model,
     check_files,
     exit_code,
@@ -27,6 +26,7 @@ from ._arguments import (
     settings_of,
     showing_progress,
     tell_decisions,
+    worth_keeping,
     write_files,
 )
 from ._console import make_console, print_counts, print_table, print_talk
@@ -73,7 +73,7 @@ def run_tournament(arguments: argparse.Namespace) -> int:
             num_games,
             samples=samples(arguments),
             progress=progress,
-            keep_finished=asks_any(players),
+            keep_finished=worth_keeping(players),
         )
     result = report.result(per_game=bool(arguments.per_game))
     result["greedy"] |= arguments.greedy

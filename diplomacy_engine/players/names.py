@@ -266,7 +266,7 @@ def _greedy(text: str) -> PolicySpec | MemberSpec | None:
 
 
 def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
-    """Yield a player and those that it is made of; not those that it takes others for."""
+    """Yield a player, those that it is made of and those that it takes others for."""
     spec = parse_player(player)
     yield spec
     match spec:
@@ -276,6 +276,22 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
             yield from parts(spec.policy)
             if spec.leaf is not None:
                 yield from parts(spec.leaf)
+            kind, names = assumption(spec.assume or "self")
+            for name in names if kind != "pool" else ():
+                if name not in ("self", ""):
+                    yield from parts(name)
+
+
+def reaches_out(player: str | PlayerSpec) -> bool:
+    """Tell whether a player's name chooses code to run, or a server to ask.
+
+    A file from somebody else may hold such a name, and must not have it loaded unasked.
+    """
+    return any(
+        (isinstance(part, PolicySpec) and part.script is not None)
+        or (isinstance(part, LanguageSpec) and bool(part.file or part.url))
+        for part in parts(player)
+    )
 
 
 def assumption(text: str) -> tuple[str, tuple[str, ...]]:

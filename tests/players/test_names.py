@@ -18,6 +18,7 @@ from diplomacy_engine.players.names import (
     VoiceSpec,
     parse_player,
     parts,
+    reaches_out,
     short_name,
     short_names,
 )
@@ -42,7 +43,7 @@ def test_what_names_say():
     options = {"candidates": 24, "sure": 1.5}
     search = SearchSpec(text, "full", options, "infer:self,dumbbot", leaf, policy)
     assert found == VoiceSpec(f"nash(profiles=3)+{text}", "nash", {"profiles": 3}, search)
-    assert list(parts(found)) == [found, search, policy, leaf]
+    assert list(parts(found)) == [found, search, policy, leaf, BotSpec("dumbbot")]
     assert parse_player("dumbbot") == BotSpec("dumbbot")
     assert parse_player(Path("a/b.npz")) == MemberSpec("a/b.npz", "a/b.npz")
     assert parse_player("greedy:a.npz") == MemberSpec("greedy:a.npz", "a.npz", True)
@@ -59,6 +60,14 @@ def test_a_policy_may_name_its_script(before, greedy):
     text = f"{'greedy:' * greedy}my/mine.py:runs/x"
     *_, policy = parts(before + text)
     assert policy == PolicySpec(text, "runs/x", "my/mine.py", greedy)
+
+
+def test_names_that_choose_code_or_a_server():
+    out = ("x.py:a", "fast(assume=infer:self,x.py:a):b", "nash+fast(leaf=x.py:a):b", "llm:a.toml",
+           "nash+llm:m@http://127.0.0.1/v1")  # fmt: skip
+    assert all(map(reaches_out, out))
+    inside = "dumbbot", "runs/a", "fast(assume=pool:a):b", "llm:local:a", "population", "a.npz"
+    assert not any(map(reaches_out, inside))
 
 
 def test_a_policy_that_is_not_one_is_not_greedy():
