@@ -29,9 +29,7 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -39,28 +37,19 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from diplomacy_engine import Map, Player, StepResult, VectorGame, load_player, make_reward_mix
+import diplomacy_engine as engine
 from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.games import BoardViews, Decisions, order_numbers
 from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Orders
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.league import League
-from diplomacy_engine.learning.ops import OrderTables
 from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.matches.arena import evaluate_player
-from diplomacy_engine.players import ask_player
-from diplomacy_engine.policy import FIRST_CLASS, FIRST_RELATION
-from diplomacy_engine.scoring import RewardMix, alive_with_team, reward_input
-from diplomacy_engine.training.clock import Clock
-from diplomacy_engine.training.sample_games import thoughts
-from diplomacy_engine.training.signals import StopSignals
 
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. Those of the map's file in configs/ win over these defaults, and flags over both."""
+    """Settings. Those of the map's file in configs/ win over these, and flags over both."""
 
     # To begin with
     map: str = "small"
@@ -218,13 +207,17 @@ class Agent(nn.Module):
     """
 
     def __init__(
-        self, game_map: Map, hidden: int = 64, num_layers: int = 2, autoregressive: bool = True
+        self,
+        game_map: engine.Map,
+        hidden: int = 64,
+        num_layers: int = 2,
+        autoregressive: bool = True,
     ):
         super().__init__()
-        self.inputs = BoardInputs(game_map)  # makes tensors of boards and orders
+        self.inputs = inputs = BoardInputs(game_map)  # makes tensors of boards and orders
         self.autoregressive = autoregressive
-        self.province_features = nn.Embedding(self.inputs.num_features, hidden)
-        self.global_features = layer_init(nn.Linear(self.inputs.num_globals, hidden))
+        self.province_features = nn.Embedding(inputs.num_features, hidden)
+        self.global_features = layer_init(nn.Linear(inputs.num_globals, hidden))
 
         def layers(std: float = 2**0.5, bias: bool = True) -> nn.ModuleList:
             made = (nn.Linear(hidden, hidden, bias) for _ in range(num_layers))
@@ -233,17 +226,17 @@ class Agent(nn.Module):
         self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
 
-        self.power = nn.Embedding(self.inputs.num_powers, hidden)
+        self.power = nn.Embedding(inputs.num_powers, hidden)
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
-        self.order_kinds = nn.Embedding(self.inputs.num_kinds, hidden)
+        self.order_kinds = nn.Embedding(inputs.num_kinds, hidden)
         self.order_context = layer_init(nn.Linear(3 * hidden, hidden))
         self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
         for table in (self.province_features, self.power):
             nn.init.normal_(table.weight, std=0.3)
         kinds = self.order_kinds.weight.data
-        nn.init.normal_(kinds[:FIRST_CLASS], std=0.1)
-        nn.init.normal_(kinds[FIRST_CLASS:FIRST_RELATION], std=0.3)
-        nn.init.zeros_(kinds[FIRST_RELATION:])
+        nn.init.normal_(kinds[: inputs.first_class], std=0.1)
+        nn.init.normal_(kinds[inputs.first_class : inputs.first_relation], std=0.3)
+        nn.init.zeros_(kinds[inputs.first_relation :])
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
         first = layer_init(nn.Linear(3 * hidden, hidden))
         self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
@@ -262,25 +255,25 @@ class Agent(nn.Module):
         powers = torch.cat([whole, mine, self.power.weight.expand_as(mine)], -1)
         return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
 
-    def order_tables(self, codes: Codes, orders: Orders) -> OrderTables:
+    def order_tables(self, codes: Codes, orders: Orders) -> ops.OrderTables:
         """Return what legal orders are scored from; only provinces that one of them names."""
         x, layer = codes.provinces.flatten(0, 1), self.order_provinces
         roles = zip(orders.named, layer.weight.chunk(3), layer.bias.chunk(3))
         provinces = torch.cat([F.linear(x.index_select(0, n), w, bias) for n, w, bias in roles])
         earlier = self.earlier_orders if self.autoregressive else None
         context = self.order_context(codes.view)  # (D, H)
-        return OrderTables(
+        return ops.OrderTables(
             provinces, self.order_kinds.weight, context, self.score.weight[0], earlier
         )
 
-    def get_value(self, obs: BoardViews) -> torch.Tensor:
+    def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
         """Return the value (D,) of the boards for the powers that view them."""
         return self.critic(self.encode(self.inputs(obs)).view).squeeze(-1)
 
     def get_action_and_value(
         self,
-        obs: BoardViews,
-        decisions: Decisions,
+        obs: engine.BoardViews,
+        decisions: engine.Decisions,
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
@@ -318,7 +311,7 @@ class Agent(nn.Module):
 
 LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
 AT_RANDOM = NONE  # in the place of a member: the power still begins at random
-RANDOM_BOT = load_player("random")
+RANDOM_BOT = engine.load_player("random")
 WINDOW = 400  # games over which --freeze-score is taken
 MEMORY = 0.995  # per game, of the running means of wins
 WARM_UP_PHASES = 8  # the most phases of a random beginning
@@ -333,8 +326,9 @@ class OpponentPool:
 
     KEPT = ("agents", "frozen_at", "copies", "next_number", "games", "score", "recent")
 
-    def __init__(self, args: Args, bots: Sequence[Player]):
+    def __init__(self, args: Args, game_map: engine.Map):
         self.args = args
+        bots = [engine.load_player(name, game_map=game_map) for name in args.pool_bots]
         self.bots = dict(enumerate(bots, LEARNER + 1))
         self.agents: dict[int, Agent] = {}
         self.frozen_at: dict[int, int] = {}  # learner decisions, by number
@@ -452,9 +446,19 @@ class Buffer:
     collection; `row` says where in it.
     """
 
-    KEPT = (
-        ["rewards", "values", "next_values", "logprobs", "ends", "closed", "row", "count", "open", "seen", "num_rows"]
-    )
+    KEPT = [
+        "rewards",
+        "values",
+        "next_values",
+        "logprobs",
+        "ends",
+        "closed",
+        "row",
+        "count",
+        "open",
+        "seen",
+        "num_rows",
+    ]
 
     def __init__(self, num_steps: int, num_streams: int):
         shape = num_steps, num_streams  # (T, streams)
@@ -530,7 +534,7 @@ class Buffer:
         return batch
 
 
-def play_phase(run: "Run", clock: Clock) -> tuple[StepResult, dict[str, int]]:
+def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict[str, int]]:
     """Play one phase of every game; return its result and by how much each counter rises."""
     games, seats, pool = run.games, run.seats, run.pool
     with clock("games"):
@@ -546,7 +550,7 @@ def play_phase(run: "Run", clock: Clock) -> tuple[StepResult, dict[str, int]]:
     with clock("inference"), torch.no_grad():
         chosen, logprobs, _, values = run.agent.get_action_and_value(obs, asked, noise=noise)
     with clock("batching"):
-        games.write_orders(orders, asked, order_numbers(asked, chosen))
+        games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
         streams = seats.stream[asked.game, asked.power]
         run.buffer.add(streams, Experience(obs, asked, chosen), logprobs.numpy(), values.numpy())
         run.episodes.running[streams, 0] += 1
@@ -564,18 +568,18 @@ def play_phase(run: "Run", clock: Clock) -> tuple[StepResult, dict[str, int]]:
         obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
     with clock("inference"):
         chosen = groups.act(pool.agents, who[rows], obs, asked, noise, temperature)
-    games.write_orders(orders, asked, order_numbers(asked, chosen))
+    games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
 
     # Bots, and powers that begin at random.
     with clock("games"):
         for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
             asked = decisions.take(who == number)
             if asked.count:
-                games.write_orders(orders, asked, ask_player(games, asked, bot))
+                games.write_orders(orders, asked, engine.ask_player(games, asked, bot))
         return games.step(orders), counts
 
 
-def pay_learner(run: "Run", result: StepResult) -> None:
+def pay_learner(run: "Run", result: engine.StepResult) -> None:
     """Pay the open transitions for the phase, and close those whose game is over.
 
     A stream ends with its power's team. A member that is out gives no more orders, but what becomes
@@ -584,7 +588,7 @@ def pay_learner(run: "Run", result: StepResult) -> None:
     buffer, victory_centers = run.buffer, run.games.board.victory_centers
     truncates = run.args.year_limit == "truncate"
     streams, row, power = run.seats.learner(buffer.open)
-    position = reward_input(result, victory_centers, not truncates)
+    position = engine.reward_input(result, victory_centers, not truncates)
     paid = {}
     for name, reward in run.reward.parts.items():
         paid[name] = np.zeros(len(buffer.open), np.float32)
@@ -593,7 +597,7 @@ def pay_learner(run: "Run", result: StepResult) -> None:
     buffer.pay(rewards)
     run.episodes.pay(np.flatnonzero(buffer.open), rewards, paid)
 
-    lives = alive_with_team(result.alive, run.game_map.teams.of_power)[row, power]
+    lives = engine.alive_with_team(result.alive, run.game_map.teams.of_power)[row, power]
     over = ~lives | (result.ended != RUNNING)[row]
     # A cut is no end: the position's value stands for what would have come.
     cut = over & lives & truncates & (result.ended == YEAR_LIMIT)[row]
@@ -602,44 +606,29 @@ def pay_learner(run: "Run", result: StepResult) -> None:
     run.episodes.end(np.concatenate([ended, broken_off]))
 
 
-def games_over(run: "Run", result: StepResult) -> tuple[np.ndarray, tallies.Sums]:
+def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, tallies.Sums]:
     """Return the rows whose game is over for the learner, and what is counted of those games."""
     seats, side = run.seats, run.game_map.teams.of_power
     learns, warm = seats.stream != NONE, seats.warm_up > 0  # the warm have just ordered at random
     seats.warm_up[:] -= warm
-    plays = (alive_with_team(result.alive, side) & learns).any(1)
+    plays = (engine.alive_with_team(result.alive, side) & learns).any(1)
     rows = np.flatnonzero((result.ended != RUNNING) | ~plays)
     where = seats.member, learns & ~warm, side, run.games.board.first_year
     return rows, tallies.finished_games(result, rows, *where, run.pool.frozen_at, run.pool.copies)
 
 
-def compute_gae(
-    rewards: np.ndarray,
-    values: np.ndarray,
-    next_values: np.ndarray,
-    ends: np.ndarray,
-    closed: np.ndarray,
-    gamma: float,
-    gae_lambda: float,
-) -> np.ndarray:
-    """Generalised advantage estimates (Schulman et al. 2016) of ragged streams.
+def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
+    """Return generalised advantage estimates (Schulman et al. 2016) of ragged streams.
 
-    Args:
-        rewards, values: (T, streams).
-        next_values: (T, streams), value of the stream's next decision; 0 after a terminal
-            transition, the final position's value after a truncated one.
-        ends: (T, streams) bool, the transition is the last of its game.
-        closed: (T, streams) bool, which entries are transitions to learn from.
-
-    Returns:
-        (T, streams) float32 advantages, 0 where `closed` is false.
+    (T, streams) float32, 0 where a transition is not closed. `buffer.next_values` is the value of
+    the stream's next decision; 0 after the end of a game, the last position's value after a cut.
     """
-    advantages = np.zeros_like(rewards)
-    lastgaelam = np.zeros(rewards.shape[1], np.float32)
-    for t in reversed(range(len(rewards))):
-        delta = rewards[t] + gamma * next_values[t] - values[t]
-        lastgaelam = delta + gamma * gae_lambda * np.where(ends[t], 0.0, lastgaelam)
-        advantages[t] = lastgaelam = np.where(closed[t], lastgaelam, 0.0)
+    advantages = np.zeros_like(buffer.rewards)
+    lastgaelam = np.zeros(advantages.shape[1], np.float32)
+    for t in reversed(range(len(advantages))):
+        delta = buffer.rewards[t] + gamma * buffer.next_values[t] - buffer.values[t]
+        lastgaelam = delta + gamma * gae_lambda * np.where(buffer.ends[t], 0.0, lastgaelam)
+        advantages[t] = lastgaelam = np.where(buffer.closed[t], lastgaelam, 0.0)
     return advantages
 
 
@@ -652,13 +641,14 @@ def ppo_loss(
     newlogprob: torch.Tensor,
     entropy: torch.Tensor,
     newvalue: torch.Tensor,
-    logprobs: torch.Tensor,
-    values: torch.Tensor,
-    advantages: torch.Tensor,
-    returns: torch.Tensor,
+    old: dict[str, torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the PPO loss of a minibatch (all arguments (B,)), and the LOSSES to log."""
-    logratio = newlogprob - logprobs
+    """Return the PPO loss of a minibatch, and the LOSSES to log.
+
+    All are (B,); `old` has logprobs, values, advantages and returns of when the orders were given.
+    """
+    advantages, values, returns = old["advantages"], old["values"], old["returns"]
+    logratio = newlogprob - old["logprobs"]
     ratio = logratio.exp()
     with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
         old_approx_kl = (-logratio).mean()
@@ -707,7 +697,9 @@ def update(
                 _, newlogprob, entropy, newvalue = agent.get_action_and_value(
                     obs, decisions, chosen
                 )
-                loss, figures = ppo_loss(args, ent_coef, newlogprob, entropy, newvalue, **part.tensors(device))
+                loss, figures = ppo_loss(
+                    args, ent_coef, newlogprob, entropy, newvalue, part.tensors(device)
+                )
                 (loss * (len(rows) / count)).backward()
             figures = figures * (len(rows) / count)
             epoch.append(ranks.sum_gradients(agent.parameters(), figures))
@@ -729,112 +721,81 @@ def update_average(average: Agent, agent: Agent, updates: int, power: float) -> 
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
 
-def evaluate(run: "Run", ranks: Ranks) -> tuple[dict[str, dict], dict[str, list[dict]]]:
+def evaluate(run: "Run", ranks: Ranks) -> dict[str, engine.MatchReport]:
     """Play the policy against each bot, all seats equally often; nothing is learned from it.
 
-    The ranks share the bots. Returns the evaluation against each, and sample games.
+    Every rank plays a part of the games. Returns the report of all of them by bot.
     """
-    args, found = run.args, {}
+    args, parts = run.args, {}
     for number, name in enumerate(args.eval_bots):
-        if number % ranks.count != ranks.rank:
-            continue
         drawn = np.random.SeedSequence([args.seed, run.step, number])
-        seed = int(drawn.generate_state(1)[0])
-        player = LEARNER_HERE.make_player(run.average, "learner", seed)
-        found[name] = evaluate_player(
+        seed, *own = drawn.generate_state(1 + ranks.count).tolist()
+        player = run.player(run.average, "learner", own[ranks.rank])
+        parts[name] = engine.evaluate_player(
             run.game_map,
             player,
-            load_player(name, game_map=run.game_map),
-            num_games=args.eval_games,
+            engine.load_player(name, game_map=run.game_map),
+            args.eval_games,
+            part=(ranks.rank, ranks.count),
+            samples=args.capture_games,
+            think=launch.thoughts_of(player) if args.capture_thoughts else None,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
             year_limit=args.year_limit,
             threads=1,
-            samples=args.capture_games,
-            think=partial(thoughts, player) if args.capture_thoughts else None,
         )
-    everywhere = {name: part for parts in ranks.gather(found) for name, part in parts.items()}
-    reports = {name: everywhere[name][0] for name in args.eval_bots}
-    return reports, {name: everywhere[name][1] for name in args.eval_bots}
+    everywhere = ranks.gather(parts)
+    return {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
 
 
-COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")
-
-
-@dataclass
 class Run:
-    """Everything that changes while training goes on, and what it is made of."""
+    """Everything that changes while training goes on; a new run, or as its checkpoint has it."""
 
-    args: Args
-    game_map: Map
-    reward: RewardMix
-    agent: Agent
-    average: Agent  # what is evaluated, frozen and kept; with --average 0 the agent itself
-    optimizer: torch.optim.Adam
-    games: VectorGame
-    pool: OpponentPool
-    seats: Seats
-    buffer: Buffer
-    episodes: tallies.Episodes
-    league: League
-    rng: np.random.Generator  # draws seats, opponents and minibatches; torch's own draws orders
-    counters: dict[str, int]
-    win_share: np.ndarray  # (sides,), the learner's running share of wins with each side
-    sums: dict[str, float]  # of games finished since the last update
-    next_eval: int
-    next_save: int
-
-    # What a checkpoint keeps: these are the same on all ranks, and each has those of OF_RANK.
+    # What a checkpoint keeps: this is the same on all ranks, and each has those of OF_RANK.
     KEPT = ("agent", "average", "optimizer", "pool", "league", "counters", "win_share", "sums")
     KEPT += ("next_eval", "next_save")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
 
-    @classmethod
-    def start(cls, begun: launch.Begun, ranks: Ranks) -> "Run":
-        """Return a new run on this rank, which plays its part of the games."""
+    def __init__(self, begun: launch.Begun, ranks: Ranks):
         args, game_map = begun.args, begun.game_map
-        own = ranks.share(args)
+        self.args, self.game_map, self.player = args, game_map, begun.learner.make_player
+        own = ranks.share(args)  # this rank's part of the games, and a seed of its own
         torch.manual_seed(args.seed)
-        agent = make_agent(vars(args), game_map).to(begun.device)
+        self.agent = begun.learner.make_agent(vars(args), game_map).to(begun.device)
         if begun.weights:
-            agent.load_state_dict(begun.weights)
-        if own.seed != args.seed:
+            self.agent.load_state_dict(begun.weights)
+        # What is evaluated, frozen and kept. Self-play that answers its newest copies goes around
+        # in circles; an average does not.
+        self.average = groups.frozen_copy(self.agent) if args.average else self.agent
+        adam = {"lr": args.learning_rate, "eps": 1e-5, "foreach": True}  # fewer calls of PyTorch
+        self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
+        if ranks.rank:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
-        shape = own.num_envs, len(game_map.powers)
-        reward = make_reward_mix(args.reward, game_map.teams)
-        num_streams = own.num_envs * args.learner_seats
-        rated = args.league_games if ranks.rank == 0 else 0
-        run = cls(
-            args,
-            game_map,
-            reward,
-            agent,
-            groups.frozen_copy(agent) if args.average else agent,
-            torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5, foreach=True),
-            VectorGame(
-                game_map, own.num_envs, own.seed, args.max_years, threads=1, auto_reset=False
-            ),
-            OpponentPool(args, [load_player(name, game_map=game_map) for name in args.pool_bots]),
-            Seats(
-                member=np.zeros(shape, np.int64),
-                stream=np.full(shape, NONE),
-                warm_up=np.zeros(shape, np.int64),
-                temperature=np.ones(shape, np.float32),
-            ),
-            Buffer(args.num_steps, num_streams),
-            tallies.Episodes(num_streams, tuple(reward.parts)),
-            League(game_map, args.eval_bots, rated, args.seed, args.max_years or None, threads=1),
-            np.random.default_rng(own.seed),
-            dict.fromkeys(COUNTERS, 0),
-            np.zeros(len(game_map.teams.names)),
-            dict.fromkeys(tallies.SELFPLAY, 0.0),
-            args.eval_interval,
-            args.save_interval,
+        self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
+
+        self.games = engine.VectorGame(
+            game_map, own.num_envs, own.seed, args.max_years, threads=1, auto_reset=False
         )
-        run.pool.freeze(run.agent, 0)
-        assign_seats(run, np.arange(own.num_envs))
-        begun.take_up(run, ranks)
-        return run
+        self.pool = OpponentPool(args, game_map)
+        self.pool.freeze(self.agent, 0)
+        self.reward = engine.make_reward_mix(args.reward, game_map.teams)
+        num_streams = own.num_envs * args.learner_seats
+        self.buffer = Buffer(args.num_steps, num_streams)
+        self.episodes = tallies.Episodes(num_streams, self.reward.parts)
+        rated = args.league_games if ranks.rank == 0 else 0
+        self.league = League(
+            game_map, args.eval_bots, rated, args.seed, args.max_years or None, threads=1
+        )
+
+        self.counters = dict.fromkeys(tallies.COUNTERS, 0)
+        self.sums = dict.fromkeys(tallies.SELFPLAY, 0.0)  # of games since the last update
+        self.win_share = np.zeros(len(game_map.teams.names))  # running, by power or team
+        self.next_eval, self.next_save = args.eval_interval, args.save_interval
+        shape = own.num_envs, len(game_map.powers)
+        whole = np.zeros(shape, np.int64)
+        self.seats = Seats(whole, whole + NONE, whole.copy(), np.ones(shape, np.float32))
+        assign_seats(self, np.arange(own.num_envs))
+        begun.take_up(self, ranks)
 
     @property
     def step(self) -> int:
@@ -872,20 +833,11 @@ class Run:
         self.pool.record(total["copy_games"], total["copy_score"])
 
 
-def learn(run: Run, ranks: Ranks, log: launch.RunLog, clock: Clock) -> None:
+def learn(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
     """Estimate advantages of every finished transition of all streams, and learn from them."""
-    args, buffer = run.args, run.buffer
-    with clock("batching"):
-        advantages = compute_gae(
-            buffer.rewards,
-            buffer.values,
-            buffer.next_values,
-            buffer.ends,
-            buffer.closed,
-            args.gamma,
-            args.gae_lambda,
-        )
-        batch = buffer.take_batch(advantages)
+    args = run.args
+    with log.clock("batching"):
+        batch = run.buffer.take_batch(compute_gae(run.buffer, args.gamma, args.gae_lambda))
         sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
         sums = ranks.sum(sums | run.episodes.take())
     size = int(sums["variance"][0])
@@ -896,21 +848,21 @@ def learn(run: Run, ranks: Ranks, log: launch.RunLog, clock: Clock) -> None:
     if args.anneal_lr:
         run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
     ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
-    with clock("learning"):
+    with log.clock("learning"):
         losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, ranks)
         if run.average is not run.agent:
             update_average(run.average, run.agent, run.counters["updates"], args.average)
     state.check_learned(run.agent, run.optimizer, losses)
     run.counters["updates"] += 1
     losses["explained_variance"] = tallies.explained_variance(sums["variance"])
-    charts = run.episodes.figures(sums) | {"ent_coef": ent_coef, "batch_size": size}
-    charts["learning_rate"] = run.optimizer.param_groups[0]["lr"]
+    charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
+    charts |= {"batch_size": size} | run.episodes.figures(sums)
     played = tallies.selfplay_figures(run.sums, run.step)
     played |= {f"win_{side}": w for side, w in zip(run.game_map.teams.names, run.win_share)}
     run.sums = dict.fromkeys(run.sums, 0.0)
-    figures = {"losses": losses, "selfplay": played, "charts": charts}
-    figures |= {"timing": clock.figures(), "league": {"pool_size": len(run.pool.copies)}}
-    log.update(run.counters, figures)
+    league = {"pool_size": len(run.pool.copies)}
+    groups = {"losses": losses, "selfplay": played, "charts": charts, "league": league}
+    log.update(run.counters, groups)
 
 
 def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
@@ -918,39 +870,36 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
 
     It stops if a signal asks for it, and after the first evaluation from step `until` on.
     """
-    run, args = Run.start(begun, ranks), begun.args
-    clock = Clock(network=("inference", "learning"))
+    run, args = Run(begun, ranks), begun.args
 
     def evaluate_and_log() -> None:
-        with clock("evaluation"):
-            reports, samples = evaluate(run, ranks)
+        with log.clock("evaluation"):
+            reports = evaluate(run, ranks)
             copies = {number: run.pool.agents[number] for number in run.pool.copies}
-            rated = run.league.play(run.average, copies, LEARNER_HERE.make_player)
-            log.evaluations(reports, samples, run.step, rated)
+            log.evaluations(reports, run.step, run.league.play(run.average, copies, run.player))
 
     def save() -> None:
-        with clock("saving"):
-            run_state = begun.policy(run.average, run.step)
-            state.save(run, run_state, ranks, log)
+        with log.clock("saving"):
+            state.save(run, begun.policy(run.average, run.step), ranks, log)
 
-    with launch.logs(begun, ranks) as log, StopSignals(announce=ranks.rank == 0) as stop:
+    with launch.logs(begun, ranks) as log:
         while run.step < args.total_timesteps:
-            result, counts = play_phase(run, clock)
-            with clock("batching"):
+            result, counts = play_phase(run, log.clock)
+            with log.clock("batching"):
                 pay_learner(run, result)
             rows, finished = games_over(run, result)
             # What all ranks agree on, so that they go on alike.
-            flags = {"full": run.buffer.is_full, "stop": stop.received}
+            flags = {"full": run.buffer.is_full, "stop": log.stop.received}
             total = ranks.sum(counts | finished | flags)
             run.count(total)
-            with clock("games"):
+            with log.clock("games"):
                 run.games.reset(rows)
                 assign_seats(run, rows)
             if run.pool.is_due(run.step):
                 run.pool.freeze(run.average, run.step)
                 run.pool.forget(ranks.union(run.seats.member))
             if total["full"]:
-                learn(run, ranks, log, clock)
+                learn(run, ranks, log)
             stops = total["stop"] > 0
             if run.next_eval <= run.step < args.total_timesteps:
                 run.next_eval += args.eval_interval
@@ -963,21 +912,20 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
             if stops:
                 log.message(f"stopped; go on with --resume {log.folder.path}")
                 return False
-        if not ranks.sum({"open": run.buffer.open.sum()})["open"]:
-            return True  # a finished run was resumed
-        # What is still open counts as its position is valued.
-        streams, row, power = run.seats.learner(run.buffer.open)
-        run.buffer.close(streams, run.values_of(row, power))
-        learn(run, ranks, log, clock)
-        evaluate_and_log()
-        save()
-        return True
+        if ranks.sum({"open": run.buffer.open.sum()})["open"]:  # else a finished run was resumed
+            # What is still open counts as its position is valued.
+            streams, row, power = run.seats.learner(run.buffer.open)
+            run.buffer.close(streams, run.values_of(row, power))
+            learn(run, ranks, log)
+            evaluate_and_log()
+            save()
+    return True
 
 
 NETWORK = ("hidden", "num_layers", "autoregressive")  # the settings that a network is made of
 
 
-def make_agent(settings: dict, game_map: Map) -> Agent:
+def make_agent(settings: dict, game_map: engine.Map) -> Agent:
     """Return a new agent with the network settings of `settings`."""
     return Agent(game_map, *(settings[name] for name in NETWORK))
 

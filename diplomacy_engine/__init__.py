@@ -2,10 +2,14 @@
 
 from .environments.registration import register_environments
 from .errors import UserError
-from .games.decisions import Decisions
-from .games.observation import Observation
+from .games.decisions import Decisions, order_numbers
+from .games.observation import BoardViews, Observation
 from .games.vector_game import StepResult, VectorGame
-from .matches.arena import evaluate_player, play_games
+from .matches.evaluation import evaluate_player
+from .matches.report import MatchReport
+from .matches.settings import MatchSettings
+from .matches.tables import play_games
+from .players.asking import ask_player
 from .players.bots import BOTS, make_bot
 from .players.loading import PlayerError, load_player
 from .players.protocols import ExplainingPlayer, Explanation, Player
@@ -13,8 +17,9 @@ from .players.text import orders_for
 from .press.game import Game
 from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary
-from .scoring.mixes import make_reward_mix
+from .scoring.mixes import RewardMix, make_reward_mix
 from .scoring.rewards import REWARDS, RewardInput, make_reward, reward_input
+from .scoring.teams import alive_with_team
 
 __version__ = "0.2.0"
 
@@ -24,26 +29,33 @@ __all__ = [
     "BOTS",
     "MAP_NAMES",
     "REWARDS",
+    "BoardViews",
     "Decisions",
     "ExplainingPlayer",
     "Explanation",
     "Game",
     "Map",
     "MapError",
+    "MatchReport",
+    "MatchSettings",
     "Observation",
     "OrderVocabulary",
     "Player",
     "PlayerError",
     "RewardInput",
+    "RewardMix",
     "StepResult",
     "UserError",
     "VectorGame",
+    "alive_with_team",
+    "ask_player",
     "evaluate_player",
     "load_map",
     "load_player",
     "make_bot",
     "make_reward",
     "make_reward_mix",
+    "order_numbers",
     "orders_for",
     "play_games",
     "reward_input",

@@ -35,9 +35,10 @@ from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games import order_positions
 from diplomacy_engine.players import Player, PolicyPlayer, checkpoints
 from diplomacy_engine.players.asking import ask_player, begin_games
+from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
 from diplomacy_engine.players.search.best_response import BestResponse, Search
 from diplomacy_engine.players.search.draws import is_moving
-from diplomacy_engine.players.search.naming import make_search, spelled
+from diplomacy_engine.players.search.making import make_search
 from diplomacy_engine.rules.map import Map
 from diplomacy_engine.scoring.outcomes import figure_values
 from diplomacy_engine.selfplay import Experience
@@ -259,14 +260,14 @@ def calibration(agent: ppo.Agent, lesson: Lesson) -> str:
 def evaluate(args: Args, agent: ppo.Agent, game_map: Map, seed: int) -> dict[str, float]:
     """Return figures of the policy alone, without a search."""
     player = ppo.policy_player(agent, "distilled", seed)
-    result, _ = evaluate_player(
+    result = evaluate_player(
         game_map,
         player,
         load_player(args.eval_bot, game_map=game_map),
         args.eval_games,
-        seed,
+        seed=seed,
         threads=args.threads,
-    )
+    ).result()
     names = "solo", "win", "sum_of_squares"
     return {name: result["overall"][name]["value"] for name in names}
 
@@ -300,17 +301,16 @@ def run(argv: list[str]) -> None:
     def players(teacher: ppo.Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
         policy = ppo.policy_player(teacher, "policy", seed, settings=settings)
 
-        def load(name: str) -> Player:
-            return policy if name in ("self", "policy") else load_player(name, game_map=game_map)
+        def load(who: PlayerSpec) -> Player:
+            return policy if who.text in ("self", "policy") else load_player(who, game_map=game_map)
 
-        others = [load(name) for name in args.against]
+        others = [load(parse_player(name)) for name in args.against]
         if not args.search:
             return policy, policy, others
-        name = f"{args.search}:policy"
-        parts = spelled(name)
-        if parts is None:
+        search = parse_player(f"{args.search}:policy")
+        if not isinstance(search, SearchSpec):
             raise UserError(f"--search {args.search!r:.60} is no search, such as fast or full")
-        return policy, make_search(name, parts, load), others
+        return policy, make_search(search, load), others
 
     players(agent, 0)  # says what is wrong before a folder is made
     load_player(args.eval_bot, game_map=game_map)

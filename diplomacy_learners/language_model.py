@@ -67,7 +67,7 @@ from diplomacy_engine.players.language.local import LocalPlayer, Reply
 from diplomacy_engine.players.language.prompt import OPENING, prompt_text
 from diplomacy_engine.players.language.questions import Question, Slot, questions_of
 from diplomacy_engine.players.language.settings import LanguageSettings
-from diplomacy_engine.players.negotiators.naming import voice
+from diplomacy_engine.players.names import VoiceSpec, parse_player
 from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.rules.map import Map
 from diplomacy_engine.rules.vocabulary import OrderVocabulary, vocabulary
@@ -920,9 +920,9 @@ class Run:
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
         bot = load_player(args.eval_bot, game_map=self.game_map)
-        result, _ = evaluate_player(
-            self.game_map, self.player, bot, args.eval_games, seed, threads=args.threads
-        )
+        result = evaluate_player(
+            self.game_map, self.player, bot, args.eval_games, seed=seed, threads=args.threads
+        ).result()
         names = "win", "solo", "draw", "loss", "centers"
         found = {name: result["overall"][name]["value"] for name in names}
         return {f"eval/{args.eval_bot}/{name}": value for name, value in found.items()}
@@ -1032,7 +1032,7 @@ def check_args(args: Args, game_map: Map) -> None:
     if args.history and args.prompt == "minimal":
         raise UserError("--history has no effect: minimal prompts, the default, tell no past")
     for flag, name in (("opponent", args.opponent), ("eval-bot", args.eval_bot)):
-        if voice(name) is not None:
+        if isinstance(parse_player(name), VoiceSpec):
             raise UserError(f"--{flag} {quoted(name, 60)} would be silent: name the player alone")
     if args.eval_interval:
         load_player(args.eval_bot, game_map=game_map)

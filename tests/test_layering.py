@@ -29,7 +29,6 @@ FOREIGN = {
     "numpy": ("",),
     "gymnasium": ("environments",),
     "numba": ("_jit.py",),
-    "openskill": ("matches/ratings.py",),
     "pettingzoo": ("environments/pettingzoo_env.py",),
     "PIL": ("pictures/png.py",),
     "resvg_py": ("pictures/png.py",),

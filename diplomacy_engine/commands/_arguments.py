@@ -13,11 +13,21 @@ from .._files import atomic_write, check_target
 from .._progress import Progress
 from .._suggest import quoted
 from ..errors import UserError
-from ..matches.arena import Rescue
+from ..matches.report import MatchReport
+from ..matches.settings import MatchSettings
 from ..players.loading import load_player, policy_map
-from ..players.negotiators.naming import UNBOUND, voice
+from ..players.names import (
+    ASSUMING,
+    UNBOUND,
+    LanguageSpec,
+    SearchSpec,
+    VoiceSpec,
+    assuming,
+    parse_player,
+    parts,
+    short_names,
+)
 from ..players.protocols import CountingPlayer, Player
-from ..players.search.naming import ASSUMING, spelled
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import YEAR_LIMITS
@@ -133,7 +143,8 @@ def add_script(add: Callable) -> None:
     add(
         "--script",
         metavar="FILE",
-        help="trainer's script that plays checkpoints (default: the repository's own)",
+        help="trainer's script that plays checkpoints; a player written SCRIPT.py:POLICY names its "
+        "own (default: the repository's)",
     )
 
 
@@ -214,15 +225,15 @@ def press_rules(
             if getattr(arguments, flag):
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
-            if voice(name) is not None:
+            if isinstance(parse_player(name), VoiceSpec):
                 raise UserError(f"{quoted(name, 100)} talks: that needs --press")
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")
     binding = arguments.binding != "no"
     for name in names if binding else ():
-        talking = voice(name)
-        if talking is not None and talking.kind in UNBOUND:
+        talking = parse_player(name)
+        if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
             raise UserError(
                 f"{quoted(name, 100)} has no use where deals bind: it needs --binding no"
             )
@@ -242,9 +253,8 @@ def add_assume(who) -> None:
 
 def check_assume(arguments: argparse.Namespace, names: Sequence[str]) -> None:
     """Raise UserError if --assume is given and none of the players searches by it."""
-    orders = [talking.player if (talking := voice(name)) else name for name in names]
-    kinds = [parts.kind for name in orders if (parts := spelled(name))]
-    if arguments.assume and not any(kind in ASSUMING for kind in kinds):
+    searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
+    if arguments.assume and not any(search.kind in ASSUMING for search in searches):
         raise UserError(
             f"--assume {quoted(arguments.assume, 60)} has no effect: no player is written "
             f"{' or '.join(f'{kind}:...' for kind in ASSUMING)}"
@@ -271,6 +281,11 @@ def check_files(arguments: argparse.Namespace) -> None:
         check_target(path)
     if arguments.save_count is not None and not arguments.save_games:
         raise UserError("--save-count has no effect: it needs --save-games")
+
+
+def asks_language_model(name: str) -> bool:
+    """Tell whether a player asks a language model."""
+    return any(isinstance(part, LanguageSpec) for part in parts(name))
 
 
 def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
@@ -329,25 +344,41 @@ def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Play
                         phase.setdefault("thoughts", {})[power] = thoughts
 
 
-def rescue_of(players: Iterable[Player]) -> Rescue | None:
-    """Return what keeps the finished games if a match breaks off; only language models' are dear
-    enough."""
-    return Rescue() if any(isinstance(player, CountingPlayer) for player in players) else None
+def worth_keeping(players: Iterable[Player]) -> bool:
+    """Tell whether finished games are dear enough to be kept if a match breaks off.
+
+    Those of language models are.
+    """
+    return any(isinstance(player, CountingPlayer) for player in players)
 
 
-def exit_code(rescue: Rescue | None, games: int) -> int:
+def exit_code(report: MatchReport, games: int) -> int:
     """Return the exit code of a match whose result is out; tell why, if it broke off.
 
     Args:
         games: that were to be played.
     """
-    if rescue is None or rescue.cause is None:
+    if report.cause is None:
         return 0
-    interrupted = isinstance(rescue.cause, KeyboardInterrupt)
-    cause = "interrupted" if interrupted else str(rescue.cause)
-    kept = f"the result is of the {len(rescue.finished):,} of {games:,} games that had ended"
+    interrupted = isinstance(report.cause, KeyboardInterrupt)
+    cause = "interrupted" if interrupted else str(report.cause)
+    kept = f"the result is of the {len(report.number):,} of {games:,} games that had ended"
     print(f"error: {cause}; {kept}", file=sys.stderr)
     return 130 if interrupted else 2
+
+
+def settings_of(
+    arguments: argparse.Namespace, game_map: Map, press: PressRules | None = None
+) -> MatchSettings:
+    """Return what a command's flags say of its games."""
+    return MatchSettings(
+        game_map,
+        seed=arguments.seed,
+        max_years=arguments.max_years,
+        year_limit=arguments.year_limit,
+        threads=arguments.threads,
+        press=press,
+    )
 
 
 def samples(arguments: argparse.Namespace) -> int:
@@ -405,7 +436,7 @@ def map_of(name: str | None, players: Sequence[str], script: str | None) -> Map:
 def load_players(
     names: Sequence[str], game_map: Map, arguments: argparse.Namespace
 ) -> list[Player]:
-    """Return the players of a match, each with a seed of its own; see `players.load_player`."""
+    """Return the players of a match, each with a seed and a name of its own; see `load_player`."""
     check_assume(arguments, names)
     players = [
         load_player(
@@ -419,6 +450,9 @@ def load_players(
         for number, name in enumerate(names)
     ]
     note_teams(players, game_map)
+    apart = short_names([assuming(parse_player(name), arguments.assume) for name in names])
+    for player, name in zip(players, apart):
+        player.name = name
     return players
 
 

@@ -28,8 +28,10 @@ NAME = "diplomacy-engine"  # of the command that an installation has
 _DESCRIPTION = f"""\
 Tools for Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
 A player is a bot ({", ".join(BOTS)}),
-the path of a checkpoint, a run folder, a policy that comes along such as small-pure-2,
-or a language model (docs/language_models.md).
+the path of a checkpoint, a run folder, a policy that comes along such as small-pure-2
+(greedy:POLICY gives its likeliest orders, mine.py:POLICY is played by a script of your own),
+a search with one such as fast:POLICY, a language model, or any of these with a negotiator
+that talks before it, such as nash+dumbbot (docs/tournament.md).
 """
 
 

@@ -8,12 +8,12 @@ from rich.console import Console
 
 from .._jit import announce_compilation
 from .._progress import label
-from ..matches.arena import evaluate_player
-from ..players.language.settings import is_language_name
+from ..matches.evaluation import evaluate_player
 from ..scoring.outcomes import FIGURES, RATES
 from ._arguments import (
     add_counts,
     add_match_options,
+    asks_language_model,
     check_files,
     exit_code,
     figure_rows,
@@ -22,10 +22,11 @@ from ._arguments import (
     load_players,
     map_of,
     press_rules,
-    rescue_of,
     samples,
+    settings_of,
     showing_progress,
     tell_decisions,
+    worth_keeping,
     write_files,
 )
 from ._console import make_console, print_counts, print_table, print_talk
@@ -64,37 +65,32 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     powers, sides = len(game_map.powers), len(game_map.teams.names)
-    seats = is_language_name(arguments.player) + (powers - 1) * is_language_name(arguments.against)
+    seats = asks_language_model(arguments.player)
+    seats += (powers - 1) * asks_language_model(arguments.against)
     num_games = games_of(arguments, seats, game_map)
     player, against = load_players(names, game_map, arguments)
     tell_decisions(num_games, seats, game_map)
     announce_compilation()
     keep_thoughts((player, against), samples(arguments))
     num_games = -(-num_games // sides) * sides
-    rescue = rescue_of((player, against))
-    with showing_progress(num_games) as report:
-        result, saved_games = evaluate_player(
-            game_map,
+    with showing_progress(num_games) as progress:
+        report = evaluate_player(
+            settings_of(arguments, game_map, press),
             player,
             against,
             num_games,
-            arguments.seed,
-            arguments.max_years,
-            arguments.year_limit,
-            arguments.threads,
             samples=samples(arguments),
-            report=report,
-            per_game=bool(arguments.per_game),
-            press=press,
-            rescue=rescue,
+            progress=progress,
+            keep_finished=worth_keeping((player, against)),
         )
-    result["greedy"] = arguments.greedy
-    add_counts(result, saved_games, (player, against))
+    result = report.result(per_game=bool(arguments.per_game))
+    result["greedy"] |= arguments.greedy
+    add_counts(result, report.saved_games, (player, against))
     print_evaluation(make_console(), result)
     parts = {"": result["overall"]} | result.get("by_team", {}) | result["by_power"]
     figures = figure_rows(result["player"], result["against"], parts)
-    write_files(arguments, result, figures, saved_games)
-    return exit_code(rescue, num_games)
+    write_files(arguments, result, figures, report.saved_games)
+    return exit_code(report, num_games)
 
 
 def print_evaluation(console: Console, result: dict) -> None:

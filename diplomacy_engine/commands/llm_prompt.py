@@ -7,8 +7,9 @@ from ..errors import UserError
 from ..games.game import Game
 from ..players.language.prompt import prompt_text
 from ..players.language.questions import questions_of
-from ..players.language.settings import PREFIX, PROMPTS, read_settings
+from ..players.language.settings import PROMPTS, read_settings
 from ..players.loading import load_player
+from ..players.names import LANGUAGE, LanguageSpec, parse_player
 from ._arguments import whole_number
 
 LETTERS_PER_TOKEN = 3  # of such texts, about, with tokenizers of 50,000 tokens
@@ -50,9 +51,10 @@ def add_llm_prompt(commands) -> None:
 def run_llm_prompt(arguments: argparse.Namespace) -> int:
     """Print a prompt."""
     name = arguments.player
-    if name is not None and not name.startswith(PREFIX):
-        raise UserError(f"{name!r:.60} is no language model: its name must begin with {PREFIX}")
-    settings = read_settings(name) if name else None
+    spec = parse_player(name) if name else None
+    if spec is not None and not isinstance(spec, LanguageSpec):
+        raise UserError(f"{name!r:.60} is no language model: its name must begin with {LANGUAGE}")
+    settings = read_settings(spec) if spec else None
     game = Game(arguments.map, arguments.max_years)
     game.max_years = game.max_years or game.map.max_years
     if arguments.position:

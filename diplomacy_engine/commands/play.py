@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .._files import check_target
 from .._jit import announce_compilation
+from .._suggest import quoted
 from ..errors import UserError
 from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
 from ..play.server import PlayServer
@@ -19,8 +20,8 @@ from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
-from ..players.negotiators.naming import voice
-from ..players.population import drawn_member, drawn_names, is_drawn, read_population
+from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player, reaches_out
+from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
@@ -163,7 +164,7 @@ def _tell(session: PlaySession) -> None:
     """Print who the members of a population were, once the game is over."""
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
-            population, member = drawn_member(seat.player, session.game.map, session.seed)
+            population, member = _member(seat.player, session.game.map, session.seed)
             place = 1 + population.members.index(member)
             print(
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
@@ -201,11 +202,8 @@ def _print_links(server: PlayServer) -> None:
 def _new(arguments: argparse.Namespace) -> PlaySession:
     opponents = arguments.against or _usual_opponents(arguments.press is not None)
     hint = [arguments.hint] if arguments.hint else []
-    loaded = [name for name in [*opponents, *hint] if not is_drawn(name)]
-    press = press_rules(arguments, loaded, MOST_ROUNDS)
-    folders = [name.partition(":")[2] for name in opponents if is_drawn(name) and ":" in name]
-    game_map = read_population(folders[0]).map if folders and arguments.map is None else None
-    game_map = game_map or map_of(arguments.map, loaded, arguments.script)
+    press = press_rules(arguments, [*opponents, *hint], MOST_ROUNDS)
+    game_map = map_of(arguments.map, [*opponents, *hint], arguments.script)
     opponents = drawn_names(opponents, len(game_map.powers))
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     years = arguments.max_years or game_map.max_years
@@ -237,7 +235,7 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     if asked not in (None, press):
         raise UserError(f"the game in {arguments.resume} has another press, which stays")
     for name in names:
-        if press is None and voice(name) is not None:
+        if press is None and isinstance(parse_player(name), VoiceSpec):
             raise UserError(f"{name} talks, and nobody does in the game in {arguments.resume}")
     try:
         make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at
@@ -255,12 +253,20 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     opponents, seats = arguments.against or play["opponents"], play["seats"]
     if arguments.against:
         opponents = drawn_names(opponents, len(game.map.powers))
-    elif seed != play["seed"] and any(map(is_drawn, opponents)):
+    elif seed != play["seed"] and any(map(_is_drawn, opponents)):
         raise UserError("--seed would draw other members of the population than play this game")
     if arguments.against or arguments.power or arguments.guest or arguments.watch:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)
         seats = seats and (given or seats)
+    hint = arguments.hint or play["hint"]
+    sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
+    for name in {*opponents, *sitting, *([hint] if hint else [])} - set(names):
+        if reaches_out(name):  # the file may be somebody else's
+            raise UserError(
+                f"the game in {arguments.resume} is played with {quoted(name, 100)}, which runs a "
+                "script or asks a server: if you trust it, name it again with --against or --hint"
+            )
     arguments.save = arguments.save or arguments.resume
     return _session(arguments, game, opponents, seats, seed, play, press=press)
 
@@ -295,8 +301,8 @@ def _session(
 
     hint = arguments.hint or (play and play["hint"])
     names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
-    drawn = {name: drawn_member(name, game.map, seed) for name in names if is_drawn(name)}
-    check_assume(arguments, [name for name in names if name not in drawn])
+    drawn = {name: _member(name, game.map, seed) for name in names if _is_drawn(name)}
+    check_assume(arguments, names)
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
@@ -306,6 +312,18 @@ def _session(
     return PlaySession(
         game, file, opponents, load, seats, hint, seed, play, bots, maps, begin, press, told
     )
+
+
+def _is_drawn(name: str) -> bool:
+    return isinstance(parse_player(name), DrawnSpec)
+
+
+def _member(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
+    """Return the member that is drawn for a name."""
+    spec = parse_player(name)
+    if spec.number is None:
+        raise UserError(f"{quoted(name)} is no member that was drawn")
+    return drawn_member(spec.folder, spec.number, game_map, seed)
 
 
 def _rehearse(game: Game, name: str, player: Player) -> None:

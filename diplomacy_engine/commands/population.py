@@ -31,8 +31,8 @@ from ..matches.population import (
     rank_player,
 )
 from ..matches.population_page import population_page
+from ..matches.settings import MatchSettings
 from ..players.loading import (
-    SCRIPT,
     learning,
     load_members,
 )
@@ -62,7 +62,7 @@ from ._arguments import (
 )
 from ._console import make_console, print_table
 
-RUNS = SCRIPT.parent / "configs" / "population" / "runs.toml"
+RUNS = Path(__file__).parents[2] / "configs" / "population" / "runs.toml"
 if not RUNS.is_file():  # installed by pip
     RUNS = INSTALLED_CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -266,16 +266,16 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
     num_games = arguments.num_games or rank_games(population.map.name)
     announce_compilation()
     found = {}
-    for number, player in enumerate(players):
-        with showing_progress(num_games) as report:
-            found[arguments.player[number]] = rank_player(
+    for player in players:
+        with showing_progress(num_games) as progress:
+            found[player.name] = rank_player(
                 population,
                 player,
                 members,
                 num_games,
-                arguments.seed,
-                arguments.threads,
-                report,
+                progress=progress,
+                seed=arguments.seed,
+                threads=arguments.threads,
             )
     return found
 
@@ -418,17 +418,11 @@ def rated(
     )
     players = load_members(population, seed=arguments.seed, threads=arguments.threads)
     announce_compilation()
-    with showing_progress(games) as report:
-        found = base_tournament(
-            game_map,
-            players,
-            games,
-            arguments.seed,
-            years,
-            "draw",
-            arguments.threads,
-            report,
-        )
+    settings = MatchSettings(
+        game_map, seed=arguments.seed, max_years=years, threads=arguments.threads
+    )
+    with showing_progress(games) as progress:
+        found = base_tournament(settings, players, games, progress)
     best = np.argsort(-found["rating"], kind="stable")
     rows = np.ix_(best, best)
     ordered = [
@@ -464,7 +458,7 @@ def _trained(
         if folder is None:
             print(f"training {name}, {number} of {len(recipe['runs'])}", file=sys.stderr)
             flags = _training_flags(arguments, name, number, decisions, words)
-            subprocess.run([sys.executable, str(SCRIPT), *flags], check=False)
+            subprocess.run([sys.executable, "-m", "ppo_selfplay_diplomacy", *flags], check=False)
             folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
             raise UserError(f"the run {name} of {arguments.recipe} was not trained to its end")

@@ -9,10 +9,11 @@ from rich.console import Console
 from .._jit import announce_compilation
 from ..errors import UserError
 from ..matches.tournament import check_tournament, play_tournament
-from ..players.language.settings import is_language_name
+from ..players.names import short_names
 from ._arguments import (
     add_counts,
     add_match_options,
+    asks_language_model,
     check_files,
     exit_code,
     figure_rows,
@@ -21,10 +22,11 @@ from ._arguments import (
     load_players,
     map_of,
     press_rules,
-    rescue_of,
     samples,
+    settings_of,
     showing_progress,
     tell_decisions,
+    worth_keeping,
     write_files,
 )
 from ._console import make_console, print_counts, print_table, print_talk
@@ -57,34 +59,28 @@ def run_tournament(arguments: argparse.Namespace) -> int:
     press = press_rules(arguments, names)
     game_map = map_of(arguments.map, names, arguments.script)
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    asked = sum(map(is_language_name, names)) * len(game_map.powers) / len(names)
+    asked = sum(map(asks_language_model, names)) * len(game_map.powers) / len(names)
     num_games = games_of(arguments, asked, game_map)
-    check_tournament(names, game_map, num_games)
+    check_tournament(short_names(names), game_map, num_games)
     players = load_players(names, game_map, arguments)
     tell_decisions(num_games, asked, game_map)
     announce_compilation()
     keep_thoughts(players, samples(arguments))
-    rescue = rescue_of(players)
-    with showing_progress(num_games) as report:
-        result, saved_games = play_tournament(
-            game_map,
+    with showing_progress(num_games) as progress:
+        report = play_tournament(
+            settings_of(arguments, game_map, press),
             players,
             num_games,
-            arguments.seed,
-            arguments.max_years,
-            arguments.year_limit,
-            arguments.threads,
-            report,
             samples=samples(arguments),
-            per_game=bool(arguments.per_game),
-            press=press,
-            rescue=rescue,
+            progress=progress,
+            keep_finished=worth_keeping(players),
         )
-    result["greedy"] = arguments.greedy
-    add_counts(result, saved_games, players)
+    result = report.result(per_game=bool(arguments.per_game))
+    result["greedy"] |= arguments.greedy
+    add_counts(result, report.saved_games, players)
     print_tournament(make_console(), result)
-    write_files(arguments, result, _figures(result), saved_games)
-    return exit_code(rescue, num_games)
+    write_files(arguments, result, _figures(result), report.saved_games)
+    return exit_code(report, num_games)
 
 
 def _player_names(words: Sequence[str]) -> list[str]:

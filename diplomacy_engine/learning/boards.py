@@ -9,7 +9,7 @@ from torch import nn
 
 from ..games.decisions import Decisions
 from ..games.observation import UNIT_OWNER, BoardViews
-from ..policy.inputs import NUM_BOARD, RELATION, NetworkInputs
+from ..policy.inputs import FIRST_CLASS, FIRST_RELATION, NUM_BOARD, RELATION, NetworkInputs
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 
@@ -75,6 +75,8 @@ class BoardInputs(nn.Module):
         borders: (V, V) float32, each province's row shares 1 among those next to it.
         num_features, num_globals, num_kinds: rows of the table of province features, width of
             `Boards.globals`, rows of the table of order kinds.
+        first_class, first_relation: rows of that table from which on it has classes of orders, and
+            how they relate to orders of earlier units; before them stands how provinces are held.
     """
 
     def __init__(self, game_map: Map):
@@ -84,6 +86,7 @@ class BoardInputs(nn.Module):
         self.num_powers, self.num_provinces = len(game_map.powers), len(game_map.provinces)
         self.num_features, self.num_globals = self.network.num_features, self.network.num_globals
         self.num_kinds = self.network.num_kinds
+        self.first_class, self.first_relation = FIRST_CLASS, FIRST_RELATION
         self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from .._jit import announce_compilation
 from .._progress import Progress, say
 from .._suggest import quoted
 from ..errors import UserError
+from ..games.game import Game
+from ..players.policy import PolicyPlayer
 from ..rules.map import Map, load_map
 from ..rules.vocabulary import vocabulary
 from ..training.checks import (
@@ -26,13 +29,17 @@ from ..training.checks import (
     check_run,
     seat_learner,
 )
+from ..training.clock import Clock
 from ..training.run_folder import RunFolder
+from ..training.sample_games import thoughts
 from ..training.settings import Settings, args_from_dictionary, parse_args
+from ..training.signals import StopSignals
 from . import checkpoints, state
 from .learners import Learner
 from .ranks import Ranks, TrainingError, keep_memory
 from .run_log import NoLog, RunLog, start_wandb
 
+__all__ = ["Begun", "Clock", "RunLog", "logs", "main", "run", "thoughts_of"]
 CONFIGS = Path(__file__).parents[2] / "configs"
 VERSIONS = {1: "0.1", 2: "0.2"}  # of this project, by the format of their runs
 
@@ -131,12 +138,18 @@ def logs(begun: Begun, ranks: Ranks) -> Iterator[RunLog]:
     with _closed_on_failure(begun.folder):
         log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, begun)
     try:
-        yield log
+        with StopSignals(announce=ranks.rank == 0) as log.stop:
+            yield log
     except UserError as error:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
         raise TrainingError(f"{error}{log.intact()}") from error
     finally:
         log.close()
+
+
+def thoughts_of(player: PolicyPlayer) -> Callable[[Game, str], dict]:
+    """Return the function that says what a policy thinks of a power's decision in a game."""
+    return partial(thoughts, player)
 
 
 def read_settings(learner: Learner, argv: list[str]) -> Settings:

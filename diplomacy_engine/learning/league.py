@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..matches.arena import play_tables
-from ..matches.ratings import DEVIATION, MEAN, rate_games
+from ..matches.ratings import DEVIATION, MEAN, fit_ratings
+from ..matches.settings import MatchSettings
+from ..matches.tables import play_tables
 from ..matches.tournament import balanced_seats
 from ..players.loading import load_player
 from ..players.protocols import Player
@@ -32,7 +33,7 @@ class League:
         bots: names; the first is the anchor.
         num_games: of one evaluation; 0 for none at all.
         seed: of all games; training's own draws are left alone.
-        max_years: as for arena.evaluate_player.
+        max_years: as for MatchSettings.
         threads: of the games.
     """
 
@@ -93,19 +94,18 @@ class League:
         players += [load_player(bot, game_map=self.game_map) for bot in self.bots]
         teams = self.game_map.teams
         seats = balanced_seats(len(players), len(teams.names), self.num_games, rng)
-        outcomes, _ = play_tables(
+        settings = MatchSettings(
             self.game_map,
-            players,
-            seats[:, teams.of_power],
-            int(seeds.generate_state(1)[0]),
-            self.max_years,
-            self.threads,
+            seed=int(seeds.generate_state(1)[0]),
+            max_years=self.max_years,
+            threads=self.threads,
         )
-        standing = outcomes.of_teams(teams.of_power).centers
+        report = play_tables(settings, players, seats[:, teams.of_power])
+        standing = report.outcomes.of_teams(teams.of_power).centers
         start = self.ratings.get("learner", (MEAN, DEVIATION))[0], DEVIATION
         kept = {name: rating for name, rating in self.ratings.items() if name != "learner"}
         before = np.array([kept.get(name, start) for name in names])
-        rated = rate_games(*before.T, seats, ranks(standing), rng)
+        rated = fit_ratings(*before.T, seats, ranks(standing), rng)
         kept |= {name: (float(m), float(d)) for name, m, d in zip(names, *rated)}
         present = {"learner", *self.bots, *members}
         self.ratings = {name: kept[name] for name in kept if name in present}

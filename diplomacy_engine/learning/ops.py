@@ -51,8 +51,9 @@ def draw_orders(
         temperature: (D,), divides the scores that are drawn from; None for 1.
 
     Returns:
-        (S,) int64, positions of the chosen orders in the slots' lists; (D,) float32, log-probability
-        of all orders of a decision together, at temperature 1; (N,) float32, probabilities.
+        (S,) int64, positions of the chosen orders in the slots' lists; (D,) float32,
+        log-probability of all orders of a decision together, at temperature 1; (N,) float32,
+        probabilities.
     """
     width = len(tables.weight)
     none = tables.weight.new_zeros(width, width), tables.weight.new_zeros(width)

@@ -20,7 +20,10 @@ class AgentNetwork:
 
     def __init__(self, agent: nn.Module):
         self.agent = agent
-        self.vocabulary_hash, self.num_powers = agent.inputs.vocabulary_hash, agent.inputs.num_powers
+        self.vocabulary_hash, self.num_powers = (
+            agent.inputs.vocabulary_hash,
+            agent.inputs.num_powers,
+        )
 
     @torch.no_grad()
     def act(

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -21,7 +22,9 @@ from torch.utils.tensorboard import SummaryWriter
 
 from .._progress import Progress
 from ..errors import UserError
+from ..matches.evaluation import Evaluation
 from ..rules.map import Map
+from ..training.clock import Clock
 from ..training.run_folder import RunFolder
 from ..training.sample_games import show_games
 
@@ -57,6 +60,7 @@ class RunLog:
     ):
         self.folder, self.progress, self.game_map = folder, progress, game_map
         self.writer = SummaryWriter(str(folder.path))
+        self.clock = Clock(network=("inference", "learning"))
         self.wandb, self.wandb_id = wandb, wandb_id
         self._begun = time.monotonic() - seconds
         # The newest ones, for the status line and the summary.
@@ -92,21 +96,18 @@ class RunLog:
             ) from error
 
     def evaluations(
-        self,
-        evaluations: Mapping[str, dict],
-        samples: Mapping[str, Sequence[Mapping]],
-        global_step: int,
-        ratings: Mapping[str, float],
+        self, reports: Mapping[str, Evaluation], global_step: int, ratings: Mapping[str, float]
     ) -> None:
         """Log an evaluation, and keep the sample games, also as a page that replays them.
 
         Args:
-            evaluations: against each bot, see arena.evaluate_player.
-            samples: saved games against each bot.
+            reports: of the games against each bot.
             global_step: learner decisions so far.
             ratings: `league/*`.
         """
-        self._evaluations = dict(evaluations)
+        evaluations = {bot: report.result() for bot, report in reports.items()}
+        samples = {bot: report.saved_games for bot, report in reports.items()}
+        self._evaluations = evaluations
         figures = {
             f"eval/{bot}/{name}": figure["value"]
             for bot, result in evaluations.items()
@@ -215,6 +216,7 @@ class RunLog:
         self._counters = dict(counters)
         global_step = counters["global_step"]
         speed = {"SPS": global_step / self.seconds}
+        groups = {**groups, "timing": self.clock.figures()}
         groups = {**groups, "charts": {**counters, **groups["charts"], **speed}}
         figures = {
             f"{group}/{name}": value for group in groups for name, value in groups[group].items()
@@ -262,9 +264,10 @@ class NoLog(RunLog):
     """In place of a RunLog, on a rank that leaves logging to the first."""
 
     wandb_id, seconds = None, 0.0
+    folder = SimpleNamespace(path="")
 
     def __init__(self, *_: Any):
-        pass
+        self.clock = Clock()
 
     def evaluations(self, *_: Any) -> None:
         """Log nothing."""

@@ -13,6 +13,7 @@ from ..games.vector_game import StepResult
 from ..scoring.outcomes import Outcomes
 
 Sums = dict[str, float | np.ndarray]
+COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
 
 
 def finished_games(

@@ -5,8 +5,8 @@ members' ratings are anchors, so that two players who were ranked at different t
 map with teams a seat is a team's.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,13 +14,12 @@ from ..errors import UserError
 from ..players.population import Population
 from ..players.protocols import Player, SamplingPlayer
 from ..replays.replay import Replay
-from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
-from ..scoring.outcomes import check_year_limit
 from ..scoring.rewards import ranks as ranks_of
-from .arena import figure_values_of_teams, play_tables
-from .ratings import MEAN, RESAMPLES, fit_ratings
+from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
+from .settings import MatchSettings
 from .statistics import Z
+from .tables import play_tables
 from .tournament import balanced_seats, cross_table
 
 GAMES = {"small": 2000, "three": 1500}  # of a rank; elsewhere OTHER_GAMES
@@ -105,17 +104,12 @@ def standing(
     """
     members = len(ratings)
     mean = np.array([MEAN, *ratings, *[MEAN] * strangers])
-    known = (np.arange(len(mean)) > 0) & (np.arange(len(mean)) <= members)
-
-    def fit(counts: np.ndarray | None = None) -> tuple[float, float]:
-        found, error = fit_ratings(mean, known, seats, ranks, rng, counts)
-        return float(found[0]), float(error[0])
-
-    value, error = fit()
-    games = len(seats)
+    deviation = np.array([DEVIATION, *[0.0] * members, *[DEVIATION] * strangers])
+    fitted, errors = fit_ratings(mean, deviation, seats, ranks, rng)
+    value, error, games = float(fitted[0]), float(errors[0]), len(seats)
     if games > 1:  # where all resamples are alike, the model's own error is larger
-        draws = rng.multinomial(games, np.full(games, 1 / games), RESAMPLES).astype(np.float64)
-        error = max(error, float(np.std([fit(counts)[0] for counts in draws], ddof=1)))
+        resampled = bootstrap_errors(mean, deviation, seats, ranks, rng)
+        error = max(error, float(resampled[0]))
     low, high = value - Z * error, value + Z * error
     rank, worst, best = (1 + int((ratings > rating).sum()) for rating in (value, low, high))
     mine = ranks[seats == 0][:, None]
@@ -133,10 +127,9 @@ def rank_player(
     player: Player,
     members: Sequence[Player],
     num_games: int,
-    seed: int = 1,
-    threads: int | None = None,
-    report: Callable[[float], None] | None = None,
-    game_map: Map | None = None,
+    *,
+    progress: Callable[[float], None] | None = None,
+    **settings: Any,
 ) -> Standing:
     """Play a player against a population, and return where it stands.
 
@@ -145,59 +138,52 @@ def rank_player(
         player: the one to be ranked.
         members: the population's, in its order.
         num_games: rounded up to a multiple of the powers, or of the teams.
-        seed: of seats and games; the same seed gives the same result whatever the threads.
-        threads: of the games; None: as many as there are processors.
-        report: called now and then with how many games have been played.
-        game_map: the population's map with teams; None: without.
+        progress: called now and then with how many games have been played.
+        settings: fields of MatchSettings, such as `seed` or `threads`; `game_map` is the
+            population's map with teams, if there shall be any.
     """
-    game_map = game_map or population.map
-    rng, teams = np.random.default_rng(seed), game_map.teams
+    rules = _rules(population, settings)
+    rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     for number, member in enumerate(members):
         if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
-            drawn = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0]
+            drawn = np.random.SeedSequence([rules.seed, number]).generate_state(1, np.uint64)[0]
             member.generator.manual_seed(int(drawn >> np.uint64(1)))
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
-    outcomes, _ = play_tables(
-        game_map,
-        (player, *members),
-        seats[:, teams.of_power],
-        seed,
-        population.max_years,
-        threads,
-        report,
-    )
-    ranks = figure_values_of_teams(outcomes, game_map, population.year_limit)["rank"]
-    return standing(population.ratings, seats, ranks, rng)
+    report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
+    return standing(population.ratings, seats, report.figures()[1]["rank"], rng)
+
+
+def _rules(population: Population, changes: Mapping[str, Any]) -> MatchSettings:
+    rules = {"max_years": population.max_years, "year_limit": population.year_limit}
+    return MatchSettings(**{"game_map": population.map} | rules | changes)
 
 
 def base_tournament(
-    game_map: Map,
+    settings: MatchSettings,
     players: Sequence[Player],
     num_games: int,
-    seed: int = 1,
-    max_years: int | None = None,
-    year_limit: str = "draw",
-    threads: int | None = None,
-    report: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Rate the members of a population that is made, in games among them all.
 
     Args:
-        num_games: at least as many as players; the others as for `rank_player`.
+        settings: of all games.
+        players: the members.
+        num_games: at least as many as players.
+        progress: called now and then with how many games have been played.
 
     Returns:
         `rating` and `sigma` (players,), `met` and `above` as Population has them.
     """
-    check_year_limit(year_limit)
+    game_map = settings.game_map
     count, powers = len(players), len(game_map.powers)
     if count < powers:
         raise UserError(f"a population of {game_map.name} needs at least {powers} members")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(settings.seed)
     seats = balanced_seats(count, powers, num_games, rng)
-    outcomes, _ = play_tables(game_map, players, seats, seed, max_years, threads, report)
-    ranks = figure_values_of_teams(outcomes, game_map, year_limit)["rank"]
-    start, unknown = np.full(count, MEAN), np.zeros(count, bool)
-    rating, sigma = fit_ratings(start, unknown, seats, ranks, rng)
+    ranks = play_tables(settings, players, seats, progress=progress).figures()[1]["rank"]
+    newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
+    rating, sigma = fit_ratings(*newcomers, seats, ranks, rng)
     met = cross_table(seats, ranks, np.zeros_like(ranks), count)
     return {"rating": rating, "sigma": sigma, "met": met["games"], "above": met["above"]}
 

@@ -27,7 +27,7 @@ from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.outcomes import check_year_limit
 from ..scoring.rewards import Reward, reward_input
-from .arena import named_teams
+from .figures import named_teams
 
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64

@@ -6,25 +6,21 @@ the players have in it.
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import UserError
 from ..players.protocols import Player
-from ..press.table import PressRules, TalkCounter, notes_of
-from ..rules.map import Map, load_map
-from ..scoring.outcomes import FIGURES, check_year_limit, figure_values
-from .arena import (
-    Rescue,
-    by_side,
-    figure_values_of_teams,
-    map_ranges,
-    named_teams,
-    play_tables,
-    team_ranges,
-)
-from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, rate_games
+from ..rules.map import Map
+from ..scoring.outcomes import FIGURES
+from .figures import by_side, map_ranges, named_teams, team_ranges
+from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
+from .report import MatchReport
+from .settings import MatchSettings, match_settings
 from .statistics import Z, summarize, wilson_interval
+from .tables import play_tables
 
 
 def balanced_seats(
@@ -80,151 +76,130 @@ def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players:
     return {"games": games, "above": above, "solos": solos}
 
 
+class Tournament(MatchReport):
+    """The report of a tournament."""
+
+    def result(self, per_game: bool = False) -> dict:
+        """Return the result as `tournament --json` writes it.
+
+        The players stand best rating first, without those who have played no game. Each has
+        `rating` (its value, the model's standard error `sigma`, the standard error `bootstrap` over
+        games, and a 95 % interval by the larger of the two: where one player always wins all
+        resamples are alike), `seats` (how many it played), and as in `evaluate` `overall`,
+        `by_power` and, with teams, `by_team`. Of each pair `cross_table` has the games that both
+        play in, and in these how often the first ends `above` the second (a tie is half) and has a
+        solo (`solos`), with Wilson intervals; null where they never meet. `press` is as in
+        `Evaluation.result`.
+
+        Args:
+            per_game: with `per_game`, too: a dictionary for each seat of each game with `game`
+                (from 1 on), `power` (or `team`), `player` and the figures.
+        """
+        settings, names, teams = self.settings, self.players, self.settings.game_map.teams
+        game_map, count = settings.game_map, len(names)
+        every, values = self.figures()
+        # The player at each side: a team's powers have one.
+        seats = self.seats[:, np.unique(teams.of_power, return_index=True)[1]]
+        rng = np.random.default_rng([settings.seed, count])
+        newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
+        mean, deviation = fit_ratings(*newcomers, seats, values["rank"], rng)
+        error = bootstrap_errors(*newcomers, seats, values["rank"], rng)
+        ranges = team_ranges(game_map, settings.max_years)
+        power_ranges = map_ranges(game_map, settings.max_years)
+        met = cross_table(seats, values["rank"], values["solo"], count)
+
+        def compare(one: int, other: int) -> dict | None:
+            games = int(met["games"][one, other])
+            if not games:
+                return None
+            shares = {name: _share(met[name][one, other], games) for name in ("above", "solos")}
+            return {"games": games} | shares
+
+        def results(number: int) -> dict:
+            game, side = np.nonzero(seats == number)
+            mine = {name: values[name][game, side] for name in FIGURES}
+            value, half = float(mean[number]), float(Z * max(error[number], deviation[number]))
+            rating = {"value": value, "low": value - half, "high": value + half}
+            spread = {"sigma": float(deviation[number]), "bootstrap": float(error[number])}
+            found = {
+                "rating": rating | spread,
+                "seats": len(game),
+                "overall": summarize(mine, side, ranges),
+                "by_power": by_side(game_map.powers, every, self.seats == number, power_ranges),
+            }
+            if teams.text:
+                found["by_team"] = by_side(teams.names, values, seats == number, ranges)
+            return found
+
+        best_first = [i for i in np.argsort(-mean, kind="stable").tolist() if (seats == i).any()]
+        result = {
+            "map": game_map.name,
+            "games": len(seats),
+            "seed": settings.seed,
+            "max_years": settings.max_years,
+            "year_limit": settings.year_limit,
+            "greedy": any(self.greedy),
+            "resamples": RESAMPLES,
+            "players": {names[i]: results(i) for i in best_first},
+            "cross_table": {
+                names[i]: {names[j]: compare(i, j) for j in best_first if j != i}
+                for i in best_first
+            },
+        }
+        if teams.text:
+            result |= named_teams(game_map)
+        if self.talk is not None:
+            result["press"] = settings.press._asdict() | self.talk.figures()
+        if per_game:
+            side_kind = "team" if teams.text else "power"
+            result["per_game"] = [
+                {"game": int(self.number[game]) + 1, side_kind: teams.names[side]}
+                | {"player": names[seats[game, side]]}
+                | {figure: float(values[figure][game, side]) for figure in FIGURES}
+                for game, side in np.ndindex(seats.shape)
+            ]
+        return result
+
+
 def play_tournament(
-    game_map: str | Map,
+    match: MatchSettings | Map | str | Path,
     players: Sequence[Player],
     num_games: int,
-    seed: int = 1,
-    max_years: int | None = None,
-    year_limit: str = "draw",
-    threads: int | None = None,
-    report: Callable[[float], None] | None = None,
+    *,
     samples: int = 0,
-    per_game: bool = False,
-    press: PressRules | None = None,
-    rescue: Rescue | None = None,
-) -> tuple[dict, list[dict]]:
-    """Play mixed tables of several players with different names, and compare the players.
+    progress: Callable[[float], None] | None = None,
+    keep_finished: bool = False,
+    **settings: Any,
+) -> Tournament:
+    """Play mixed tables of several players with different names.
 
     On a map with teams (`Map.with_teams`) a player has all powers of a team, and what is said of
     powers here is said of teams; only `by_power` is of each power by itself.
 
     Args:
-        game_map: a map's name or file, or a Map.
-        players: two or more; the result lists them best rating first.
+        match: a map's name or file, a Map, or all settings.
+        players: two or more.
         num_games: at least as many as players.
-        seed: of seats and games; the same seed gives the same result whatever the threads.
-        max_years: game years after which a game ends; None: the map's own.
-        year_limit: `draw` or `truncate`, see arena.figure_values.
-        threads: of the games; None: as many as there are processors.
-        report: called now and then with how many games have been played, running ones in part.
-        samples: so many games are returned as saved games.
-        per_game: whether the result has `per_game`, too: a dictionary for each seat of each game
-            with `game` (from 1 on), `power`, `player` and the figures.
-        press: how powers may talk before they order; the result then has `press`, as in
-            `evaluate_player`.
-        rescue: keeps the finished games if the tournament breaks off, see `play_tables`; the result
-            is then of these and of those who played in them.
-
-    Returns:
-        The result as `tournament --json` writes it, and the saved games, whose `players` are the
-        names of those who played each power. In the result, of each player: `rating` (its value,
-        openskill's deviation `sigma`, the standard error `bootstrap` over games, and a 95 %
-        interval by the larger of the two: where one player always wins all resamples are alike),
-        `seats` (how many it played), and as in `evaluate` `overall`, `by_power` and, with teams,
-        `by_team`. Of each pair in
-        `cross_table`: the games that both play in, and in these how often the first ends `above`
-        the second (a tie is half) and has a solo (`solos`), with Wilson intervals; null where they
-        never meet.
+        samples: so many games are saved.
+        progress, keep_finished: see `play_tables`.
+        settings: fields of MatchSettings, such as `seed` or `max_years`.
 
     Raises:
         UserError: too few players, games or years, or two players of one name.
     """
-    game_map = load_map(game_map)
-    max_years = game_map.max_years if max_years is None else max_years
-    names, powers = [player.name for player in players], game_map.powers
-    check_tournament(names, game_map, num_games)
-    if max_years < 1:
-        raise UserError("a tournament needs at least one year")
-    check_year_limit(year_limit)
-    count, rng, teams = len(players), np.random.default_rng(seed), game_map.teams
-    seats = balanced_seats(count, len(teams.names), num_games, rng)
-    of_power = seats[:, teams.of_power]
-    talk = None if press is None else TalkCounter(press)
-    outcomes, sampled = play_tables(
-        game_map,
+    rules = match_settings(match, **settings)
+    check_tournament([player.name for player in players], rules.game_map, num_games)
+    teams, rng = rules.game_map.teams, np.random.default_rng(rules.seed)
+    seats = balanced_seats(len(players), len(teams.names), num_games, rng)
+    return play_tables(
+        rules,
         players,
-        of_power,
-        seed,
-        max_years,
-        threads,
-        report,
-        samples,
-        talk=talk,
-        rescue=rescue,
+        seats[:, teams.of_power],
+        samples=samples,
+        progress=progress,
+        keep_finished=keep_finished,
+        kind=Tournament,
     )
-    played = np.arange(num_games) if rescue is None or rescue.cause is None else rescue.finished
-    seats, of_power = seats[played], of_power[played]
-    saved_games = []
-    for row, game, sitting in zip(played.tolist(), sampled, of_power):
-        game.id = f"{seed}-{row}"
-        who = {power: names[player] for power, player in zip(powers, sitting)}
-        saved_games.append(game.to_saved_game() | {"players": who} | notes_of(press))
-    every = figure_values(outcomes, game_map.board.victory_centers, year_limit)
-    values = figure_values_of_teams(outcomes, game_map, year_limit) if teams.text else every
-    ranks = values["rank"]
-    newcomers = np.full(count, MEAN), np.full(count, DEVIATION)
-    mean, deviation = rate_games(*newcomers, seats, ranks, rng)
-    error = bootstrap_errors(count, seats, ranks, rng)
-    ranges = team_ranges(game_map, max_years)
-    met = cross_table(seats, ranks, values["solo"], count)
-
-    def compare(one: int, other: int) -> dict | None:
-        games = int(met["games"][one, other])
-        if not games:
-            return None
-        shares = {name: _share(met[name][one, other], games) for name in ("above", "solos")}
-        return {"games": games} | shares
-
-    def results(number: int) -> dict:
-        game, side = np.nonzero(seats == number)
-        mine = {name: values[name][game, side] for name in FIGURES}
-        value, half = float(mean[number]), float(Z * max(error[number], deviation[number]))
-        rating = {"value": value, "low": value - half, "high": value + half}
-        spread = {"sigma": float(deviation[number]), "bootstrap": float(error[number])}
-        found = {
-            "rating": rating | spread,
-            "seats": len(game),
-            "overall": summarize(mine, side, ranges),
-            "by_power": by_side(powers, every, of_power == number, map_ranges(game_map, max_years)),
-        }
-        if teams.text:
-            found["by_team"] = by_side(teams.names, values, seats == number, ranges)
-        return found
-
-    best_first = [i for i in np.argsort(-mean, kind="stable").tolist() if (seats == i).any()]
-    result = {
-        "map": game_map.name,
-        "games": len(played),
-        "seed": seed,
-        "max_years": max_years,
-        "year_limit": year_limit,
-        "greedy": any(getattr(player, "greedy", False) for player in players),
-        "resamples": RESAMPLES,
-        "players": {names[i]: results(i) for i in best_first},
-        "cross_table": {
-            names[i]: {names[j]: compare(i, j) for j in best_first if j != i} for i in best_first
-        },
-    }
-    if teams.text:
-        result |= named_teams(game_map)
-    if talk is not None:
-        result["press"] = talk.figures()
-    if per_game:
-        columns = ("game", "team" if teams.text else "power", "player", *FIGURES)
-        result["per_game"] = [
-            dict(
-                zip(
-                    columns,
-                    (int(played[game]) + 1, teams.names[side], names[seats[game, side]], *figures),
-                )
-            )
-            for (game, side), figures in zip(
-                np.ndindex(seats.shape),
-                np.stack([values[f] for f in FIGURES], 2).reshape(-1, len(FIGURES)).tolist(),
-            )
-        ]
-    return result, saved_games
 
 
 def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> None:

@@ -33,10 +33,10 @@ from ..players.advice import (
     orders_by_player,
     value_scale,
 )
+from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import PressRules
-from ..replays.replay import player_label
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
 from .talk import answer_offer, broken_orders, make_offer, players_talk
 
@@ -95,6 +95,7 @@ class PlaySession:
 
     Attributes:
         now: the SessionState.
+        choices: short names of the players that the host may choose -> names.
         revision: grows with every change.
         trouble: why the players could not go on, if they could not.
         asking: who is ordering just now, player -> powers; read it without holding `lock`.
@@ -120,7 +121,9 @@ class PlaySession:
         self.file, self.seed, self.press = Path(file), seed, press
         self.drawn = dict(drawn or {})
         self.opponents, self._load = list(dict.fromkeys(opponents)), load
-        self.choices = list(dict.fromkeys([*opponents, *bots]))
+        named = list(dict.fromkeys([*opponents, *bots]))
+        self._short = dict(zip(named, short_names(named)))
+        self.choices = {short: name for name, short in self._short.items()}
         self.maps, self._new_game = list(maps), new_game
         self.lock = threading.RLock()
         self.revision, self.trouble = 0, ""
@@ -242,7 +245,7 @@ class PlaySession:
 
         Args:
             viewer: the host.
-            choice: every power -> `me`, `guest`, or the name of an opponent.
+            choice: every power -> `me`, `guest`, or one of `choices`.
 
         Raises:
             PlayError: not the host, begun already, or a power has none of these.
@@ -259,7 +262,7 @@ class PlaySession:
                 if who in ("me", "guest"):
                     seats[power] = Seat(HOST if who == "me" else GUEST)
                 elif who in self.choices:
-                    seats[power] = Seat(PLAYER, who)
+                    seats[power] = Seat(PLAYER, self.choices[who])
                 else:
                     raise PlayError(f"{power} must be played by me, guest or one of the players")
             if sum(seat.kind == HOST for seat in seats.values()) > 1:
@@ -584,13 +587,15 @@ class PlaySession:
             return saved | {"phases": phases, "players": self._told_players(self.now)}
 
     def told(self, name: str, game: Game) -> str:
-        """Return a player's name as it may be told now."""
-        return self.drawn.get(name, name) if game.is_over else name
+        """Return a player's short name as it may be told now."""
+        if name in self.drawn and game.is_over:
+            return self.drawn[name]
+        return self._short.get(name) or short_name(name)
 
     def _told_players(self, now: SessionState) -> dict[str, str]:
         """Return who plays each power, for a saved game: no folders of this machine."""
         return {
-            power: player_label(self.told(seat.player, now.game)) if seat.kind == PLAYER else PERSON
+            power: self.told(seat.player, now.game) if seat.kind == PLAYER else PERSON
             for power, seat in (now.seats or {}).items()
         }
 

@@ -338,7 +338,7 @@ class TextGame:
         for power in game.powers:
             mark = "*" if power == self.viewer.power else " "
             seat = (session.now.seats or {}).get(power)
-            player = f"   [{seat.player}]" if seat and seat.player else ""
+            player = f"   [{session.told(seat.player, game)}]" if seat and seat.player else ""
             units = [*game.units[power], *(f"*{u}" for u in game.dislodged.get(power, {}))]
             centers = f"{len(game.centers[power])}: {' '.join(game.centers[power])}"
             self.write(f" {mark}{power:12} units {', '.join(units) or 'none'}{player}")

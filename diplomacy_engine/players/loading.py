@@ -9,21 +9,35 @@ import importlib.util
 import os
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .._suggest import did_you_mean
+from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
-from .language.settings import LanguageSettings, is_language_name, read_settings
-from .negotiators.naming import make_voice, voice
+from .language.settings import LanguageSettings, read_settings
+from .names import (
+    GREEDY,
+    SEARCHES,
+    BotSpec,
+    DrawnSpec,
+    LanguageSpec,
+    MemberSpec,
+    PlayerSpec,
+    PolicySpec,
+    SearchSpec,
+    VoiceSpec,
+    assuming,
+    parse_player,
+    short_name,
+)
+from .negotiators.making import make_voice
 from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
-from .population import MEMBER, Population, PopulationMember, read_population, read_weights
+from .population import Population, PopulationMember, read_population, read_weights
 from .protocols import Player
-from .search.naming import OPTIONS, make_search, spelled
+from .search.making import make_search
 
 
 class PlayerError(UserError):
@@ -31,7 +45,7 @@ class PlayerError(UserError):
 
 
 def load_player(
-    name: str | Path,
+    name: str | Path | PlayerSpec,
     *,
     game_map: Map | None = None,
     script: str | Path | None = None,
@@ -40,15 +54,13 @@ def load_player(
     seed: int = 0,
     assume: str | None = None,
 ) -> Player:
-    """Return a player.
+    """Return a player, whose name is its `short_name`.
 
     Args:
-        name: of a bot, the path of a checkpoint or of a folder that has one, the name of a policy
-            that comes along, such as small-pure-2 (both: `policy_file`), the file of a member of a
-            population, a search on such a policy, as search/naming.py reads it, a language model,
-            or any of these with a negotiator before it, as negotiators/naming.py reads it.
+        name: of the player, as names.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
-        script: that plays a checkpoint; None: the one that it names, of those that come along.
+        script: that plays a checkpoint whose name gives none; None: of those that come along the
+            one that it names.
         device: where the policy computes, as torch names it.
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; those of bots and searches come from the games' seeds.
@@ -56,31 +68,57 @@ def load_player(
 
     Raises:
         PlayerError: there is no such player, or the checkpoint cannot be played.
+        UserError: the name is not one of a player, or its parts do not fit each other.
     """
-    if str(name) in BOTS:
-        return make_bot(str(name))
-    if is_language_name(str(name)):
-        return _language_player(str(name), device, greedy, seed)
-    options = {"game_map": game_map, "script": script, "device": device, "seed": seed}
-    load = partial(load_player, greedy=greedy, **options)
-    talking = voice(str(name))
-    if talking is not None:
-        return make_voice(str(name), talking, load(talking.player, assume=assume))
-    parts = spelled(str(name))
-    if parts is not None:
-        return make_search(str(name), parts, load, assume)
-    if Path(name).suffix == MEMBER:
-        population = read_population(Path(name).parent, game_map)
-        members = [population.member(Path(name).name)]
-        return load_members(population, members, greedy=greedy, seed=seed, threads=1)[0]
-    path = _checkpoint(name)
-    learners, scripts = learning("learners"), (script,) if script else ()
+
+    def load(spec: PlayerSpec) -> Player:
+        match spec:
+            case BotSpec():
+                return make_bot(spec.text)
+            case LanguageSpec():
+                return _language_player(spec, device, greedy, seed)
+            case VoiceSpec():
+                return make_voice(spec, load(spec.player))
+            case SearchSpec():
+                return make_search(spec, load)
+            case MemberSpec():
+                population = read_population(Path(spec.path).parent, game_map)
+                members = [population.member(spec.name)]
+                return load_members(
+                    population, members, greedy=greedy or spec.greedy, seed=seed, threads=1
+                )[0]
+            case PolicySpec():
+                return _policy(spec, game_map, script, device, greedy or spec.greedy, seed)
+        raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
+
+    return load(assuming(parse_player(name), assume))
+
+
+def _policy(
+    spec: PolicySpec,
+    game_map: Map | None,
+    script: str | Path | None,
+    device: str,
+    greedy: bool,
+    seed: int,
+) -> Player:
+    """Return the policy of a checkpoint; see `load_player`."""
+    path, scripts = _checkpoint(spec), _scripts(spec, script)
+    learners = learning("learners")
     if game_map is not None:
         _check_map(learners.header(path), path, game_map)
-    return learners.load_player(path, scripts, greedy, seed, device)
+    player = learners.load_player(path, scripts, greedy, seed, device)
+    player.name = short_name(spec)
+    return player
 
 
-def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None:
+def _scripts(spec: PolicySpec, script: str | Path | None) -> tuple[str | Path, ...]:
+    """Return which scripts may play a policy: the one in its name, else that of all."""
+    named = spec.script or script
+    return () if named is None else (named,)
+
+
+def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) -> Map | None:
     """Return the map that a player was trained on; None for one that plays any.
 
     Args:
@@ -89,17 +127,20 @@ def policy_map(name: str | Path, script: str | Path | None = None) -> Map | None
     Raises:
         PlayerError: there is no such player, or its checkpoint does not hold its map.
     """
-    if str(name) in BOTS or is_language_name(str(name)):
-        return None
-    talking = voice(str(name))
-    if talking is not None:
-        return policy_map(talking.player, script)
-    parts = spelled(str(name))
-    if parts is not None:
-        return policy_map(parts.policy, script)
-    if Path(name).suffix == MEMBER:
-        return read_population(Path(name).parent).map
-    path = _checkpoint(name)
+    match parse_player(name):
+        case VoiceSpec(player=within) | SearchSpec(policy=within):
+            return policy_map(within, script)
+        case MemberSpec(path=path):
+            return read_population(Path(path).parent).map
+        case DrawnSpec(folder=str(folder)):
+            return read_population(folder).map
+        case PolicySpec() as spec:
+            return _map_of_policy(spec)
+    return None
+
+
+def _map_of_policy(spec: PolicySpec) -> Map:
+    path = _checkpoint(spec)
     header = learning("learners").header(path)
     if header["map_name"] in MAP_NAMES:
         known = load_map(header["map_name"])
@@ -142,12 +183,12 @@ def load_members(
     return [made[member.name] for member in members]
 
 
-def _language_player(name: str, device: str, greedy: bool, seed: int) -> Player:
+def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -> Player:
     """Return a language model as a player; what only such players need is imported here."""
-    settings = read_settings(name)
+    settings = read_settings(spec)
     from .language.making import make_language_player
 
-    return make_language_player(name, settings, _load_model, device, greedy, seed)
+    return make_language_player(short_name(spec), settings, _load_model, device, greedy, seed)
 
 
 def _load_model(settings: LanguageSettings, device: str, seed: int) -> object:
@@ -163,18 +204,18 @@ def learning(module: str) -> Any:
     return importlib.import_module(f"diplomacy_engine.learning.{module}")
 
 
-def _checkpoint(name: str | Path) -> Path:
-    """Return the checkpoint of a player that is no bot; PlayerError if there is none."""
-    path = policy_file(name)
+def _checkpoint(spec: PolicySpec) -> Path:
+    """Return the file of a policy; PlayerError if there is none."""
+    path = policy_file(spec.path)
     if path.is_file():
         return path
-    if Path(name).is_dir():
-        raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
-    kind = re.match(r"([a-z]+)[(:]", str(name))  # of a search, as in `fast:PATH`
-    near = did_you_mean(kind[1], OPTIONS) if kind else ""
-    near = near or did_you_mean(str(name), (*BOTS, *ready_policies()))
+    if Path(spec.path).is_dir():
+        raise PlayerError(f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}")
+    kind = re.match(r"([a-z]+)[(:]", spec.text)  # of a search, as in `fast:PATH`
+    near = did_you_mean(kind[1], (*SEARCHES, GREEDY)) if kind else ""
+    near = near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
     raise PlayerError(
-        f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
+        f"there is no player {spec.text!r}: it is neither a bot ({', '.join(BOTS)}) "
         f"nor a file{near}"
     )
 

@@ -14,7 +14,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -253,26 +253,17 @@ def read_weights(population: Population, member: PopulationMember) -> dict[str, 
         raise UserError(f"{who} cannot be used: {path} has no arrays of weights") from None
 
 
-def is_drawn(name: str) -> bool:
-    """Tell whether a name stands for members that are drawn: population, or population:FOLDER."""
-    return name.partition(":")[0].partition("#")[0] == "population"
+def drawn_member(
+    folder: str | None, number: int, game_map: Map, seed: int
+) -> tuple[Population, PopulationMember]:
+    """Return the member that is drawn for a number, none for two in one game.
 
-
-def drawn_names(names: Sequence[str], powers: int) -> list[str]:
-    """Return names with members that are drawn told apart: population#1, population#2, ...
-
-    One that stands alone is as many as there are powers, since several take turns at these.
+    Args:
+        folder: of the population; None: that of the map that comes along.
+        number: of a player of the game; see `names.drawn_names`.
+        game_map: the map to be played.
+        seed: of the draw.
     """
-    names = list(names) * (powers if len(names) == 1 and is_drawn(names[0]) else 1)
-    return [f"{name}#{n}" if is_drawn(name) else name for n, name in enumerate(names, 1)]
-
-
-def drawn_member(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
-    """Return the member that is drawn for a name of `drawn_names`, none for two in one game."""
-    _, _, rest = name.partition("population")
-    folder, _, number = rest.removeprefix(":").rpartition("#")
-    if not number.isdecimal():
-        raise UserError(f"{quoted(name)} is no member that was drawn")
-    population = read_population(population_folder(folder or None, game_map), game_map)
+    population = read_population(population_folder(folder, game_map), game_map)
     order = np.random.default_rng(seed).permutation(len(population.members))
-    return population, population.members[order[int(number) % len(order)]]
+    return population, population.members[order[number % len(order)]]

@@ -251,7 +251,18 @@ def score_orders(
     slots, orders = len(bases), len(decisions.order)
     out = tuple(np.empty(size, np.float32) for size in (orders, slots, slots, slots))
     code = np.empty(bases.shape[1], np.float32)
-    _forward(decisions, rows.rows, rows.blocked, board_table, kind_table, bases, weight, picked, code, out)
+    _forward(
+        decisions,
+        rows.rows,
+        rows.blocked,
+        board_table,
+        kind_table,
+        bases,
+        weight,
+        picked,
+        code,
+        out,
+    )
     return out
 
 

@@ -461,18 +461,26 @@ class Press:
         self._bound[:] = deals.dealt.any((1, 2))
 
 
+_TALLIED = ("offered", "agreed", "phases", "with_deals", "broken")
+
+
 class TalkCounter:
-    """Adds up the talk of matches.
+    """Adds up the talk of matches."""
 
-    Args:
-        rules: by which their powers talk.
-    """
-
-    def __init__(self, rules: PressRules):
-        self.rules, self.games, self.phases, self.with_deals = rules, 0, 0, 0
+    def __init__(self) -> None:
+        self.games, self.phases, self.with_deals = 0, 0, 0
         self.offered, self.agreed, self.broken = 0, 0, 0
         self.refused = np.zeros(len(Fate), np.int64)
         self.words: dict[int, np.ndarray] = {}  # player -> words given, and kept
+
+    def __add__(self, other: "TalkCounter") -> "TalkCounter":
+        """Return the talk of these matches and of others."""
+        both = TalkCounter()
+        for name in ("games", *_TALLIED, "refused"):
+            setattr(both, name, getattr(self, name) + getattr(other, name))
+        for number in self.words | other.words:
+            both.words[number] = self.words.get(number, 0) + other.words.get(number, 0)
+        return both
 
     def add(self, press: Press, seat_player: np.ndarray) -> None:
         """Count what was said in games that were played to their end.
@@ -486,7 +494,7 @@ class TalkCounter:
             mine = seat_player == number
             words = np.array([tally.given[mine].sum(), tally.kept[mine].sum()])
             self.words[number] = words + self.words.get(number, 0)
-        for name in ("offered", "agreed", "phases", "with_deals", "broken"):
+        for name in _TALLIED:
             setattr(self, name, getattr(self, name) + int(getattr(tally, name).sum()))
 
     def figures(self) -> dict:
@@ -501,7 +509,7 @@ class TalkCounter:
         games = max(1, self.games)
         in_vain = self.refused[DECLINED + 1 :]
         reasons = {name: int(n) / games for name, n in zip(REFUSALS, in_vain) if n}
-        return self.rules._asdict() | {
+        return {
             "offered": self.offered / games,
             "agreed": self.agreed / games,
             "declined": int(self.refused[DECLINED]) / games,

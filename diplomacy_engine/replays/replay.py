@@ -7,7 +7,6 @@ second implementation of the drawing, and a long game stays small.
 
 import base64
 import json
-import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -188,7 +187,7 @@ def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
     if not isinstance(found, Mapping):
         return {}
     return {
-        power: _one_line(player_label(found[power]))
+        power: _one_line(found[power])
         for power in game_map.powers
         if isinstance(found.get(power), str)
     }
@@ -196,14 +195,6 @@ def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())[:80]
-
-
-def player_label(name: str) -> str:
-    """Return the last part of a path; the folder for the policy that stands in a run folder."""
-    parts = [part for part in re.split(r"[\\/]", name) if part]
-    if parts[1:] and parts[-1] in ("checkpoint.pt", "policy.pt"):
-        return parts[-2]
-    return "/".join(parts[-2:] if parts and parts[-1].endswith(".pt") else parts[-1:])
 
 
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..pictures.png import renderer
 from ..players.bots import BOTS
 from ..players.loading import load_player
-from ..players.negotiators.naming import UNBOUND, voice
+from ..players.names import UNBOUND, VoiceSpec, parse_player
 from ..players.policy_files import CHECKPOINT, above
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix, names_code
@@ -63,7 +63,7 @@ def check_args(
     reward = make_reward_mix(args.reward, game_map.teams)
     try_reward(reward, powers, game_map.board.victory_centers)
     for name in args.pool_bots:
-        if voice(name) is not None:
+        if isinstance(parse_player(name), VoiceSpec):
             raise UserError(
                 f"--pool-bots {quoted(name, 60)} would be silent: name the player alone"
             )
@@ -72,12 +72,12 @@ def check_args(
             raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be had here")
     for name in args.eval_bots:
         load_player(name, game_map=game_map)
-        talking = voice(name)
-        if talking is not None and not talks:
+        talking = parse_player(name)
+        if isinstance(talking, VoiceSpec) and not talks:
             raise UserError(
                 f"--eval-bots {quoted(name, 60)} talks: that needs diplomacy_learners.press"
             )
-        if talking is not None and talking.kind in UNBOUND:
+        if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
             raise UserError(f"--eval-bots {quoted(name, 60)} has no use: deals bind in training")
     for bot in args.eval_bots:  # in a pool, twice is more often
         if args.eval_bots.count(bot) > 1:

@@ -25,7 +25,9 @@ WIDTH, SECONDS = 640, 1.1
 def main() -> None:
     """Play a game, and write its pictures."""
     bot = make_bot("dumbbot")
-    _, (saved,) = evaluate_player("standard", bot, bot, 1, seed=SEED, samples=1, max_years=6)
+    (saved,) = evaluate_player(
+        "standard", bot, bot, 1, seed=SEED, samples=1, max_years=6
+    ).saved_games
     replay = make_replay(saved)
     still = frame_svg(replay, replay.find(STILL), "light")
     (ROOT / "docs" / "board.png").write_bytes(_smaller(png(still, replay.map, width=1000)))

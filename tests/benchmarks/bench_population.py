@@ -10,6 +10,7 @@ per second of processor time, and per second of the clock.
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import population_diplomacy as population
 from diplomacy_engine import load_map, load_player
-from diplomacy_engine.matches.arena import play_tables
 from diplomacy_engine.matches.population import candidate_seats
+from diplomacy_engine.matches.settings import MatchSettings
+from diplomacy_engine.matches.tables import play_tables
 
 ppo = population.ppo
 
@@ -51,13 +53,14 @@ def main() -> None:
     game_map = load_map(arguments.map)
     powers, rng = len(game_map.powers), np.random.default_rng(1)
     seats = candidate_seats(arguments.policies, powers, arguments.games, rng)
+    settings = MatchSettings(game_map, threads=1)
     for threads in (0, 1, arguments.threads):
         players = policies(arguments.map, arguments.policies)
         if threads:
             population.PolicyGroup(players[1:], threads)
-        play_tables(game_map, players, seats[:powers], 1, 2, threads=1)  # compiles
+        play_tables(replace(settings, max_years=2), players, seats[:powers])  # compiles
         clock, processor = time.perf_counter(), time.process_time()
-        play_tables(game_map, players, seats, 1, threads=1)
+        play_tables(settings, players, seats)
         clock, processor = time.perf_counter() - clock, time.process_time() - processor
         how = f"together in {threads} threads" if threads else "one after the other"
         print(

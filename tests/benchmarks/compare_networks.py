@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench_trainer import ROOT
 
-from diplomacy_engine.players.checkpoints import CHECKPOINT
+from diplomacy_engine.players.policy_files import CHECKPOINT
 
 SCRIPT = str(ROOT / "ppo_selfplay_diplomacy.py")
 VARIANTS = {

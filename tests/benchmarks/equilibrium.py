@@ -25,8 +25,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from diplomacy_engine import UserError, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING
-from diplomacy_engine.matches.arena import play_games
 from diplomacy_engine.matches.statistics import wilson_interval
+from diplomacy_engine.matches.tables import play_games
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.protocols import Player
 

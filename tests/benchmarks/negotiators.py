@@ -17,9 +17,10 @@ import sys
 import numpy as np
 
 from diplomacy_engine import load_map, load_player
-from diplomacy_engine.matches.arena import play_tables
-from diplomacy_engine.press.table import PROTOCOLS, PressRules, TalkCounter
-from diplomacy_engine.scoring.outcomes import figure_values
+from diplomacy_engine.matches.report import MatchReport
+from diplomacy_engine.matches.settings import MatchSettings
+from diplomacy_engine.matches.tables import play_tables
+from diplomacy_engine.press.table import PROTOCOLS, PressRules
 
 FIGURES = ("sum_of_squares", "win", "solo", "loss")
 RESAMPLES = 1000
@@ -53,28 +54,32 @@ def main() -> None:
     powers, games = len(game_map.powers), arguments.games
     rules = PressRules(arguments.press, arguments.rounds, arguments.binding == "yes")
 
-    def play(kind: str, table: np.ndarray, talk: TalkCounter | None) -> dict[str, np.ndarray]:
-        others = arguments.among if talk else "silent"
+    def play(kind: str, table: np.ndarray, press: PressRules | None) -> MatchReport:
+        others = arguments.among if press else "silent"
         names = (f"{name}+{arguments.player}" for name in (kind, others))
         players = [load_player(name, game_map=game_map) for name in names]
-        seats, years = table.astype(np.int8), arguments.max_years
-        settings = {"threads": arguments.threads, "talk": talk}
-        outcomes, _ = play_tables(game_map, players, seats, arguments.seed, years, **settings)
-        return figure_values(outcomes, game_map.board.victory_centers)
+        settings = MatchSettings(
+            game_map,
+            seed=arguments.seed,
+            max_years=arguments.max_years,
+            threads=arguments.threads,
+            press=press,
+        )
+        return play_tables(settings, players, table.astype(np.int8))
 
-    silence = play("silent", np.ones((games, powers)), None)
+    silence, _ = play("silent", np.ones((games, powers)), None).figures()
     for k, kind in ((k, kind) for k in arguments.talkers for kind in arguments.kinds):
         rng = np.random.default_rng([arguments.seed, k])
         talks = np.array([rng.permutation(powers) for _ in range(games)]) < k
-        talk = TalkCounter(rules)
+        report = play(kind, ~talks, rules)
         found = {"kind": kind, "among": arguments.among, "talkers": k, "games": games}
         found |= rules._asdict()
-        for name, values in (("talk", play(kind, ~talks, talk)), ("silence", silence)):
+        for name, values in (("talk", report.figures()[0]), ("silence", silence)):
             found[name] = ratio(values["sum_of_squares"], talks, rng)
             for figure in FIGURES:
                 means = [float(values[figure][who].mean()) for who in (talks, ~talks)]
                 found[f"{name}_{figure}"] = means
-        said = talk.figures()
+        said = report.talk.figures()
         found["per_game"] = {name: mean for name, mean in said.items() if isinstance(mean, float)}
         found["kept_by_player"] = said["kept_by_player"]
         value, low, high = found["talk"]

@@ -14,6 +14,8 @@ from diplomacy_engine import load_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.replays.replay import make_replay, page
 
+SHORT = "llm:llm.toml"  # what the models of `write_settings` are called
+
 
 def reply(body, number):
     """Forget one unit of ten, and order the others to hold."""
@@ -37,13 +39,13 @@ def test_a_match_has_counters_prompts_and_replies(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert "4 games have about 34 decisions of language models" in err
     assert "legal at once" in out and "orders are those of its fallback, hold" in out
-    counts = json.loads(files["json"].read_text())["llm"][name]
+    counts = json.loads(files["json"].read_text())["llm"][SHORT]
     assert counts["requests"] == len(server.requests) == counts["decisions"] > 10
     assert counts["fell_back"] == counts["orders"] - counts["legal_at_once"] > 0
     games = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
     assert len(games) == 2
     for game in games:
-        (mine,) = [power for power, player in game["players"].items() if player == name]
+        (mine,) = [power for power, player in game["players"].items() if player == SHORT]
         first = game["phases"][0]["thoughts"]
         assert list(first) == [mine] and first[mine]["prompt"].startswith("Diplomacy, map small")
         shown = make_replay(game).frames[0].thoughts[mine]
@@ -69,7 +71,7 @@ def test_a_tournament_has_counters_too(tmp_path):
         name = write_settings(tmp_path, server.url)
         words = ["tournament", "--map", "small", "--players", name, "random", "hold"]
         assert main([*words, "--games", "6", "--max-years", "2", "--json", str(file)]) == 0
-    assert json.loads(file.read_text())["llm"][name]["requests"] == len(server.requests)
+    assert json.loads(file.read_text())["llm"][SHORT]["requests"] == len(server.requests)
 
 
 @pytest.mark.parametrize("command", [("evaluate", "--player"), ("tournament", "--players")])
@@ -157,11 +159,11 @@ def broken_off(tmp_path, capsys, words, reply, expected):
     saved = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
     assert result["games"] == len(saved) and 0 < len(saved) < 30
     assert f"of the {len(saved)} of 30 games" in last
-    assert result["llm"][name]["requests"] > 0
+    assert result["llm"][SHORT]["requests"] > 0
     numbers = {line.split(",")[0] for line in files["games.csv"].read_text().splitlines()[1:]}
     assert numbers == {str(int(game["id"].split("-")[1]) + 1) for game in saved}
     for game in saved:
-        mine = next(power for power, player in game["players"].items() if player == name)
+        mine = next(power for power, player in game["players"].items() if player == SHORT)
         assert mine in game["phases"][0]["thoughts"]
     return last
 

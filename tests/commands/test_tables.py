@@ -14,7 +14,7 @@ from diplomacy_engine.commands._console import print_table
 from diplomacy_engine.commands.bench import BOT_UNIT, STAGES, print_bench
 from diplomacy_engine.commands.evaluate import print_evaluation
 from diplomacy_engine.commands.tournament import print_tournament
-from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.bots import BOTS, make_bot
 
@@ -51,7 +51,7 @@ def whole(shown: str) -> str:
 def evaluations() -> list[dict]:
     players = Named(RUN), make_bot("dumbbot-paquette")
     return [
-        evaluate_player(name, *players, games, max_years=2)[0]
+        evaluate_player(name, *players, games, max_years=2).result()
         for name, games in (("small", 2), ("three", 3), ("standard", 7))
     ]
 
@@ -59,7 +59,7 @@ def evaluations() -> list[dict]:
 @pytest.fixture(scope="module")
 def tournament() -> dict:
     players = [Named(RUN), *(make_bot(name) for name in BOTS)]
-    return play_tournament("standard", players, len(players), max_years=2)[0]
+    return play_tournament("standard", players, len(players), max_years=2).result()
 
 
 @widths

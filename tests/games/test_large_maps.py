@@ -61,9 +61,9 @@ def test_its_orders_are_listed_as_the_reference_lists_them(game_map):
 
 @pytest.mark.parametrize("bot", ["random", "dumbbot", "brane"])
 def test_bots_play_it(game_map, bot):
-    found, _ = evaluate_player(
+    found = evaluate_player(
         game_map, make_bot(bot), make_bot("random"), 8, max_years=4, threads=1
-    )
+    ).result()
     assert found["games"] == 8 and found["overall"]["centers"]["value"] >= 3
 
 

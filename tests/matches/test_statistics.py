@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.statistics import (
     mean_interval,
     student_quantile,
@@ -97,7 +97,9 @@ def test_summary_contains_its_values():
 
 def test_one_game_a_seat_is_no_certainty():
     """Neither overall nor for a power, and every interval is a possible one."""
-    result, _ = evaluate_player("standard", make_bot("hold"), make_bot("hold"), 7, max_years=2)
+    result = evaluate_player(
+        "standard", make_bot("hold"), make_bot("hold"), 7, max_years=2
+    ).result()
     ranges = figure_ranges(7, 34, 18, 2)
     for part in (result["overall"], *result["by_power"].values()):
         for name, figure in part.items():

@@ -6,7 +6,8 @@ import pytest
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.matches.arena import OrderCounter, evaluate_player
+from diplomacy_engine.matches.evaluation import evaluate_player
+from diplomacy_engine.matches.order_counts import OrderCounter
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.rules.map import load_map
@@ -15,9 +16,8 @@ THREE = load_map("three").with_teams("ENGLAND+ITALY", 8)
 
 
 def test_a_player_has_all_powers_of_a_team():
-    result, saved = evaluate_player(
-        THREE, make_bot("dumbbot"), make_bot("random"), 19, seed=3, samples=4, per_game=True
-    )
+    report = evaluate_player(THREE, make_bot("dumbbot"), make_bot("random"), 19, seed=3, samples=4)
+    result, saved = report.result(per_game=True), report.saved_games
     assert result["games"] == 20 and result["teams"] == "ENGLAND+ITALY"
     assert result["team_victory"] == 8
     players = [list(game["players"].values()) for game in saved]
@@ -61,7 +61,8 @@ def test_help_and_attacks_among_allies():
 
 def test_tournaments_seat_whole_teams():
     players = [make_bot(name) for name in ("dumbbot", "random", "hold")]
-    result, saved = play_tournament(THREE, players, 12, seed=1, samples=12, per_game=True)
+    report = play_tournament(THREE, players, 12, seed=1, samples=12)
+    result, saved = report.result(per_game=True), report.saved_games
     for game in saved:
         assert game["players"]["ENGLAND"] == game["players"]["ITALY"]
     found = result["players"]["dumbbot"]
@@ -71,7 +72,7 @@ def test_tournaments_seat_whole_teams():
 
 
 def test_without_teams_nothing_is_added():
-    result, _ = evaluate_player("three", make_bot("hold"), make_bot("random"), 3, max_years=1)
+    result = evaluate_player("three", make_bot("hold"), make_bot("random"), 3, max_years=1).result()
     assert not {"teams", "team_victory", "by_team"} & set(result)
     assert not {"ally_support", "ally_attack"} & set(result["orders"])
     assert VectorGame("three", 1).map is load_map("three")

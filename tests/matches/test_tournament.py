@@ -13,9 +13,10 @@ from support.commands import SCRIPT, refusal, write_checkpoint
 
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.matches.arena import play_tables
 from diplomacy_engine.matches.ratings import DEVIATION, MEAN
+from diplomacy_engine.matches.settings import MatchSettings
 from diplomacy_engine.matches.statistics import wilson_interval
+from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.rules.map import load_map
@@ -70,14 +71,15 @@ def test_tables_are_played_by_those_seated():
     """Whoever plays against `hold` alone takes centers; a batch is its games one after another."""
     players = [make_bot("hold"), make_bot("dumbbot")]
     seats = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]])
-    outcomes, _ = play_tables(load_map("three"), players, seats, seed=3, max_years=6, threads=1)
+    settings = MatchSettings("three", seed=3, max_years=6, threads=1)
+    outcomes = play_tables(settings, players, seats).outcomes
     assert (outcomes.centers[seats == 1] > 3).all() and (outcomes.centers[3] == 1).all()
 
 
 @pytest.fixture(scope="module")
 def ladder() -> dict:
     players = [make_bot(name) for name in LADDER]
-    return play_tournament("small", players, 90, seed=3, threads=1)[0]
+    return play_tournament("small", players, 90, seed=3, threads=1).result()
 
 
 def test_a_tournament_orders_the_bots(ladder):
@@ -113,16 +115,17 @@ def test_what_a_tournament_returns(ladder):
 
 def test_the_same_seed_gives_the_same_tournament(ladder):
     players = [make_bot(name) for name in LADDER]
-    assert play_tournament("small", players, 90, seed=3, threads=2)[0] == ladder
-    other, _ = play_tournament("small", players, 90, seed=4, threads=2)
+    assert play_tournament("small", players, 90, seed=3, threads=2).result() == ladder
+    other = play_tournament("small", players, 90, seed=4, threads=2).result()
     assert other["players"] != ladder["players"]
 
 
 def test_games_and_seats_of_a_tournament():
     """Saved games name who played what; so does every row, and rows add up to the result."""
     players = [make_bot(name) for name in LADDER]
-    options = {"seed": 3, "max_years": 5, "threads": 1, "per_game": True}
-    result, saved_games = play_tournament("three", players, 9, samples=4, **options)
+    options = {"seed": 3, "max_years": 5, "threads": 1}
+    report = play_tournament("three", players, 9, samples=4, **options)
+    result, saved_games = report.result(per_game=True), report.saved_games
     rows = result["per_game"]
     assert [(row["game"], row["power"]) for row in rows[:4]] == [
         (1, "ENGLAND"), (1, "ITALY"), (1, "RUSSIA"), (2, "ENGLAND")
@@ -167,11 +170,24 @@ def test_the_command(tmp_path, capsys):
     assert main(words.split()) == 0
     shown = capsys.readouterr().out
     assert "3 players on map small: 12 games, seed 2, at most 8 years (draw), greedy" in shown
-    assert f"1 {path}" in shown.replace("\n", "") and "ends above" in shown
+    assert "1 run" in shown and "ends above" in shown and str(tmp_path) not in shown
     result = json.loads(file.read_text())
     assert (result["games"], result["greedy"], result["max_years"]) == (12, True, 8)
-    assert next(iter(result["players"])) == str(path)
+    assert next(iter(result["players"])) == "run"
     assert not list(tmp_path.glob(".*"))
+
+
+def test_players_of_one_short_name_are_told_apart(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    for folder in ("a", "b"):
+        write_checkpoint(tmp_path / folder / "run" / "checkpoint.pt", tmp_path / "train.py")
+    file, games = tmp_path / "result.json", tmp_path / "games.jsonl"
+    words = f"tournament --players {tmp_path}/a/run {tmp_path}/b/run --games 2 --max-years 1"
+    words += f" --script {tmp_path / 'train.py'} --json {file} --save-games {games}"
+    assert main(words.split()) == 0
+    assert set(json.loads(file.read_text())["players"]) == {"a/run", "b/run"}
+    saved = json.loads(games.read_text().splitlines()[0])
+    assert set(saved["players"].values()) == {"a/run", "b/run"}
 
 
 def test_bad_input_is_one_sentence(tmp_path, capsys):
@@ -181,6 +197,9 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert "at least two players" in refused("dumbbot")
     assert "did you mean 'dumbbot'" in refused("hold", "dumbot")
     assert "named twice" in refused("hold", "hold")
+    assert "'small-pure-1' is named twice" in refused(
+        "small-pure-1", "runs/reference/small__pure__1"
+    )
     assert "from 1 to" in refused("hold", "random", "--games", "0")
     assert "from 1 to" in refused("hold", "random", "--games", "-3")
     assert "at least 2 games" in refused("hold", "random", "--games", "1")

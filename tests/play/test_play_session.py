@@ -627,3 +627,25 @@ def test_only_the_host_sees_links_and_the_file(file):
         text = json.dumps(game_view(session, viewer(session, who)))
         assert str(file) not in text
         assert not any(token in text for token in session.tokens.values())
+
+
+def test_pages_and_saved_games_name_players_briefly(file, tmp_path):
+    """No folder of this machine: a run folder goes by its own name, which can be chosen."""
+    folder = tmp_path / "runs" / "small__1"
+    folder.mkdir(parents=True)
+    (folder / "policy.pt").write_bytes(b"")
+    typed = f"{folder}/"
+
+    def made(name):
+        return Thinker() if name == typed else load(name)
+
+    game = Game("small", max_years=2)
+    session = PlaySession(game, file, [typed], made, bots=["hold"])
+    host = session.viewer(session.tokens[HOST])
+    view = game_view(session, host)
+    assert view["opponents"] == ["small__1"] and view["choices"] == ["small__1", "hold"]
+    session.choose_seats(host, {"ENGLAND": "me", "RUSSIA": "small__1"})
+    assert session.now.seats["RUSSIA"] == Seat(PLAYER, typed)
+    assert game_view(session, host)["powers"][1]["player"] == "small__1"
+    assert session.saved_game()["players"]["RUSSIA"] == "small__1"
+    assert read_session(file)[1]["opponents"] == [typed]  # to go on with

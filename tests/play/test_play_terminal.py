@@ -190,6 +190,30 @@ def test_play_in_the_terminal_and_go_on(tmp_path):
     assert play["seats"] == {"ENGLAND": [HOST, ""], "RUSSIA": [PLAYER, "hold"]}
 
 
+def test_a_file_chooses_no_code_and_no_server(tmp_path, monkeypatch, capsys):
+    """It may be somebody else's: what it is played with runs once it is named by who goes on."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("raise SystemExit('this must not run')")
+    words = ["play", "--text", "--power", "england", "--against", "hold", "--save", "g.jsonl"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert main(words) == 0
+    text = Path("g.jsonl").read_text()
+    for name in (
+        "mine.py:small-pure-1",
+        "fast(assume=mine.py:a):small-pure-1",
+        "llm:m@http://h/v1",
+    ):
+        Path("g.jsonl").write_text(text.replace('"hold"', json.dumps(name)))
+        assert main(["play", "--text", "--resume", "g.jsonl"]) == 2
+        found = capsys.readouterr().err.splitlines()[-1]
+        assert "runs a script or asks a server: if you trust it, name it again" in found
+    Path("mine.py").write_text("ran = True")
+    Path("g.jsonl").write_text(text.replace('"hold"', '"mine.py:small-pure-1"'))
+    words = ["play", "--text", "--resume", "g.jsonl", "--against", "mine.py:small-pure-1"]
+    assert main(words) == 2
+    assert "mine.py is no trainer's script" in capsys.readouterr().err
+
+
 def test_players_take_turns_and_the_file_has_a_name(tmp_path):
     words = ["--text", "--watch", "--map", "three", "--against", "hold", "random"]
     found = run(*words, folder=tmp_path, typed="\n")

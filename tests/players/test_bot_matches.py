@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.players.bots import make_bot
 
 N, P, RANDOM = "dumbbot", "dumbbot-paquette", "random"
@@ -33,7 +33,7 @@ def test_matches_agree_with_the_other_implementation(
     one, others, games, solo, alive, centers, squares
 ):
     players = make_bot(one), make_bot(others)
-    result, _ = evaluate_player("standard", *players, num_games=2100, seed=11, max_years=20)
+    result = evaluate_player("standard", *players, num_games=2100, seed=11, max_years=20).result()
     found = result["overall"]
     for name, theirs in (("solo", solo), ("survival", alive)):
         ours = found[name]["value"]

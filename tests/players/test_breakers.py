@@ -116,7 +116,7 @@ def test_among_keepers_nothing_changes():
     found = [
         evaluate_player(
             "standard", player, player, 7, max_years=3, press=PressRules("offers", 1, binding)
-        )[0]
+        ).result()
         for binding in (True, False)
     ]
     assert found[0]["overall"] == found[1]["overall"]
@@ -133,7 +133,7 @@ def test_matches_do_not_depend_on_threads(name):
         evaluate_player(
             "standard", player, against, 7, max_years=4, threads=threads, batch=7,
             press=PressRules("offers", 1, False),
-        )[0]
+        ).result()
         for threads in (1, 3)
     ]  # fmt: skip
     assert found[0] == found[1]

@@ -21,7 +21,7 @@ def checkpoint_header(path):
 
 def load_policy_player(path, greedy=False, seed=0, device="cpu"):
     bot = make_bot("hold")
-    bot.name = "WHO"
+    bot.made_by = "WHO"
     return bot
 """
 
@@ -74,7 +74,7 @@ def test_a_sibling_script_plays_what_it_trained(repository, tmp_path, script, pl
         file.write_text("raise SystemExit('this must not run')")
     path = write(tmp_path / "checkpoint.pt", script)
     assert script_name(path) == script
-    assert load_player(path).name == plays
+    assert load_player(path).made_by == plays
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04broken", b"{}", b"\x80\x02."])

@@ -263,7 +263,7 @@ def test_many_decisions_are_searched_in_parts(monkeypatch):
 @pytest.mark.parametrize("name", ["lookahead", "mcts"])
 def test_they_play_whole_games(name):
     for map_name, years in (("small", 4), ("standard", 1)):
-        result, _ = evaluate_player(
+        result = evaluate_player(
             map_name, make_bot(name), make_bot("dumbbot"), 2, max_years=years, threads=1
-        )
+        ).result()
         assert result["player"] == name

@@ -12,7 +12,7 @@ from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.negotiation import Negotiator, Talk, negotiate
-from diplomacy_engine.players.negotiators.naming import NEGOTIATORS
+from diplomacy_engine.players.negotiators.making import NEGOTIATORS
 from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surroundings
 from diplomacy_engine.players.negotiators.planners import Dealer, Nash, Position
 from diplomacy_engine.players.search.heuristic import CenterClaims
@@ -177,9 +177,9 @@ def test_two_powers_never_deal():
     """On small one power's gain is the other's loss."""
     player = load_player("nash(profiles=2)+random")
     for protocol in PROTOCOLS:
-        result, _ = evaluate_player(
+        result = evaluate_player(
             "small", player, player, 2, max_years=4, threads=1, press=PressRules(protocol)
-        )
+        ).result()
         assert result["press"]["agreed"] == 0
 
 
@@ -216,15 +216,15 @@ def test_dealers_count_centers():
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_silent_players_play_as_without_press(protocol, name):
     """With nobody who talks, or nobody to talk to, press changes nothing at all."""
-    plain, _ = evaluate_player("three", make_bot("random"), make_bot("chaos"), 6, max_years=4)
-    talked, _ = evaluate_player(
+    plain = evaluate_player("three", make_bot("random"), make_bot("chaos"), 6, max_years=4).result()
+    talked = evaluate_player(
         "three",
         load_player(f"{name}+random"),
         make_bot("chaos"),
         6,
         max_years=4,
         press=PressRules(protocol),
-    )
+    ).result()
     assert talked["overall"] == plain["overall"] and talked["by_power"] == plain["by_power"]
     assert talked["press"]["agreed"] == talked["press"]["broken"] == 0
     assert (talked["press"]["offered"] > 0) == (name != "silent")
@@ -238,7 +238,7 @@ def test_matches_do_not_depend_on_threads_and_batches(name):
         evaluate_player(
             "three", player, against, 9, max_years=2, threads=threads, batch=9,
             press=PressRules("offers", 2),
-        )[0]
+        ).result()
         for threads in (1, 3)
     ]  # fmt: skip
     assert found[0] == found[1]
@@ -249,9 +249,10 @@ def test_matches_do_not_depend_on_threads_and_batches(name):
 def test_saved_matches_keep_the_talk(protocol):
     """Each phase of a saved game has the deals that bound its orders."""
     player = load_player("coin+chaos")
-    result, saved_games = evaluate_player(
+    report = evaluate_player(
         "three", player, player, 6, max_years=5, samples=6, press=PressRules(protocol)
     )
+    result, saved_games = report.result(), report.saved_games
     assert result["press"]["agreed"] > 0
     deals = 0
     for saved in saved_games:
@@ -269,7 +270,7 @@ def test_saved_matches_keep_the_talk(protocol):
 def test_tournaments_talk():
     """Tournaments report the talk, too."""
     players = [load_player("peaceful+random"), load_player("coin+random")]
-    result, _ = play_tournament("three", players, 4, max_years=2, press=PressRules("mutual"))
+    result = play_tournament("three", players, 4, max_years=2, press=PressRules("mutual")).result()
     assert result["press"]["agreed"] > 0
 
 

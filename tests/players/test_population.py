@@ -11,12 +11,11 @@ import pytest
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.players import load_player
 from diplomacy_engine.players.loading import load_members, policy_map
+from diplomacy_engine.players.names import drawn_names
 from diplomacy_engine.players.population import (
     FOLDERS,
     POPULATION,
     drawn_member,
-    drawn_names,
-    is_drawn,
     pack_weights,
     population_folder,
     read_population,
@@ -182,12 +181,10 @@ def test_lists_that_are_refused(copy):
 
 def test_drawn_members():
     game_map = load_map("small")
-    assert is_drawn("population") and is_drawn("population:here") and is_drawn("population#1")
-    assert not is_drawn("dumbbot") and not is_drawn("runs/population")
     assert drawn_names(["population"], 2) == ["population#1", "population#2"]
     assert drawn_names(["dumbbot", "population"], 2) == ["dumbbot", "population#2"]
-    found = [drawn_member(f"population#{n}", game_map, 5)[1].name for n in (1, 2, 3)]
+    found = [drawn_member(None, n, game_map, 5)[1].name for n in (1, 2, 3)]
     assert len(set(found)) == 3
-    where = f"population:{SMALL}#2"
-    assert drawn_member(where, game_map, 5)[1].name == found[1]
-    assert "no member that was drawn" in refused(drawn_member, "population", game_map, 5)
+    assert drawn_member(str(SMALL), 2, game_map, 5)[1].name == found[1]
+    assert "only `play` draws" in refused(load_player, "population")
+    assert policy_map(f"population:{SMALL}").name == "small" and policy_map("population") is None

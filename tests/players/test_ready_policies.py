@@ -14,7 +14,7 @@ from support.training import REPOSITORY
 from diplomacy_engine import load_player
 from diplomacy_engine.commands import cli
 from diplomacy_engine.players import checkpoints
-from diplomacy_engine.players.checkpoints import policy_file, ready_policies
+from diplomacy_engine.players.policy_files import policy_file, ready_policies
 from diplomacy_engine.players.loading import PlayerError, load_script, policy_map
 from diplomacy_engine.training import settings
 

@@ -49,9 +49,9 @@ def test_texts_play_as_numbers_do(name):
 
 def test_a_text_player_plays_a_match():
     """A power whose lists are read wrongly could not beat one that holds."""
-    result, _ = evaluate_player(
+    result = evaluate_player(
         "small", TextAdapter(Echo()), make_bot("hold"), 4, max_years=8, threads=1
-    )
+    ).result()
     assert result["player"] == "echo" and result["overall"]["win"]["value"] == 1
 
 

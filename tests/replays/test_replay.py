@@ -20,7 +20,6 @@ from diplomacy_engine.replays.replay import (
     load_replays,
     make_replay,
     page,
-    player_label,
 )
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.checks import check_args
@@ -30,9 +29,9 @@ from diplomacy_engine.training.sample_games import show_games, thoughts
 
 def played(name: str, phases: int, bot: str = "dumbbot") -> Game:
     """Return a game that a bot has played with itself, so many phases long."""
-    _, (saved,) = evaluate_player(
+    (saved,) = evaluate_player(
         name, make_bot(bot), make_bot(bot), 1, samples=1, max_years=phases
-    )
+    ).saved_games
     return Game.from_saved_game(saved)
 
 
@@ -273,10 +272,16 @@ def test_keys_of_a_terminal(monkeypatch):
 
 def test_sampled_games_keep_what_the_player_thought():
     player = Thinker()
-    result, games = evaluate_player(
-        "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
+    report = evaluate_player(
+        "small",
+        player,
+        make_bot("dumbbot"),
+        2,
+        samples=2,
+        max_years=3,
         think=lambda game, power: thoughts(player, game, power),
-    )  # fmt: skip
+    )
+    result, games = report.result(), report.saved_games  # fmt: skip
     assert result["games"] == 2
     for saved, mine in zip(games, ("ENGLAND", "RUSSIA")):
         first = saved["phases"][0]
@@ -300,10 +305,10 @@ def test_sampled_games_keep_what_the_player_thought():
 
 def test_what_a_search_has_tried_is_kept_and_shown():
     player = searcher()
-    _, games = evaluate_player(
+    games = evaluate_player(
         "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
         think=lambda game, power: thoughts(player, game, power),
-    )  # fmt: skip
+    ).saved_games  # fmt: skip
     tried = games[0]["phases"][0]["thoughts"]["ENGLAND"]["tried"]
     assert sum(share for *_, share in tried) == 1 and tried[0][2] == 1
     frames = json.loads(unpack(facts_of(page([make_replay(games[0])], "t"))["games"][0]["data"]))
@@ -406,17 +411,3 @@ def test_a_training_without_the_png_library_is_refused(monkeypatch):
     arguments = parse_args(script.Args, ["--map", "small"], script.CONFIGS)
     with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
         check_args(arguments.args, frozenset(), load_map("small"))
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("dumbbot", "dumbbot"),
-        ("runs/small__a/checkpoint.pt", "small__a"),
-        ("C:\\runs\\small__a\\policy.pt", "small__a"),
-        ("runs/small__a/checkpoints/000500.pt", "checkpoints/000500.pt"),
-        ("policy.pt", "policy.pt"),
-    ],
-)
-def test_players_are_named_briefly(name, label):
-    assert player_label(name) == label

@@ -15,10 +15,10 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobil
 @pytest.fixture(scope="module")
 def replays():
     player = Thinker()
-    _, games = evaluate_player(
+    games = evaluate_player(
         "small", player, make_bot("dumbbot"), 2, samples=2, max_years=3,
         think=lambda game, power: thoughts(player, game, power),
-    )  # fmt: skip
+    ).saved_games  # fmt: skip
     return [make_replay(saved | {"id": f"<i>{i}</i>"}) for i, saved in enumerate(games)]
 
 
@@ -94,7 +94,9 @@ def test_results_name_the_units(tmp_path, open_page):
 
 def test_who_played_and_won_and_what_the_signs_mean(tmp_path, open_page):
     hold = make_bot("hold")
-    _, (saved,) = evaluate_player("small", make_bot("random"), hold, 1, samples=1, max_years=1)
+    (saved,) = evaluate_player(
+        "small", make_bot("random"), hold, 1, samples=1, max_years=1
+    ).saved_games
     assert saved["winners"] == ["ENGLAND", "RUSSIA"]
     assert sorted(saved["players"].values()) == ["hold", "random"]
     file = tmp_path / "game.html"
@@ -195,7 +197,7 @@ def test_a_phone(address, open_page):
 
 def test_a_game_of_35_years_is_a_small_page(tmp_path, open_page):
     bot = make_bot("dumbbot")
-    _, (saved,) = evaluate_player("standard", bot, bot, 1, samples=1)
+    (saved,) = evaluate_player("standard", bot, bot, 1, samples=1).saved_games
     assert len(saved["phases"]) > 80
     text = page([make_replay(saved)], "standard")
     assert len(text.encode()) < 3_000_000

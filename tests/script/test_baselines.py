@@ -190,7 +190,7 @@ def test_resumed_equals_uninterrupted(scheme, tmp_path, monkeypatch):
     # Its policies are played by the script that trained them, which the checkpoint names.
     player = load_player(whole)
     assert type(player.agent).__name__ == type(agent_of(scheme)).__name__
-    result, _ = evaluate_player("three", player, make_bot("hold"), 6, max_years=2)
+    result = evaluate_player("three", player, make_bot("hold"), 6, max_years=2).result()
     assert result["games"] == 6
 
 
@@ -216,7 +216,7 @@ def test_each_scheme_learns_to_beat_random(scheme, tmp_path):
     flags = ["--config", config, "--runs-folder", str(runs), "--scheme", scheme]
     assert ppo.main(flags, baselines.Run) == 0
     player = load_player(next(runs.iterdir()))
-    result, _ = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
+    result = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1).result()
     assert result["overall"]["win"]["low"] > 0.8
 
 

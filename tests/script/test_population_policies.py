@@ -13,8 +13,9 @@ from support.training import metrics, resume, train
 import population_diplomacy as pop
 from diplomacy_engine import VectorGame
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.matches.arena import play_tables
 from diplomacy_engine.matches.population import candidate_seats
+from diplomacy_engine.matches.settings import MatchSettings
+from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.players import ask_player, ask_players, make_bot
 from diplomacy_engine.players.population import FOLDERS, population_folder, read_population
 from diplomacy_engine.policy.stacked import StackedBoards
@@ -88,7 +89,8 @@ def test_tables_with_a_group_do_not_depend_on_threads():
         players = policies("small")
         pop.PolicyGroup(players, threads)
         seats = candidate_seats(len(players), 2, 40, np.random.default_rng(1))
-        found.append(play_tables(game_map, [make_bot("dumbbot"), *players], seats, 5, 4)[0])
+        settings = MatchSettings(game_map, seed=5, max_years=4)
+        found.append(play_tables(settings, [make_bot("dumbbot"), *players], seats).outcomes)
     assert all(np.array_equal(one, two) for one, two in zip(*found))
 
 

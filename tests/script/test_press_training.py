@@ -366,14 +366,16 @@ def test_a_checkpoint_plays_with_talk(tmp_path):
     player = load_player(path)
     assert isinstance(player, Listener)
     for rules in (PressRules("mutual"), PressRules("offers"), PressRules("mutual", 1, False)):
-        result, _ = evaluate_player("three", player, player, 3, max_years=6, press=rules)
+        result = evaluate_player("three", player, player, 3, max_years=6, press=rules).result()
         assert result["press"]["agreed"] > 0 and result["press"]["kept"] == 1
     wants_no_help = load_player("nash+random")
     evaluate_player("three", player, wants_no_help, 3, max_years=3, press=PressRules("offers"))
     evaluate_player("three", player, load_player("random"), 3, max_years=2)
     greedy = load_player(path, greedy=True)
     found = [
-        evaluate_player("three", greedy, greedy, 3, max_years=2, press=PressRules("mutual"))[0]
+        evaluate_player(
+            "three", greedy, greedy, 3, max_years=2, press=PressRules("mutual")
+        ).result()
         for _ in range(2)
     ]
     assert found[0] == found[1]
@@ -405,18 +407,19 @@ def test_a_checkpoint_plays_with_offers(tmp_path):
         PressRules("propose-choose"),
         PressRules("offers", 1, False),
     ):
-        result, _ = evaluate_player("three", player, player, 3, max_years=6, press=rules)
+        result = evaluate_player("three", player, player, 3, max_years=6, press=rules).result()
         assert result["press"]["agreed"] > 0 and result["press"]["kept"] == 1, rules
     evaluate_player("three", player, load_player("random"), 3, max_years=2)
     rules = PressRules("offers")
     for other in ("nash+dumbbot", train(tmp_path / "runs") / "checkpoint.pt"):
-        result, _ = evaluate_player(
+        result = evaluate_player(
             "three", player, load_player(other), 3, max_years=8, press=rules
-        )
+        ).result()
         assert result["press"]["agreed"] > 0, other.name
     greedy = load_player(path, greedy=True)
     found = [
-        evaluate_player("three", greedy, greedy, 3, max_years=2, press=rules)[0] for _ in range(2)
+        evaluate_player("three", greedy, greedy, 3, max_years=2, press=rules).result()
+        for _ in range(2)
     ]
     assert found[0] == found[1]
 

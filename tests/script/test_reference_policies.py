@@ -34,9 +34,9 @@ def test_it_beats_random_players(folder):
     assert kind != "pure" or not args["pool_bots"]
     player = load_player(folder, game_map=load_map(game_map), seed=1)
     games = 28 if game_map == "standard" else 60
-    result, _ = evaluate_player(
+    result = evaluate_player(
         game_map, player, make_bot("random"), num_games=games, seed=2, max_years=15
-    )
+    ).result()
     assert result["overall"]["win"]["value"] > 0.8
 
 
@@ -65,14 +65,16 @@ def test_a_policy_with_a_voice(press):
     """A negotiator tries deals on what a policy would order, and the policy keeps them."""
     player = load_player("nash(profiles=8)+runs/reference/three__pure__1")
     assert isinstance(player, Negotiator)
-    result, _ = evaluate_player(
+    result = evaluate_player(
         "three", player, player, 6, max_years=8, threads=1, press=PressRules(press)
-    )
+    ).result()
     assert result["press"]["broken"] == 0 and result["press"]["kept"] == 1
     assert result["press"]["offered"] > 0
     if press == "offers":  # both sides try an offer on the same profiles, so none is declined
         assert result["press"]["agreed"] > 0 and result["press"]["declined"] == 0
     breaker = load_player("breaker(profiles=2)+runs/reference/three__pure__1")
     rules = PressRules(press, binding=False)
-    result, _ = evaluate_player("three", breaker, player, 3, max_years=4, threads=1, press=rules)
+    result = evaluate_player(
+        "three", breaker, player, 3, max_years=4, threads=1, press=rules
+    ).result()
     assert result["press"]["kept_by_player"][1] == 1

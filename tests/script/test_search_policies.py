@@ -118,9 +118,9 @@ def test_a_search_that_knows_the_bot_wins_more_than_the_policy():
     per_game = []
     for name in (STANDARD, f"fast(assume=dumbbot profiles=8):{STANDARD}"):
         player = load_player(name)
-        result, _ = evaluate_player(
-            "standard", player, make_bot("dumbbot"), 56, seed=5, max_years=15, per_game=True
-        )
+        result = evaluate_player(
+            "standard", player, make_bot("dumbbot"), 56, seed=5, max_years=15
+        ).result(per_game=True)
         per_game.append([game["sum_of_squares"] for game in result["per_game"]])
     gain = np.subtract(per_game[1], per_game[0])
     assert gain.mean() - 2 * gain.std(ddof=1) / np.sqrt(len(gain)) > -0.02

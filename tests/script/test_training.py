@@ -48,7 +48,7 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.matches.arena import evaluate_player
+from diplomacy_engine.matches.evaluation import evaluate_player
 from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import PlayerError
@@ -237,7 +237,7 @@ def test_learning_beats_random(tmp_path):
 
 
 def win_rate(player) -> float:
-    found, _ = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
+    found = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1).result()
     return found["overall"]["win"]["value"]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from diplomacy_engine._files import atomic_write, check_writable, file_sha256
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.players.checkpoints import policy_file
+from diplomacy_engine.players.policy_files import policy_file
 from diplomacy_engine.training.run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]

@@ -254,7 +254,7 @@ function drawSetup(view) {
   const rows = view.powers.map(({ power }, number) => {
     const choose = h("select", { id: `seat-${power}`, name: power });
     choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "somebody else, by link"));
-    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, short(name)));
+    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, breakable(name)));
     const players = view.opponents;
     choose.value = number === 0 ? "me" : players[(number - 1) % players.length];
     choose.addEventListener("change", () => {
@@ -361,7 +361,7 @@ function drawPowers(view) {
   const rows = view.powers.map((p) =>
     h("tr", { class: p.alive ? "" : "dead" },
       h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
-      h("td", {}, p.power === view.you ? h("b", {}, "you") : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, short(p.player))),
+      h("td", {}, p.power === view.you ? h("b", {}, "you") : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player))),
       h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`),
       h("td", {}, !p.alive ? "eliminated" : view.over || !p.person ? "" : p.ready ? "ready" : "to order")));
   const head = h("tr", {}, ...["Power", "Player", "Centers", "Units", ""].map((text) => h("th", { scope: "col" }, text)));
@@ -406,10 +406,9 @@ export function swatch(power) {
   return holder;
 }
 
-// Of a path to a checkpoint its last part; of a file in a run folder the folder, too.
-function short(name) {
-  const parts = name.split(/[\\/]/).filter(Boolean);
-  return parts.slice(parts.at(-1)?.endsWith(".pt") ? -2 : -1).join("/").replace("+", "+\u200b"); // may break there
+// A player's name, which may go on in another line after a negotiator or a folder.
+function breakable(name) {
+  return name.replace(/[+/]/g, "$&\u200b");
 }
 
 // --- What is clicked ------------------------------------------------------------------------------

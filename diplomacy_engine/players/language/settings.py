@@ -1,8 +1,7 @@
-"""How a language model is named as a player, and the settings file that says how it is asked.
+"""How a language model is asked: the settings that its name or a settings file gives.
 
-llm:FILE.toml                    all settings, see `LanguageSettings`
-llm:local:FOLDER                 a model in a folder, or in a .gguf file
-llm:MODEL@http://HOST:8000/v1    a model of an OpenAI-compatible server
+A name alone, `llm:local:FOLDER` or `llm:MODEL@http://HOST:8000/v1`, leaves all but the model as it
+is by default; `llm:FILE.toml` has all settings of `LanguageSettings`.
 
 Where a server wants a key, it is read from the environment alone.
 """
@@ -19,8 +18,8 @@ from ..._files import read_file
 from ..._suggest import did_you_mean, quoted
 from ...errors import UserError
 from ..bots import BOTS
+from ..names import LanguageSpec
 
-PREFIX = "llm:"
 PROMPTS = ("list", "windows", "minimal")
 # Server -> how it can be made to write legal orders only; the first is used unless another is set.
 CONSTRAINTS = {
@@ -108,29 +107,17 @@ class LanguageSettings:
         return key
 
 
-def is_language_name(name: str) -> bool:
-    """Tell whether a player's name is that of a language model."""
-    return name.startswith(PREFIX)
-
-
-def read_settings(name: str) -> LanguageSettings:
-    """Return the settings of a player's name.
+def read_settings(spec: LanguageSpec) -> LanguageSettings:
+    """Return the settings of a language model.
 
     Raises:
-        UserError: the name or the file is not as it must be; keys are never repeated.
+        UserError: they or their file are not as they must be; keys are never repeated.
     """
-    text = name.removeprefix(PREFIX)
-    if text.endswith(".toml"):
-        return settings_of(_read_toml(Path(text)), text)
-    if text.startswith("local:"):
-        return settings_of({"model": text.removeprefix("local:")}, "llm:local:")
-    model, at, url = text.rpartition("@")
-    if not at or not re.match(r"https?://", url):
-        raise UserError(
-            f"{quoted(name.partition('@')[0], 60)} is no language model: write llm:FILE.toml, "
-            "llm:local:FOLDER or llm:MODEL@http://127.0.0.1:8000/v1"
-        )
-    return settings_of({"model": model, "base_url": url}, "llm:")
+    if spec.file:
+        return settings_of(_read_toml(Path(spec.file)), spec.file)
+    if not spec.url:
+        return settings_of({"model": spec.model}, "llm:local:")
+    return settings_of({"model": spec.model, "base_url": spec.url}, "llm:")
 
 
 def _read_toml(path: Path) -> dict:

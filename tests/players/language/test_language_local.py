@@ -236,7 +236,7 @@ def test_a_folder_plays_a_match(folder, tmp_path):
     results = []
     for _ in range(2):
         player = load_player(f"llm:{file}", seed=4)
-        result, _ = evaluate_player("small", player, make_bot("random"), 4, max_years=3)
+        result = evaluate_player("small", player, make_bot("random"), 4, max_years=3).result()
         counts = player.counts()
         assert counts["legal_at_once"] == counts["orders"] > 0 == counts["fell_back"]
         results.append(result["overall"])

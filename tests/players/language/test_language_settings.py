@@ -4,14 +4,15 @@ import pytest
 
 from diplomacy_engine import UserError
 from diplomacy_engine.players.language.settings import CONSTRAINTS, read_settings, settings_of
+from diplomacy_engine.players.names import parse_player
 
 SECRET = "sk-abc123-SECRET"
 
 
 def test_short_names():
-    local = read_settings("llm:local:some/folder")
+    local = read_settings(parse_player("llm:local:some/folder"))
     assert (local.model, local.is_local, local.constraint) == ("some/folder", True, "trie")
-    found = read_settings("llm:org/model@2@http://127.0.0.1:8000/v1")
+    found = read_settings(parse_player("llm:org/model@2@http://127.0.0.1:8000/v1"))
     assert (found.model, found.base_url) == ("org/model@2", "http://127.0.0.1:8000/v1")
     assert not found.is_local and found.constraint == "none"
 
@@ -19,7 +20,7 @@ def test_short_names():
 def test_file(tmp_path):
     file = tmp_path / "llm.toml"
     file.write_text('model = "m"\nbase_url = "http://[::1]:1/v1"\nserver = "vllm"\ntimeout = 5\n')
-    found = read_settings(f"llm:{file}")
+    found = read_settings(parse_player(f"llm:{file}"))
     assert found.constraint == "regex" and found.timeout == 5 and found.prompt == "windows"
 
 
@@ -47,7 +48,7 @@ def test_bad_files(tmp_path, text, words):
     file = tmp_path / "llm.toml"
     file.write_text(text)
     with pytest.raises(UserError) as refused:
-        read_settings(f"llm:{file}")
+        read_settings(parse_player(f"llm:{file}"))
     assert words in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -69,20 +70,20 @@ def test_keys_are_refused_and_not_repeated(tmp_path, text):
     file = tmp_path / "llm.toml"
     file.write_text(text)
     with pytest.raises(UserError) as refused:
-        read_settings(f"llm:{file}")
+        read_settings(parse_player(f"llm:{file}"))
     assert "SECRET" not in str(refused.value)
 
 
 def test_no_key_in_a_short_name():
     with pytest.raises(UserError, match="a key does not belong into it") as refused:
-        read_settings(f"llm:m@http://h/v1#{SECRET}")
+        read_settings(parse_player(f"llm:m@http://h/v1#{SECRET}"))
     assert "SECRET" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["llm:", "llm:model", "llm:x.toml", "llm:local:", "llm:@http://h"])
 def test_bad_names(name):
     with pytest.raises(UserError):
-        read_settings(name)
+        read_settings(parse_player(name))
 
 
 def test_key_from_the_environment(monkeypatch):

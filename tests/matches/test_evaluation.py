@@ -1,16 +1,24 @@
 """Matches: seats, figures by hand-worked games, intervals, repeatability, saved games."""
 
 import json
+import pickle
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.matches.arena import GameRecorder, evaluate_player, play_games
+from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
+from diplomacy_engine.matches.recorder import GameRecorder
+from diplomacy_engine.matches.report import MatchReport
+from diplomacy_engine.matches.settings import MatchSettings
+from diplomacy_engine.matches.tables import play_games
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.loading import load_player
+from diplomacy_engine.press.table import PressRules
 from diplomacy_engine.rules.map import Map, load_map
 from diplomacy_engine.scoring.outcomes import FIGURES, Outcomes, figure_values
 
@@ -51,9 +59,10 @@ def test_figures_by_hand():
 
 @pytest.mark.parametrize("batch", [7, 1024])
 def test_order_shares_are_those_of_the_saved_games(batch):
-    result, saved = evaluate_player(
+    report = evaluate_player(
         "standard", make_bot("random"), make_bot("hold"), 21, max_years=3, samples=21, batch=batch
     )
+    result, saved = report.result(), report.saved_games
     found, bounced = Counter(), 0
     for number, game in enumerate(saved):
         power = sorted(game["players"])[number % 7]
@@ -91,7 +100,7 @@ def test_every_decision_goes_to_the_player_of_its_seat():
     seats = np.random.default_rng(0).integers(0, 3, (40, 3))
     watchers = [Watcher(), Watcher(), Watcher()]
     ended = []
-    outcomes = play_games(games, seats, watchers, report=ended.append)
+    outcomes = play_games(games, seats, watchers, progress=ended.append)
     for number, watcher in enumerate(watchers):
         for game, power in watcher.asked:
             assert (seats[game, power] == number).all()
@@ -115,9 +124,10 @@ def test_play_games_checks_its_arguments():
 
 
 def test_result_of_an_evaluation():
-    result, saved_games = evaluate_player(
+    report = evaluate_player(
         "three", make_bot("dumbbot"), make_bot("hold"), 100, seed=5, max_years=12, samples=4
     )
+    result, saved_games = report.result(), report.saved_games
     json.dumps(result, allow_nan=False)
     assert list(result) == [
         "map",
@@ -159,7 +169,7 @@ def test_result_of_an_evaluation():
 
 def test_a_row_of_each_game():
     bots = make_bot("dumbbot"), make_bot("random")
-    result, _ = evaluate_player("three", *bots, 30, seed=5, max_years=6, per_game=True)
+    result = evaluate_player("three", *bots, 30, seed=5, max_years=6).result(per_game=True)
     rows = result["per_game"]
     assert [row["game"] for row in rows] == list(range(1, 31))
     assert [row["power"] for row in rows[:4]] == ["ENGLAND", "ITALY", "RUSSIA", "ENGLAND"]
@@ -175,11 +185,52 @@ def test_same_seed_same_result():
         return evaluate_player("small", *bots, 60, seed=seed, max_years=6, samples=1, **options)
 
     first = result(7, threads=1)
-    assert result(7, threads=2)[0] == first[0] == result(7, threads=3)[0]
-    assert result(8, threads=1)[0]["overall"] != first[0]["overall"]
-    assert result(7, batch=20)[0] == result(7, batch=21)[0]
-    orders = [phase["orders"] for phase in first[1][0]["phases"]]
-    assert orders == [phase["orders"] for phase in result(7, threads=2)[1][0]["phases"]]
+    for other in (result(7, threads=2), result(7, threads=3), result(7, batch=7)):
+        assert other.result() == first.result() and orders(other) == orders(first)
+    assert result(8, threads=1).result()["overall"] != first.result()["overall"]
+
+
+def orders(report: MatchReport) -> list[list]:
+    """Return the orders of the saved games."""
+    return [[phase["orders"] for phase in game["phases"]] for game in report.saved_games]
+
+
+@pytest.mark.parametrize(
+    ("name", "bots", "options"),
+    [
+        ("small", ("random", "dumbbot"), {"batch": 5}),
+        ("three", ("nash(profiles=2)+random", "coin+chaos"), {"press": PressRules("offers", 2)}),
+        (load_map("three").with_teams("ENGLAND+ITALY", 8), ("chaos", "dumbbot"), {}),
+    ],
+)
+def test_parts_join_to_the_whole(name, bots, options):
+    """Each game has its seats and its seed by its number, whatever is played beside it."""
+    settings = MatchSettings(name, seed=4, max_years=4, **options)
+    games = 6 * len(settings.game_map.teams.names) - 1
+
+    def play(k: int, n: int) -> Evaluation:
+        players = [load_player(bot) for bot in bots]
+        return evaluate_player(settings, *players, num_games=games, part=(k, n), samples=5)
+
+    whole = play(0, 1)
+    assert len(whole.number) == games + 1 and len(whole.saved_games) == 5
+    for n in (2, 3, 5):
+        parts = [pickle.loads(pickle.dumps(play(k, n))) for k in reversed(range(n))]
+        joined = MatchReport.join(parts)
+        assert joined.result(per_game=True) == whole.result(per_game=True)
+        assert [game["id"] for game in joined.saved_games] == [g["id"] for g in whole.saved_games]
+        assert orders(joined) == orders(whole)
+        assert joined.orders.given.tolist() == whole.orders.given.tolist()
+        for one, other in zip(joined.outcomes, whole.outcomes):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(joined.seats, whole.seats)
+    with pytest.raises(ValueError, match="have a game in common"):
+        MatchReport.join([parts[0], parts[0]])
+    other = evaluate_player(settings, *[load_player(bot) for bot in bots], 2, seed=5)
+    with pytest.raises(ValueError, match="of different matches"):
+        MatchReport.join([parts[0], other])
+    with pytest.raises(UserError, match="part 2 of 2 is none of"):
+        play(2, 2)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +271,7 @@ def test_recorded_games_end_as_they_were_played(game_map):
 def test_par_is_what_dumbbot_wins_in_each_seat(name):
     powers = load_map(name).powers
     dumbbot = make_bot("dumbbot")
-    result, _ = evaluate_player(name, dumbbot, dumbbot, 300 * len(powers), seed=3)
+    result = evaluate_player(name, dumbbot, dumbbot, 300 * len(powers), seed=3).result()
     par = result["par"]
     for figure in ("solo", "win"):
         for power in powers:
@@ -240,7 +291,7 @@ def test_par_is_said_only_of_the_games_that_it_was_measured_on():
         (teams, dumbbot, None),
         (changed, dumbbot, None),
     ]:
-        result, _ = evaluate_player(game_map, hold, against, 2, max_years=years)
+        result = evaluate_player(game_map, hold, against, 2, max_years=years).result()
         assert "par" not in result
-    result, _ = evaluate_player("small", hold, dumbbot, 2)
+    result = evaluate_player("small", hold, dumbbot, 2).result()
     assert result["par"]["player"] == "dumbbot"

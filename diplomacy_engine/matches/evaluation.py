@@ -1,0 +1,147 @@
+"""Evaluations: one player as every power (or team) equally often against copies of another."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..games.game import Game
+from ..players.protocols import Player
+from ..rules.map import Map
+from ..scoring.outcomes import FIGURES
+from .figures import by_side, map_ranges, named_teams, team_ranges
+from .par import par_of
+from .report import MatchReport
+from .settings import MatchSettings, match_settings
+from .statistics import summarize
+from .tables import play_tables
+
+
+class Evaluation(MatchReport):
+    """The report of an evaluation: of two players, whose first has one side of every game."""
+
+    def result(self, per_game: bool = False) -> dict:
+        """Return the figures of the first player as `evaluate --json` writes them.
+
+        `overall` and `by_power` are FIGURES, each with a 95 % interval, `orders` is
+        OrderCounter.shares, and `press` TalkCounter.figures where powers may talk. With teams,
+        `overall` and `by_team` are the figures of the player's team, and `by_power` those of each
+        of its powers by itself. Where it is known, `par` is what the other player wins in each seat
+        among its like (par.py).
+
+        Args:
+            per_game: with `per_game`, too: a dictionary for each game with `game` (from 1 on), the
+                player's `power` (or `team`), and the figures.
+        """
+        settings, (player, against) = self.settings, self.players
+        game_map, years, teams = settings.game_map, settings.max_years, settings.game_map.teams
+        every, of_sides = self.figures()
+        sides = len(teams.names)  # as many as powers without teams
+        seat = self.number % sides
+        values = {name: of_sides[name][np.arange(len(seat)), seat] for name in FIGURES}
+        ranges = team_ranges(game_map, years)
+        by_power = by_side(game_map.powers, every, self.seats == 0, map_ranges(game_map, years))
+        result = {
+            "map": game_map.name,
+            "player": player,
+            "against": against,
+            "games": len(seat),
+            "seed": settings.seed,
+            "max_years": years,
+            "year_limit": settings.year_limit,
+            "greedy": self.greedy[0],
+            "overall": summarize(values, seat, ranges),
+            "by_power": by_power,
+            "orders": self.orders.shares(),
+        }
+        if teams.text:
+            mine = np.arange(sides) == seat[:, None]
+            by_team = by_side(teams.names, of_sides, mine, ranges)
+            result |= named_teams(game_map) | {"by_team": by_team}
+        if self.talk is not None:
+            result["press"] = settings.press._asdict() | self.talk.figures()
+        else:
+            par = par_of(game_map, against, years, settings.year_limit)
+            if par is not None:
+                result["par"] = par._asdict()
+        if per_game:
+            rows = zip(self.number.tolist(), *(values[figure].tolist() for figure in FIGURES))
+            columns = ("game", "team" if teams.text else "power", *FIGURES)
+            result["per_game"] = [
+                dict(zip(columns, (number + 1, teams.names[number % sides], *row)))
+                for number, *row in rows
+            ]
+        return result
+
+
+def evaluate_player(
+    match: MatchSettings | Map | str | Path,
+    player: Player,
+    against: Player,
+    num_games: int,
+    *,
+    part: tuple[int, int] = (0, 1),
+    samples: int = 0,
+    think: Callable[[Game, str], dict] | None = None,
+    progress: Callable[[float], None] | None = None,
+    keep_finished: bool = False,
+    **settings: Any,
+) -> Evaluation:
+    """Play a player as every power equally often against copies of another.
+
+    On a map with teams (`Map.with_teams`) it plays each team in turn, all powers of it.
+
+        evaluate_player("small", player, make_bot("dumbbot"), num_games=200, seed=1).result()
+
+    Games can be shared among processes: `MatchReport.join` of the reports of all parts is the
+    report of the whole, whatever the number of parts. Each game has the same seats and seed; so
+    games of bots are the same, while a policy draws from a generator of its own, which should have
+    another seed in each part.
+
+    Args:
+        match: a map's name or file, a Map, or all settings.
+        player: the one whose results are tallied.
+        against: plays every other power.
+        num_games: rounded up to a multiple of the powers, or of the teams.
+        part: (k, n): the games of part k of n, from 0 on.
+        samples: so many of the whole match's first games are saved, as far as this part has them.
+        think: of a Game and the player's power, returns the `thoughts` that the samples keep.
+        progress, keep_finished: see `play_tables`.
+        settings: fields of MatchSettings, such as `seed` or `max_years`.
+
+    Raises:
+        UserError: a number is out of range.
+    """
+    rules = match_settings(match, **settings)
+    teams, powers = rules.game_map.teams, rules.game_map.powers
+    sides, (k, n) = len(teams.names), part
+    if num_games < 1:
+        raise UserError("an evaluation needs at least one game")
+    num_games = -(-num_games // sides) * sides
+    if not 0 <= k < n <= num_games:
+        raise UserError(f"part {k} of {n} is none of {num_games:,} games")
+    number = np.arange(k * num_games // n, (k + 1) * num_games // n)
+    seat = number % sides  # of the player; with one opponent nothing is to be drawn
+    seats = (teams.of_power != seat[:, None]).astype(np.int8)  # 0: the player's
+
+    def own_thoughts(game_number: int, game: Game) -> dict:
+        own = teams.of_power == game_number % sides
+        return {k: v for p, mine in zip(powers, own) if mine for k, v in think(game, p).items()}
+
+    report = play_tables(
+        rules,
+        (player, against),
+        seats,
+        first=int(number[0]),
+        samples=samples,
+        think=think and own_thoughts,
+        counted=0,
+        progress=progress,
+        keep_finished=keep_finished,
+        kind=Evaluation,
+    )
+    for game_number, saved in report.sampled.items():
+        saved["id"] += f"-{teams.names[game_number % sides]}"
+    return report

@@ -1,0 +1,96 @@
+"""What a match has come to: the end of every game, before anything is counted of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ..errors import UserError
+from ..press.table import TalkCounter
+from ..rules.vocabulary import vocabulary
+from ..scoring.outcomes import Outcomes, figure_values
+from .figures import figure_values_of_teams
+from .order_counts import OrderCounter
+from .settings import MatchSettings
+
+
+@dataclass(frozen=True)
+class MatchReport:
+    """The outcomes of a match's games or of a part of them; G games, P powers."""
+
+    settings: MatchSettings
+    players: tuple[str, ...]  # names
+    greedy: tuple[bool, ...]  # whether each player gives its likeliest orders
+    number: np.ndarray  # (G,) int64, of each game in the whole match, from 0 on, ascending
+    seats: np.ndarray  # (G, P) integers, which of `players` played each power
+    outcomes: Outcomes
+    sampled: dict[int, dict]  # number -> saved game, of some of the first
+    orders: OrderCounter | None = None  # of one player; None: nobody counted
+    talk: TalkCounter | None = None  # None: nobody could talk
+    # What ended the match early; then only games that had ended are here, but `orders` and `talk`
+    # have what others began with.
+    cause: UserError | KeyboardInterrupt | None = None
+
+    @property
+    def saved_games(self) -> list[dict]:
+        """The saved games, by number; `players` of each are the names of who played each power."""
+        return [self.sampled[number] for number in sorted(self.sampled)]
+
+    @classmethod
+    def join(cls, reports: "Sequence[Self]") -> Self:
+        """Return the report of games that were played in parts.
+
+        Raises:
+            ValueError: they are not parts of one match, or have a game in common.
+        """
+        first = reports[0]
+        if any(_match_of(report) != _match_of(first) for report in reports):
+            raise ValueError("these reports are of different matches")
+        number = np.concatenate([report.number for report in reports])
+        order = np.argsort(number)
+        if len(np.unique(number)) < len(number):
+            raise ValueError("two of these reports have a game in common")
+        parts = zip(*(report.outcomes for report in reports))
+        return type(first)(
+            first.settings,
+            first.players,
+            first.greedy,
+            number[order],
+            np.concatenate([report.seats for report in reports])[order],
+            Outcomes(*(np.concatenate(part)[order] for part in parts)),
+            {n: game for report in reports for n, game in report.sampled.items()},
+            _sum([report.orders for report in reports]),
+            _sum([report.talk for report in reports]),
+            next((report.cause for report in reports if report.cause is not None), None),
+        )
+
+    def figures(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Return FIGURES of every power in every game, (G, P) float64 each, and the same of every
+        team; without teams these are the powers' too."""
+        game_map, year_limit = self.settings.game_map, self.settings.year_limit
+        powers = figure_values(self.outcomes, game_map.board.victory_centers, year_limit)
+        if not game_map.teams.text:
+            return powers, powers
+        return powers, figure_values_of_teams(self.outcomes, game_map, year_limit)
+
+
+def _match_of(report: MatchReport) -> tuple:
+    """Return what two parts of one match have in common."""
+    settings = report.settings
+    game_map = settings.game_map
+    return (
+        type(report),
+        report.players,
+        report.greedy,
+        vocabulary(game_map).hash,
+        (game_map.name, game_map.teams.text, game_map.teams.victory_centers),
+        (settings.seed, settings.max_years, settings.year_limit, settings.press),
+    )
+
+
+def _sum(counters: list) -> OrderCounter | TalkCounter | None:
+    total = counters[0]
+    for counter in counters[1:] if total is not None else ():
+        total = total + counter
+    return total

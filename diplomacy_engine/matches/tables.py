@@ -1,0 +1,179 @@
+"""Games between players: many at once, each power of each game played by one of them."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from ..constants import FALL_MOVEMENT, RUNNING, SPRING_MOVEMENT
+from ..errors import UserError
+from ..games.game import Game
+from ..games.vector_game import VectorGame
+from ..players.asking import ask_players, begin_games
+from ..players.negotiation import honest_seats, negotiate
+from ..players.protocols import Player
+from ..press.table import Press, TalkCounter, notes_of
+from ..scoring.outcomes import Outcomes
+from .order_counts import OrderCounter
+from .recorder import GameRecorder
+from .report import MatchReport
+from .settings import MatchSettings
+
+Report = TypeVar("Report", bound=MatchReport)
+
+
+def play_games(
+    games: VectorGame,
+    seat_player: np.ndarray,
+    players: Sequence[Player],
+    recorder: GameRecorder | None = None,
+    progress: Callable[[float], None] | None = None,
+    counter: OrderCounter | None = None,
+    press: Press | None = None,
+) -> Outcomes:
+    """Play all games to their end.
+
+    Args:
+        games: made with auto_reset=False, and with a year limit unless the players surely end
+            their games.
+        seat_player: (E, P) integers, which of `players` plays each power of each game.
+        players: each is asked once a step for all its decisions in all games.
+        recorder: notes the orders of its rows.
+        progress: called after each step with how many games have been played; what is played of a
+            running one counts, too, by its years.
+        counter: counts a player's orders.
+        press: of the games, if powers may talk before they order.
+
+    Raises:
+        ValueError: the arguments do not fit each other.
+    """
+    seat_player = np.asarray(seat_player)
+    if games.auto_reset:
+        raise ValueError("play_games needs a VectorGame with auto_reset=False")
+    if seat_player.shape != (games.num_games, games.num_powers):
+        raise ValueError(
+            f"seat_player must be of shape ({games.num_games}, {games.num_powers}), "
+            f"not {seat_player.shape}"
+        )
+    if not 0 <= seat_player.min() <= seat_player.max() < len(players):
+        raise ValueError(f"seat_player must be 0..{len(players) - 1}")
+    if press is not None and recorder is not None:
+        recorder.listen(press)
+    begin_games(games, players, np.arange(games.num_games))
+    state = games.state
+    while (state.end == RUNNING).any():
+        decisions = games.decisions()
+        who = seat_player[decisions.game, decisions.power]
+        if press is None:
+            orders = ask_players(games, decisions, players, who)
+        else:
+            negotiate(press, decisions, players, seat_player)
+            honest = honest_seats(players, seat_player)
+            bound = press.bound(decisions, honest)
+            orders = ask_players(games, bound, players, who)
+            press.correct(orders, bound, honest)
+            press.judge(orders, decisions)
+        if recorder is not None:
+            recorder.note(games, orders, press)
+        moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
+        moving &= state.end == RUNNING
+        owner = state.center_owner.copy() if counter and games.map.teams.text else None
+        games.step(orders)
+        if counter is not None and moving.any():
+            counter.note(games, seat_player, moving, owner)
+        if progress is not None:
+            progress(_played(games))
+    return games.outcomes()
+
+
+def _played(games: VectorGame) -> float:
+    """Return how many games have been played, running ones in part."""
+    state = games.state
+    part = np.zeros(games.num_games)
+    if games.max_years:
+        years = state.year - games.board.first_year + 0.5 * (state.phase >= FALL_MOVEMENT)
+        part = np.clip(years / games.max_years, 0, 0.999)
+    return float(np.where(state.end == RUNNING, part, 1.0).sum())
+
+
+def play_tables(
+    settings: MatchSettings,
+    players: Sequence[Player],
+    seats: np.ndarray,
+    *,
+    first: int = 0,
+    samples: int = 0,
+    think: Callable[[int, Game], dict] | None = None,
+    counted: int | None = None,
+    progress: Callable[[float], None] | None = None,
+    keep_finished: bool = False,
+    kind: type[Report] = MatchReport,
+) -> Report:
+    """Play games with given players at given powers, and return what has come of them.
+
+    Args:
+        settings: of the match.
+        players: each is asked once a step for all its decisions in all games of a batch.
+        seats: (G, P) integers, which of `players` plays each power.
+        first: number of the first game in the whole match, counted from 0.
+        samples: games of lower numbers are saved.
+        think: of the number of such a game and the Game before each phase, returns the `thoughts`
+            to keep with it.
+        counted: whose orders are counted, one of `players`.
+        progress: called now and then with how many games have been played, running ones in part.
+        keep_finished: if the match breaks off, return the games that have ended by then, if any,
+            and why it did (`MatchReport.cause`); else the error is raised.
+        kind: of the report.
+    """
+    counter = None if counted is None else OrderCounter(counted)
+    talk = None if settings.press is None else TalkCounter()
+    seeds = settings.game_seeds(first, len(seats))
+    parts, played, sampled, cause = [], [], {}, None
+    for start in range(0, len(seats), settings.batch):
+        mine = seats[start : start + settings.batch]
+        games = VectorGame(
+            settings.game_map,
+            len(mine),
+            max_years=settings.max_years,
+            threads=settings.threads,
+            auto_reset=False,
+        )
+        number, ended = first + start + np.arange(len(mine)), np.arange(len(mine))
+        games.seed_games(ended, seeds[start : start + len(mine)])
+        recorder = GameRecorder(max(0, min(samples - first - start, len(mine))))
+        watch = None if progress is None else lambda done, start=start: progress(start + done)
+        noted = recorder if recorder.rows else None
+        press = None if talk is None else Press(games, *settings.press)
+        try:
+            outcomes = play_games(games, mine, players, noted, watch, counter, press)
+        except (UserError, KeyboardInterrupt) as error:
+            ended = np.flatnonzero(games.state.end != RUNNING)
+            if not keep_finished or start + len(ended) == 0:
+                raise
+            cause, outcomes = error, games.outcomes(ended)
+        parts.append(outcomes)
+        played.append(start + ended)
+        if press is not None:
+            talk.add(press, mine)
+        ask = think and (lambda row, game, number=number: think(int(number[row]), game))
+        for row, game in enumerate(recorder.replay(games, ask)):
+            if row in ended:
+                game.id = f"{settings.seed}-{number[row]}"
+                who = {power: players[n].name for power, n in zip(game.powers, mine[row])}
+                notes = {"players": who} | notes_of(settings.press)
+                sampled[int(number[row])] = game.to_saved_game() | notes
+        if cause is not None:
+            break
+    rows = np.concatenate(played)
+    return kind(
+        settings,
+        tuple(player.name for player in players),
+        tuple(bool(getattr(player, "greedy", False)) for player in players),
+        first + rows,
+        seats[rows],
+        Outcomes(*map(np.concatenate, zip(*parts))),
+        sampled,
+        counter,
+        talk,
+        cause,
+    )

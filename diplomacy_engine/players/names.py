@@ -1,0 +1,406 @@
+"""How players are written, read once: a text becomes a `PlayerSpec`, and all else walks that.
+
+    dumbbot                               a bot
+    runs/small__..., FILE.pt              the policy of a run folder or checkpoint
+    small-pure-2                          a policy that comes along (`ready_policies`)
+    greedy:POLICY                         a policy that gives its likeliest orders
+    mine.py:POLICY                        a policy that the script mine.py plays
+    runs/population/small/NAME.npz        a member of a population
+    population, population:FOLDER         members that `play` draws
+    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also full, equilibrium, matrix
+    llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
+    nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
+
+Options are written `name=value` with spaces between.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .._suggest import did_you_mean, quoted
+from ..errors import UserError
+from .bots import BOTS
+from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
+from .population import MEMBER
+
+LANGUAGE = "llm:"
+GREEDY = "greedy"
+DRAWN = "population"
+MOST = 1000  # letters of a name, so that not too many can stand one in front of the other
+# Option -> least, most and type of its value, for each kind of search.
+_COMMON = {
+    "candidates": (1, 1000, int),
+    "draws": (1, 10_000, int),
+    "temperature": (0.01, 100, float),
+    "varied": (0, 1, float),
+}
+_BEST_RESPONSE = _COMMON | {
+    "profiles": (1, 10_000, int),
+    "sure": (0, 100, float),
+    "ahead": (0, 10, int),
+}
+SEARCHES = {
+    "fast": _BEST_RESPONSE,
+    "full": _BEST_RESPONSE,
+    "equilibrium": _COMMON | {"iterations": (1, 100_000, int), "anchor": (0, 1000, float)},
+    "matrix": _COMMON | {"anchor": (0, 1000, float)},
+}
+ASSUMING = ("fast", "full")  # kinds of search that expect something of the others
+# Option -> the most that it can be, for each kind of negotiator.
+_PROFILES, _YEARS = {"profiles": 1000}, {"years": 100}
+VOICES: dict[str, dict[str, int]] = {
+    "silent": {},
+    "peaceful": {},
+    "coin": {},
+    "dealer": _PROFILES,
+    "nash": _PROFILES,
+    "breaker": _PROFILES,
+    "grudge": _PROFILES | _YEARS,
+    "sanction": _PROFILES | _YEARS,
+}
+UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
+_OPTIONS = r"(?:\(([^()]*)\))?"
+_VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)
+_SEARCH = re.compile(rf"({'|'.join(SEARCHES)}){_OPTIONS}:(.+)", re.DOTALL)
+_SCRIPT = re.compile(r"(.+?\.py):(.+)", re.DOTALL)
+_DRAWN = re.compile(rf"{DRAWN}(?::(.*?))?(?:#([0-9]+))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class PlayerSpec:
+    """A player as it was written; the classes below say what it is."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class BotSpec(PlayerSpec):
+    """A bot, which `text` names."""
+
+
+@dataclass(frozen=True)
+class PolicySpec(PlayerSpec):
+    """The policy of a checkpoint."""
+
+    path: str  # of the file, its run folder, or the name of one that comes along
+    script: str | None = None  # that plays it; None: the one that is found for it
+    greedy: bool = False  # it gives its likeliest orders, whatever else is said
+
+
+@dataclass(frozen=True)
+class MemberSpec(PlayerSpec):
+    """A member of a population."""
+
+    path: str
+    greedy: bool = False
+
+    @property
+    def name(self) -> str:
+        """The member's name."""
+        return Path(self.path).name.removesuffix(MEMBER)
+
+
+@dataclass(frozen=True)
+class DrawnSpec(PlayerSpec):
+    """A member that is drawn from a population."""
+
+    folder: str | None  # of the population; None: that of the map
+    number: int | None  # tells those of one game apart
+
+
+@dataclass(frozen=True)
+class LanguageSpec(PlayerSpec):
+    """A language model: of a settings file, or by its name or folder alone."""
+
+    file: str = ""  # of settings; empty: there is none
+    model: str = ""
+    url: str = ""  # of the model's server; empty: it runs here
+
+
+@dataclass(frozen=True)
+class SearchSpec(PlayerSpec):
+    """A player that searches."""
+
+    kind: str  # one of SEARCHES
+    options: Mapping[str, int | float]
+    assume: str | None  # who the others are taken for, see `assumption`; None: nobody said
+    leaf: PlayerSpec | None  # whose values count at the end of a line of play; None: the policy's
+    policy: PlayerSpec
+
+
+@dataclass(frozen=True)
+class VoiceSpec(PlayerSpec):
+    """A player that talks."""
+
+    kind: str  # one of VOICES
+    options: Mapping[str, int]
+    player: PlayerSpec  # who gives the orders
+
+
+def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
+    """Return what a player's name says; files are not looked at.
+
+    Raises:
+        UserError: there is no such negotiator or option, its value is out of range, or a language
+            model is not named in one of its ways.
+    """
+    if isinstance(name, PlayerSpec):
+        return name
+    text = str(name)
+    if len(text) > MOST:
+        raise UserError(f"{quoted(text, 60)}... is no player: a name has at most {MOST:,} letters")
+    if text in BOTS:
+        return BotSpec(text)
+    if text.startswith(LANGUAGE):
+        return _language(text)
+    for read in (_drawn, _voice, _search, _greedy):
+        found = read(text)
+        if found is not None:
+            return found
+    if Path(text).suffix == MEMBER:
+        return MemberSpec(text, text)
+    script = _SCRIPT.fullmatch(text)
+    return PolicySpec(text, script[2], script[1]) if script else PolicySpec(text, text)
+
+
+def _language(text: str) -> LanguageSpec:
+    rest = text.removeprefix(LANGUAGE)
+    if rest.endswith(".toml"):
+        return LanguageSpec(text, file=rest)
+    if rest.startswith("local:"):
+        return LanguageSpec(text, model=rest.removeprefix("local:"))
+    model, at, url = rest.rpartition("@")
+    if not at or not re.match(r"https?://", url):
+        raise UserError(
+            f"{quoted(rest.partition('@')[0], 60)} is no language model: write llm:FILE.toml, "
+            "llm:local:FOLDER or llm:MODEL@http://127.0.0.1:8000/v1"
+        )
+    return LanguageSpec(text, model=model, url=url)
+
+
+def _drawn(text: str) -> DrawnSpec | None:
+    found = _DRAWN.fullmatch(text)
+    if found is None:
+        return None
+    folder, number = found.groups()
+    return DrawnSpec(text, folder or None, None if number is None else int(number))
+
+
+def _voice(text: str) -> VoiceSpec | None:
+    found = _VOICE.fullmatch(text)
+    if found is None:
+        return None
+    kind, written, player = found.groups()
+    if kind not in VOICES:
+        if written is None and not did_you_mean(kind, VOICES):
+            return None  # a file may be named so
+        raise UserError(
+            f"{quoted(text, 100)}: there is no negotiator {quoted(kind)} "
+            f"({', '.join(VOICES)}){did_you_mean(kind, VOICES)}"
+        )
+    known, options = VOICES[kind], {}
+    for part in (written or "").split():
+        option, _, value = part.partition("=")
+        if option not in known:
+            has = f"only the option {' and '.join(known)}" if known else "no options"
+            raise UserError(f"{quoted(text, 100)}: {kind} has {has}, not {quoted(part)}")
+        if not re.fullmatch(r"[0-9]{1,6}", value) or not 1 <= int(value) <= known[option]:
+            raise UserError(
+                f"{quoted(text, 100)}: {option} must be a whole number from 1 to "
+                f"{known[option]:,}, not {quoted(value)}"
+            )
+        options[option] = int(value)
+    return VoiceSpec(text, kind, options, parse_player(player))
+
+
+def _search(text: str) -> SearchSpec | None:
+    found = _SEARCH.fullmatch(text)
+    if found is None:
+        return None
+    kind, written, policy = found.groups()
+    known, options = SEARCHES[kind], {}
+    assume, leaf = None, None
+    names = (*known, "leaf", *(("assume",) if kind in ASSUMING else ()))
+    for part in (written or "").split():
+        option, equals, value = part.partition("=")
+        if not equals or option not in names:
+            raise UserError(
+                f"{quoted(text, 100)}: {kind} has no option {quoted(option)} "
+                f"({', '.join(names)}){did_you_mean(option, names)}"
+            )
+        if option == "assume":
+            assume = value
+        elif option == "leaf":
+            leaf = parse_player(value)
+        else:
+            options[option] = _number(text, option, value, *known[option])
+    return SearchSpec(text, kind, options, assume, leaf, parse_player(policy))
+
+
+def _number(text: str, option: str, value: str, least: float, most: float, kind: type):
+    try:
+        number = kind(value)
+        if least <= number <= most:
+            return number
+    except ValueError:
+        pass
+    what = "a whole number" if kind is int else "a number"
+    raise UserError(
+        f"{quoted(text, 100)}: {option} must be {what} from {least} to {most:,}, "
+        f"not {quoted(value)}"
+    )
+
+
+def _greedy(text: str) -> PolicySpec | MemberSpec | None:
+    before, _, rest = text.partition(":")
+    if before != GREEDY or not rest:
+        return None
+    found = parse_player(rest)
+    if not isinstance(found, PolicySpec | MemberSpec):
+        what = quoted(rest.partition("@")[0], 60)  # behind that there may be a key
+        raise UserError(f"{GREEDY}: stands right before a policy, and {what} is none")
+    return replace(found, text=text, greedy=True)
+
+
+def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
+    """Yield a player, those that it is made of and those that it takes others for."""
+    spec = parse_player(player)
+    yield spec
+    match spec:
+        case VoiceSpec():
+            yield from parts(spec.player)
+        case SearchSpec():
+            yield from parts(spec.policy)
+            if spec.leaf is not None:
+                yield from parts(spec.leaf)
+            kind, names = assumption(spec.assume or "self")
+            for name in names if kind != "pool" else ():
+                if name not in ("self", ""):
+                    yield from parts(name)
+
+
+def reaches_out(player: str | PlayerSpec) -> bool:
+    """Tell whether a player's name chooses code to run, or a server to ask.
+
+    A file from somebody else may hold such a name, and must not have it loaded unasked.
+    """
+    return any(
+        (isinstance(part, PolicySpec) and part.script is not None)
+        or (isinstance(part, LanguageSpec) and bool(part.file or part.url))
+        for part in parts(player)
+    )
+
+
+def assumption(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return who others are taken for: `pool` and a folder, `infer` and several names, or `` and
+    one. A name is `self` or a player's."""
+    kind, _, rest = text.partition(":")
+    if kind == "pool":
+        return kind, (rest,)
+    return (kind, tuple(rest.split(","))) if kind == "infer" else ("", (text,))
+
+
+def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
+    """Return a player whose searches take the others for `assume` where they do not say it."""
+    match player:
+        case SearchSpec() if assume and player.assume is None and player.kind in ASSUMING:
+            return replace(player, assume=assume)
+        case VoiceSpec():
+            return replace(player, player=assuming(player.player, assume))
+    return player
+
+
+def drawn_names(names: Sequence[str], powers: int) -> list[str]:
+    """Return names with members that are drawn told apart: population#1, population#2, ...
+
+    One that stands alone is as many as there are powers, since several take turns at these.
+    """
+
+    def is_drawn(name: str) -> bool:
+        return isinstance(parse_player(name), DrawnSpec)
+
+    names = list(names) * (powers if len(names) == 1 and is_drawn(names[0]) else 1)
+    return [f"{name}#{n}" if is_drawn(name) else name for n, name in enumerate(names, 1)]
+
+
+def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
+    """Return what tables, pages and saved games call a player: its name without other folders.
+
+    A policy that comes along has its own name, a run folder that of the folder, and a checkpoint
+    its path from the current folder if it is below, else its folder's and its own.
+
+    Args:
+        player: the player, or how it is written.
+        folders: so many more folders stand before files and folders, to tell two apart.
+    """
+
+    def path_tail(path: str | Path, parts: int = 1) -> str:
+        return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])
+
+    spec = parse_player(player)
+    match spec:
+        case PolicySpec():
+            name = _policy_name(spec.path, path_tail)
+            if name in BOTS:  # a run folder may be called as a bot is
+                return short_name(spec, folders + 1)
+            name = f"{path_tail(spec.script)}:{name}" if spec.script else name
+            return f"{GREEDY}:{name}" if spec.greedy else name
+        case MemberSpec():
+            name = path_tail(Path(spec.path).with_name(spec.name))
+            return f"{GREEDY}:{name}" if spec.greedy else name
+        case LanguageSpec() if spec.file:
+            return f"{LANGUAGE}{path_tail(spec.file)}"
+        case LanguageSpec() if not spec.url:
+            return f"{LANGUAGE}local:{path_tail(spec.model)}"
+        case SearchSpec():
+            options = [f"{name}={value:g}" for name, value in spec.options.items()]
+            if spec.assume is not None:
+                options.append(f"assume={_short_assumption(spec.assume, path_tail)}")
+            if spec.leaf is not None:
+                options.append(f"leaf={short_name(spec.leaf, folders)}")
+            return f"{spec.kind}{_written(options)}:{short_name(spec.policy, folders)}"
+        case VoiceSpec():
+            options = [f"{name}={value}" for name, value in spec.options.items()]
+            return f"{spec.kind}{_written(options)}+{short_name(spec.player, folders)}"
+    return spec.text
+
+
+def _written(options: Sequence[str]) -> str:
+    return f"({' '.join(options)})" if options else ""
+
+
+def _policy_name(path: str, path_tail: Callable[..., str]) -> str:
+    file = Path(os.path.abspath(policy_file(path)))
+    for name, ready in ready_policies().items():
+        if os.path.abspath(ready) == str(file):
+            return name
+    if file.name in (CHECKPOINT, POLICY):
+        return path_tail(file.parent)
+    here = Path.cwd()
+    return path_tail(file, len(file.relative_to(here).parts) if file.is_relative_to(here) else 2)
+
+
+def _short_assumption(text: str, path_tail: Callable[..., str]) -> str:
+    kind, names = assumption(text)
+    if kind == "pool":
+        return f"pool:{path_tail(names[0])}"
+    names = ",".join(name if name in ("self", "") else short_name(name) for name in names)
+    return f"{kind}:{names}" if kind else names
+
+
+def short_names(players: Sequence[str | PlayerSpec]) -> list[str]:
+    """Return the short names of several players, with so many folders that they are told apart.
+
+    Names that no folders tell apart, as those of one file, stay alike.
+    """
+    names = [short_name(player) for player in players]
+    for folders in range(1, 40):
+        twice = [i for i, name in enumerate(names) if names.count(name) > 1]
+        longer = {i: short_name(players[i], folders) for i in twice}
+        if len(set(longer.values())) < 2:
+            break
+        names = [longer.get(i, name) for i, name in enumerate(names)]
+    return names

@@ -1,0 +1,99 @@
+"""Players that search, made of how they are written."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..._suggest import did_you_mean, quoted
+from ...errors import UserError
+from ..names import ASSUMING, SEARCHES, PlayerSpec, SearchSpec, assumption, parse_player, short_name
+from ..policy import PolicyPlayer
+from ..policy_files import policy_file
+from ..protocols import Player
+from .assumptions import Assumptions
+from .best_response import FAST, FULL, BestResponse
+from .draws import Draws, PlayerDraws, PolicyDraws
+from .equilibrium import Equilibrium, Matrix
+from .leaves import Critic
+from .variations import VariedDraws
+
+TEMPERATURE = {"full": 3.0}  # of the last draw, where it is not 1
+VARIED = {"full": 0.5}  # share of the draws that have another order for one unit, where it is not 0
+
+
+def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
+    """Return a searching player.
+
+    Args:
+        spec: how it was written.
+        load: returns another player.
+
+    Raises:
+        UserError: it cannot search with that policy, or not on its map.
+    """
+    where = quoted(spec.text, 100)
+
+    def valuing(who: PlayerSpec) -> PolicyPlayer:
+        player = load(who)
+        if isinstance(player, PolicyPlayer) and player.settings is not None:
+            return player
+        raise UserError(
+            f"{where}: {quoted(who.text, 60)} has no values to search with; a search "
+            "needs a checkpoint or run folder of a trained policy"
+        )
+
+    policy = valuing(spec.policy)
+    leaf = policy if spec.leaf is None else valuing(spec.leaf)
+    if leaf.agent.vocabulary_hash != policy.agent.vocabulary_hash:
+        raise UserError(
+            f"{where}: {quoted(leaf.name, 60)} values boards of another map than that "
+            f"of {quoted(spec.policy.text, 60)}"
+        )
+    name, options = short_name(spec), dict(spec.options)
+    own: Draws = PolicyDraws(policy, options.pop("temperature", TEMPERATURE.get(spec.kind, 1.0)))
+    varied = options.pop("varied", VARIED.get(spec.kind, 0.0))
+    if varied:
+        own = VariedDraws(own, varied)
+    value = Critic(leaf)
+    if spec.kind in ASSUMING:
+        preset = FAST if spec.kind == "fast" else FULL
+        assumed = make_assumptions(spec.assume or "self", policy, load)
+        return BestResponse(own, value, name, assumed, preset._replace(**options))
+    if spec.kind == "equilibrium":
+        return Equilibrium(own, value, name, **options)
+    if policy.agent.num_powers != 2:
+        raise UserError(
+            f"{where}: matrix needs a map of two powers, "
+            f"and {policy.settings['map']} has {policy.agent.num_powers}"
+        )
+    return Matrix(own, value, name, **options)
+
+
+def make_assumptions(
+    text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
+) -> Assumptions:
+    """Return who the others are taken for.
+
+    Args:
+        text: `self`, a player, `pool:FOLDER` for any of the checkpoints in a run folder, or
+            `infer:` with several of the first two and commas between.
+        policy: what `self` is.
+        load: returns a player.
+    """
+    kind, names = assumption(text)
+    if kind == "pool":
+        folder = policy_file(names[0]).parent / "checkpoints"
+        names = [str(path) for path in sorted(Path(folder).glob("*.pt"))]
+        if not names:
+            raise UserError(f"--assume {quoted(text, 60)}: there are no checkpoints in {folder}")
+    if len(set(names)) < len(names) or "" in names:
+        raise UserError(f"--assume {quoted(text, 60)} names a player twice, or an empty one")
+    before, _, rest = text.partition(":")
+    meant = did_you_mean(before, ("infer", "pool")) if rest and not kind else ""
+    if meant and before not in SEARCHES and not Path(text).exists():
+        raise UserError(f"--assume {quoted(text, 60)}: there is no {quoted(before, 20)}{meant}")
+
+    def draws(name: str) -> Draws:
+        player = policy if name == "self" else load(parse_player(name))
+        return PolicyDraws(player) if isinstance(player, PolicyPlayer) else PlayerDraws(player)
+
+    return Assumptions({name: draws(name) for name in names}, learns=kind == "infer")

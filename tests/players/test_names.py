@@ -1,0 +1,193 @@
+"""How players are written, what they are called, and what is said of those written wrongly."""
+
+from pathlib import Path
+
+import pytest
+
+from diplomacy_engine import UserError
+from diplomacy_engine.players import load_player
+from diplomacy_engine.players.policy_files import REFERENCE
+from diplomacy_engine.players.loading import policy_map
+from diplomacy_engine.players.names import (
+    BotSpec,
+    DrawnSpec,
+    LanguageSpec,
+    MemberSpec,
+    PolicySpec,
+    SearchSpec,
+    VoiceSpec,
+    parse_player,
+    parts,
+    reaches_out,
+    short_name,
+    short_names,
+)
+from diplomacy_engine.players.search.best_response import FAST, FULL, BestResponse
+from diplomacy_engine.players.search.equilibrium import Equilibrium, Matrix
+
+SMALL, THREE = "runs/reference/small__pure__1", "runs/reference/three__pure__1"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["runs/fast", "slow:runs/a", "fast:", "fast", "C:runs", "a+b", "greedy", "x.py", "x.py:"],
+)
+def test_other_names_are_files(name):
+    assert parse_player(name) == PolicySpec(name, name)
+
+
+def test_what_names_say():
+    text = "full(assume=infer:self,dumbbot candidates=24  sure=1.5 leaf=b):runs/a (b):c"
+    found = parse_player(f"nash(profiles=3)+{text}")
+    policy, leaf = PolicySpec("runs/a (b):c", "runs/a (b):c"), PolicySpec("b", "b")
+    options = {"candidates": 24, "sure": 1.5}
+    search = SearchSpec(text, "full", options, "infer:self,dumbbot", leaf, policy)
+    assert found == VoiceSpec(f"nash(profiles=3)+{text}", "nash", {"profiles": 3}, search)
+    assert list(parts(found)) == [found, search, policy, leaf, BotSpec("dumbbot")]
+    assert parse_player("dumbbot") == BotSpec("dumbbot")
+    assert parse_player(Path("a/b.npz")) == MemberSpec("a/b.npz", "a/b.npz")
+    assert parse_player("greedy:a.npz") == MemberSpec("greedy:a.npz", "a.npz", True)
+    assert parse_player("population") == DrawnSpec("population", None, None)
+    assert parse_player("population:a#b#12") == DrawnSpec("population:a#b#12", "a#b", 12)
+    assert parse_player("llm:a.toml") == LanguageSpec("llm:a.toml", file="a.toml")
+    with pytest.raises(UserError, match="a name has at most 1,000 letters"):
+        parse_player("nash+" * 1000)
+
+
+@pytest.mark.parametrize("before", ["", "fast:", "nash+", "nash+fast(sure=2):"])
+@pytest.mark.parametrize("greedy", [False, True])
+def test_a_policy_may_name_its_script(before, greedy):
+    text = f"{'greedy:' * greedy}my/mine.py:runs/x"
+    *_, policy = parts(before + text)
+    assert policy == PolicySpec(text, "runs/x", "my/mine.py", greedy)
+
+
+def test_names_that_choose_code_or_a_server():
+    out = ("x.py:a", "fast(assume=infer:self,x.py:a):b", "nash+fast(leaf=x.py:a):b", "llm:a.toml",
+           "nash+llm:m@http://127.0.0.1/v1")  # fmt: skip
+    assert all(map(reaches_out, out))
+    inside = "dumbbot", "runs/a", "fast(assume=pool:a):b", "llm:local:a", "population", "a.npz"
+    assert not any(map(reaches_out, inside))
+
+
+def test_a_policy_that_is_not_one_is_not_greedy():
+    with pytest.raises(UserError, match="greedy: stands right before a policy, and 'llm:m' is"):
+        parse_player("greedy:llm:m@http://127.0.0.1/v1")
+
+
+def test_short_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/one", "other/one", "runs/one/checkpoints"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "policy.pt").write_bytes(b"")
+    (tmp_path / "runs/one/checkpoints/5.pt").write_bytes(b"")
+    reference = Path(REFERENCE) / "small__pure__1"
+    for name, short in (
+        ("dumbbot", "dumbbot"),
+        (tmp_path / "runs/one", "one"),
+        ("runs/one/", "one"),
+        ("runs/one/policy.pt", "one"),
+        ("runs/one/checkpoints/5.pt", "runs/one/checkpoints/5.pt"),
+        ("/elsewhere/checkpoints/5.pt", "checkpoints/5.pt"),
+        ("/far/dumbbot/policy.pt", "far/dumbbot"),  # is no bot
+        (reference, "small-pure-1"),
+        (reference / "policy.pt", "small-pure-1"),
+        (f"greedy:/far/mine.py:{reference}", "greedy:mine.py:small-pure-1"),
+        ("/far/away/latest-5.npz", "latest-5"),
+        (f"llm:{tmp_path}/a.toml", "llm:a.toml"),
+        (f"llm:local:{tmp_path}/model", "llm:local:model"),
+        ("llm:org/m@http://127.0.0.1:1/v1", "llm:org/m@http://127.0.0.1:1/v1"),
+        (
+            f"nash(profiles=3)+fast(assume=infer:self,{tmp_path}/runs/one sure=1.5):{reference}",
+            "nash(profiles=3)+fast(sure=1.5 assume=infer:self,one):small-pure-1",
+        ),
+        (f"full(assume=pool:{tmp_path}/runs/one leaf=runs/one):small-pure-1",
+         "full(assume=pool:one leaf=one):small-pure-1"),
+    ):  # fmt: skip
+        assert short_name(name) == short
+    twins = [str(tmp_path / "runs/one"), "other/one", "dumbbot", "fast:other/one"]
+    assert short_names(twins) == ["runs/one", "other/one", "dumbbot", "fast:one"]
+    # One policy by two names is one player still.
+    assert short_names(["runs/one", "runs/one/policy.pt", "hold"]) == ["one", "one", "hold"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fast(profile=3):x", r"fast has no option 'profile' .*did you mean 'profiles'"),
+        ("fast(profiles):x", "fast has no option 'profiles'"),
+        ("matrix(assume=self):x", "matrix has no option 'assume'"),
+        ("fast(profiles=0):x", "profiles must be a whole number from 1 to 10,000, not '0'"),
+        ("full(candidates=2.5):x", "candidates must be a whole number"),
+        ("fast(sure=nan):x", "sure must be a number from 0 to 100"),
+        ("equilibrium(iterations=-1):x", "iterations must be a whole number from 1"),
+        ("fast:dumbbot", "'dumbbot' has no values to search with"),
+        (f"fast:fast:{SMALL}", "has no values to search with"),
+        ("fast(anchor=1):x", "fast has no option 'anchor'"),
+        (f"fast(leaf={THREE}):{SMALL}", "values boards of another map"),
+        (f"fast(leaf=dumbbot):{SMALL}", "'dumbbot' has no values to search with"),
+        ("fast:nowhere", "there is no player 'nowhere'"),
+        (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
+        (f"fast(assume=infr:self,dumbbot):{SMALL}", "no 'infr'; did you mean 'infer'"),
+        (f"matrix:{THREE}", "matrix needs a map of two powers, and three has 3"),
+        (f"fast(assume=nobody):{SMALL}", "there is no player 'nobody'"),
+        (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),
+        (f"fast(assume=infer:):{SMALL}", "an empty one"),
+        (f"fast(assume=pool:{SMALL}):{SMALL}", "there are no checkpoints in"),
+    ],
+)
+def test_wrong_names_are_refused_in_one_sentence(name, message):
+    with pytest.raises(UserError, match=message) as caught:
+        load_player(name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("fast", BestResponse),
+        ("full", BestResponse),
+        ("equilibrium", Equilibrium),
+        ("matrix", Matrix),
+    ],
+)
+def test_players_are_made(name, kind):
+    player = load_player(f"{name}:{SMALL}")
+    assert type(player) is kind and player.name == f"{name}:small-pure-1" and not player.greedy
+    assert load_player(f"{name}:{SMALL}", greedy=True).greedy
+
+
+def test_a_policy_can_be_greedy_alone():
+    player = load_player(f"greedy:{SMALL}")
+    assert player.greedy and player.name == "greedy:small-pure-1"
+    assert load_player(f"fast:greedy:{SMALL}").greedy and not load_player(f"fast:{SMALL}").greedy
+
+
+def test_a_policy_is_played_by_the_script_that_it_names(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        f"import sys\nsys.path.insert(0, {str(Path.cwd())!r})\n"
+        "from ppo_selfplay_diplomacy import *\nMINE = True\n"
+    )
+    for name in ("fast:{}:small-pure-1", "nash+{}:small-pure-1", "greedy:{}:small-pure-1"):
+        assert load_player(name.format(mine)).name == name.format("mine.py")
+        assert policy_map(name.format(mine)).name == "small"
+    with pytest.raises(UserError, match=r"there is no script .*none\.py to play"):
+        load_player(f"{tmp_path}/none.py:small-pure-1")
+    with pytest.raises(UserError, match=r"there is no player 'none\.py:nowhere'"):
+        load_player("none.py:nowhere")
+
+
+def test_options_reach_the_search():
+    assert load_player(f"fast:{SMALL}").settings == FAST
+    player = load_player(
+        f"full(candidates=9 assume=dumbbot temperature=0.5):{SMALL}", assume="self"
+    )
+    assert player.settings == FULL._replace(candidates=9) and player.own.draws.temperature == 0.5
+    other = load_player(f"matrix(leaf={SMALL[:-1]}2):{SMALL}")
+    assert (other.value.policy.name, other.own.policy.name) == ("small-pure-2", "small-pure-1")
+    assert other.name == "matrix(leaf=small-pure-2):small-pure-1"
+    assert list(player.assumed.hypotheses) == ["dumbbot"] and not player.assumed.learns
+    player = load_player(f"fast:{SMALL}", assume="infer:self,random")
+    assert list(player.assumed.hypotheses) == ["self", "random"] and player.assumed.learns
+    assert player.name == "fast(assume=infer:self,random):small-pure-1"
