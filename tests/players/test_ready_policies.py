@@ -96,7 +96,10 @@ def test_a_wheel_plays(tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "elsewhere" / "result.json").read_text())
     assert result["map"] == "small" and result["games"] == 20
-    assert str(site / "diplomacy_engine" / "reference") in result["player"]
+    assert result["player"] == "small-pure-2"
+    code = "from diplomacy_engine.players.checkpoints import REFERENCE; print(REFERENCE)"
+    where = subprocess.run([bin_folder / "python", "-c", code], **options).stdout
+    assert where.strip() == str(site / "diplomacy_engine" / "reference")
     words = [bin_folder / "python", "-m", "ppo_selfplay_diplomacy", "--map", "small", "--help"]
     shown = subprocess.run(words, **options).stdout
     assert "0.8" in shown.partition("--gae-lambda")[2][:400]  # as in configs/small.toml
