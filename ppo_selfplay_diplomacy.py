@@ -41,7 +41,7 @@ import diplomacy_engine as engine
 from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
-from diplomacy_engine.learning.boards import BoardInputs, Boards, Orders
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.league import League
 from diplomacy_engine.learning.ranks import Ranks
@@ -186,14 +186,6 @@ def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
     return layer
-
-
-class Codes(NamedTuple):
-    """What the network makes of boards."""
-
-    provinces: torch.Tensor  # (G, V, H)
-    powers: torch.Tensor  # (G, P, 3 H)
-    view: torch.Tensor  # (D, 3 H), of those who decide
 
 
 class Agent(nn.Module):
@@ -446,19 +438,8 @@ class Buffer:
     collection; `row` says where in it.
     """
 
-    KEPT = [
-        "rewards",
-        "values",
-        "next_values",
-        "logprobs",
-        "ends",
-        "closed",
-        "row",
-        "count",
-        "open",
-        "seen",
-        "num_rows",
-    ]
+    KEPT = ("rewards", "values", "next_values", "logprobs", "ends", "closed")
+    KEPT += ("row", "count", "open", "seen", "num_rows")
 
     def __init__(self, num_steps: int, num_streams: int):
         shape = num_steps, num_streams  # (T, streams)
@@ -537,46 +518,39 @@ class Buffer:
 def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict[str, int]]:
     """Play one phase of every game; return its result and by how much each counter rises."""
     games, seats, pool = run.games, run.seats, run.pool
-    with clock("games"):
-        decisions = games.decisions()  # D, of all powers of all games
-        at = decisions.game, decisions.power
-        who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
-        orders = games.new_orders()  # (E, V), merged below
+    decisions = games.decisions()  # D, of all powers of all games
+    at = decisions.game, decisions.power
+    who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
+    orders = games.new_orders()  # (E, V), merged below
 
     # The learner: what it does is kept, until the stream's next decision closes it.
-    with clock("games"):
-        asked = decisions.take(who == LEARNER)
-        obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
+    asked = decisions.take(who == LEARNER)
+    obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
     with clock("inference"), torch.no_grad():
         chosen, logprobs, _, values = run.agent.get_action_and_value(obs, asked, noise=noise)
-    with clock("batching"):
-        games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
-        streams = seats.stream[asked.game, asked.power]
-        run.buffer.add(streams, Experience(obs, asked, chosen), logprobs.numpy(), values.numpy())
-        run.episodes.running[streams, 0] += 1
-    counts = {
-        "global_step": asked.count,
-        "order_steps": len(asked.slot_province),
-        "env_steps": games.num_games,
-    }
+    games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
+    streams = seats.stream[asked.game, asked.power]
+    seen = Experience(obs, asked, chosen)
+    run.buffer.add(streams, seen, logprobs.cpu().numpy(), values.cpu().numpy())
+    run.episodes.decide(streams)
+    counts = {"global_step": asked.count, "order_steps": len(asked.slot_province)}
+    counts["env_steps"] = games.num_games
 
     # Its frozen copies, all together, each for its own seats.
-    with clock("games"):
-        rows = np.flatnonzero(who > LEARNER + len(pool.bots))
-        rows = rows[np.argsort(who[rows], kind="stable")]
-        asked, temperature = decisions.take(rows), seats.temperature[at][rows]
-        obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
+    rows = np.flatnonzero(who > LEARNER + len(pool.bots))
+    rows = rows[np.argsort(who[rows], kind="stable")]
+    asked, temperature = decisions.take(rows), seats.temperature[at][rows]
+    obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
     with clock("inference"):
         chosen = groups.act(pool.agents, who[rows], obs, asked, noise, temperature)
     games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
 
     # Bots, and powers that begin at random.
-    with clock("games"):
-        for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
-            asked = decisions.take(who == number)
-            if asked.count:
-                games.write_orders(orders, asked, engine.ask_player(games, asked, bot))
-        return games.step(orders), counts
+    for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
+        asked = decisions.take(who == number)
+        if asked.count:
+            games.write_orders(orders, asked, engine.ask_player(games, asked, bot))
+    return games.step(orders), counts
 
 
 def pay_learner(run: "Run", result: engine.StepResult) -> None:
@@ -668,17 +642,10 @@ def ppo_loss(
     return loss, torch.stack([figure.detach() for figure in figures])
 
 
-def update(
-    args: Args,
-    agent: Agent,
-    optimizer: torch.optim.Optimizer,
-    batch: Batch,
-    ent_coef: float,
-    rng: np.random.Generator,
-    ranks: Ranks,
-) -> dict[str, float]:
+def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str, float]:
     """Learn from the batches of all ranks in epochs of minibatches; return means of the LOSSES."""
-    splits = [batch.split(args.num_minibatches, rng) for _ in range(args.update_epochs)]
+    args, agent = run.args, run.agent
+    splits = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
     moments = tallies.moments(batch.advantages, splits, ranks)  # (epochs, minibatches, 3)
     device = next(agent.parameters()).device
     collected = []
@@ -690,7 +657,7 @@ def update(
             part = batch.take(rows)  # this rank's part of a minibatch of all ranks
             if args.norm_adv and count > 1:
                 part = part._replace(advantages=(part.advantages - mean) / (deviation + 1e-8))
-            optimizer.zero_grad(set_to_none=False)
+            run.optimizer.zero_grad(set_to_none=False)
             figures = torch.zeros(len(LOSSES), device=device)
             if len(rows):
                 obs, decisions, chosen = part.experience
@@ -704,21 +671,12 @@ def update(
             figures = figures * (len(rows) / count)
             epoch.append(ranks.sum_gradients(agent.parameters(), figures))
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
-            optimizer.step()
+            run.optimizer.step()
         collected += epoch
         approx_kl = torch.stack(epoch).mean(0)[LOSSES.index("approx_kl")]
         if args.target_kl is not None and approx_kl > args.target_kl:
             break
     return dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
-
-
-def update_average(average: Agent, agent: Agent, updates: int, power: float) -> None:
-    """Take new weights into the average of those after each of `updates` updates before.
-
-    Polynomial decay (Shamir & Zhang 2013): the weights after update n count about as n ** power.
-    """
-    for kept, new in zip(average.parameters(), agent.parameters()):
-        kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
 
 def evaluate(run: "Run", ranks: Ranks) -> dict[str, engine.MatchReport]:
@@ -813,11 +771,8 @@ class Run:
         A power that is out has that of a living one of its team: what a position is worth to one
         that will never order again, a policy has not learned.
         """
-        if not len(rows):
-            return np.zeros(0, np.float32)
-        alive, team = self.games.outcomes().alive, self.games.board.team
-        mates = alive[rows] & (team == team[powers][:, None])
-        powers = np.where(alive[rows, powers] | ~mates.any(1), powers, mates.argmax(1))
+        alive, team = self.games.outcomes().alive[rows], self.game_map.teams.of_power
+        powers = engine.living_mate(alive, team, powers)
         with torch.no_grad():
             return self.agent.get_value(self.games.view_boards(rows, powers)).cpu().numpy()
 
@@ -849,9 +804,9 @@ def learn(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
         run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
     ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
     with log.clock("learning"):
-        losses = update(args, run.agent, run.optimizer, batch, ent_coef, run.rng, ranks)
+        losses = update(run, batch, ent_coef, ranks)
         if run.average is not run.agent:
-            update_average(run.average, run.agent, run.counters["updates"], args.average)
+            groups.update_average(run.average, run.agent, run.counters["updates"], args.average)
     state.check_learned(run.agent, run.optimizer, losses)
     run.counters["updates"] += 1
     losses["explained_variance"] = tallies.explained_variance(sums["variance"])
@@ -884,7 +839,8 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
 
     with launch.logs(begun, ranks) as log:
         while run.step < args.total_timesteps:
-            result, counts = play_phase(run, log.clock)
+            with log.clock("games"):
+                result, counts = play_phase(run, log.clock)
             with log.clock("batching"):
                 pay_learner(run, result)
             rows, finished = games_over(run, result)

@@ -19,7 +19,7 @@ from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary
 from .scoring.mixes import RewardMix, make_reward_mix
 from .scoring.rewards import REWARDS, RewardInput, make_reward, reward_input
-from .scoring.teams import alive_with_team
+from .scoring.teams import alive_with_team, living_mate
 
 __version__ = "0.2.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "alive_with_team",
     "ask_player",
     "evaluate_player",
+    "living_mate",
     "load_map",
     "load_player",
     "make_bot",

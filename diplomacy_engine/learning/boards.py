@@ -24,6 +24,14 @@ class Boards(NamedTuple):
     views: BoardViews
 
 
+class Codes(NamedTuple):
+    """What a network makes of boards."""
+
+    provinces: torch.Tensor  # (G, V, H)
+    powers: torch.Tensor  # (G, P, 3 H)
+    view: torch.Tensor  # (D, 3 H), of those who decide
+
+
 class Orders:
     """The legal orders of D decisions: which rows of some tables each of them is the sum of.
 

@@ -26,6 +26,15 @@ def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = N
     return frozen
 
 
+def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
+    """Take new weights into the average of those after each of `updates` updates before.
+
+    Polynomial decay (Shamir & Zhang 2013): the weights after update n count about as n ** power.
+    """
+    for kept, new in zip(average.parameters(), agent.parameters()):
+        kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
+
+
 @torch.no_grad()
 def act(
     agents: Mapping[int, nn.Module],

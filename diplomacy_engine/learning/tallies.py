@@ -108,6 +108,10 @@ class Episodes:
         self.running = np.zeros((num_streams, 2 + len(self.parts)))
         self.ended = np.zeros(3 + len(self.parts))  # how many have ended, and their sums
 
+    def decide(self, streams: np.ndarray) -> None:
+        """Count a decision of each of `streams` (n,)."""
+        self.running[streams, 0] += 1
+
     def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
         """Count what `streams` (n,) are paid, (all streams,) float32, in all and in parts."""
         self.running[streams, 1] += rewards[streams]

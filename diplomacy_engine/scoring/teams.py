@@ -96,6 +96,18 @@ def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
     return (alive[:, :, None] & mates).any(1)
 
 
+def living_mate(alive: np.ndarray, team: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    """Return powers (n,), or for those that are out one of their team that is alive, if any.
+
+    Args:
+        alive: (n, P) bool.
+        team: (P,), as for `alive_with_team`.
+    """
+    mates = alive & (team == team[powers][:, None])
+    own = alive[np.arange(len(powers)), powers]
+    return np.where(own | ~mates.any(1), powers, mates.argmax(1))
+
+
 def pay_teams(
     reward: Callable[..., np.ndarray], powers: RewardInput, level: Level, *more: object
 ) -> np.ndarray:

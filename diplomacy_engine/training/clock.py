@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Clock:
-    """Adds up the time of `with clock("stage"):` blocks.
+    """Adds up the time of `with clock("stage"):` blocks; one inside another counts by itself.
 
     Args:
         network: the stages that are forward and backward passes of the network.
@@ -15,16 +15,19 @@ class Clock:
     def __init__(self, network: tuple[str, ...] = ()):
         self.network = network
         self.seconds: dict[str, float] = {}
+        self._inside = 0.0  # seconds of blocks inside the one that runs
         self._started = self._lapped = time.perf_counter()
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
         """Add the time of a `with` block to a stage."""
-        start = time.perf_counter()
+        start, before, self._inside = time.perf_counter(), self._inside, 0.0
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+            seconds = time.perf_counter() - start
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds - self._inside
+            self._inside = before + seconds
 
     @property
     def since_lap(self) -> float:
