@@ -89,7 +89,7 @@ class Args:
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
     reward: str = "sum_of_squares"
-    """reward by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
+    """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
     team_victory: Natural = 0
@@ -153,7 +153,7 @@ class Args:
     target_kl: NonNegative | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
     average: NonNegative = 0.0
-    """play and freeze averaged weights, those of update n counting as n ** AVERAGE; 0: the newest"""
+    """play and freeze averaged weights, of update n counting as n ** AVERAGE; 0: the newest"""
 
     # Network
     hidden: Annotated[int, Between(1, 10**6)] = 64
@@ -235,8 +235,8 @@ class Agent(nn.Module):
 
     def encode(self, boards: Boards) -> Codes:
         """Return the codes of all provinces and powers of G boards, and of the D viewers."""
-        sums = ops.sum_rows(boards.features, self.province_features.weight)  # (G V, H)
-        x = sums.view(len(boards.globals), -1, sums.shape[1])  # (G, V, H)
+        x = ops.sum_rows(boards.features, self.province_features.weight)  # (G V, H)
+        x = x.view(-1, self.inputs.num_provinces, x.shape[1])  # (G, V, H)
         x = x + self.global_features(boards.globals).unsqueeze(1)
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
@@ -816,8 +816,8 @@ def learn(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
     played |= {f"win_{side}": w for side, w in zip(run.game_map.teams.names, run.win_share)}
     run.sums = dict.fromkeys(run.sums, 0.0)
     league = {"pool_size": len(run.pool.copies)}
-    groups = {"losses": losses, "selfplay": played, "charts": charts, "league": league}
-    log.update(run.counters, groups)
+    figures = {"losses": losses, "selfplay": played, "charts": charts, "league": league}
+    log.update(run.counters, figures)
 
 
 def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
