@@ -19,9 +19,6 @@ Shapes. A letter means this and nothing else, here and in diplomacy_engine (cons
     N  legal orders of those slots         G  boards that powers look at, each once
     V  provinces of the map                H  width of the network's layers
     T  decisions that a stream holds       B  transitions of a minibatch
-
-Read it from top to bottom: settings, network, the pool of opponents, seats, the buffer, one phase
-of self-play, PPO, evaluation, and `train`, the loop.
 """
 
 import os
@@ -39,12 +36,11 @@ from torch.nn import functional as F
 
 import diplomacy_engine as engine
 from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
-from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.league import League
-from diplomacy_engine.learning.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -191,11 +187,9 @@ def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
 class Agent(nn.Module):
     """Policy and value network; its size does not depend on the number of orders of the map.
 
-    Each board is encoded once for all its powers, per province, with the map's borders as the
-    wiring of a small graph network. An order is scored from what it is (kind, unit's province,
-    place, supported or convoyed unit), from those provinces' codes and from how they stand to the
-    deciding power. With `autoregressive`, a unit's scores also see the orders already given to
-    earlier units of the same decision.
+    A board is encoded once for all its powers, by province, and borders wire a small graph network.
+    An order is scored from its kind, the provinces it is about and how they stand to the power.
+    With `autoregressive`, a unit's scores also see the orders given to earlier units.
     """
 
     def __init__(
@@ -269,18 +263,11 @@ class Agent(nn.Module):
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        """Draw orders unit by unit, or score those that are given.
+        """Draw the orders of D decisions unit by unit, or score those that are given.
 
-        Args:
-            obs: (D,) of the deciding powers.
-            decisions: D of them.
-            chosen: (S,) int64, positions in the slots' lists; None: draw them.
-            noise: (N,) in (0, 1), by which they are drawn; None: draw it, too.
-
-        Returns:
-            chosen; (D,) log-probability of all orders of a decision together; (D,) entropy along
-            the chosen path as a share (0..1) of the greatest possible one, None if drawn; (D,)
-            value.
+        `chosen` (S,) int64 are positions in the slots' lists, `noise` (N,) in (0, 1) decides draws.
+        Returns chosen; (D,) log-probability of all orders of a decision together; (D,) entropy
+        along the chosen path, as a share (0..1) of the greatest, None if drawn; (D,) value.
         """
         boards = self.inputs(obs)
         codes = self.encode(boards)
@@ -455,11 +442,6 @@ class Buffer:
         self.seen: list[Experience] = []
         self.num_rows = 0  # of all that was seen
 
-    @property
-    def is_full(self) -> bool:
-        """Whether a stream has no room for another decision."""
-        return bool(self.count.max() >= len(self.rewards))
-
     def add(
         self, streams: np.ndarray, seen: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
@@ -567,14 +549,14 @@ def pay_learner(run: "Run", result: engine.StepResult) -> None:
     for name, reward in run.reward.parts.items():
         paid[name] = np.zeros(len(buffer.open), np.float32)
         paid[name][streams] = reward(position)[row, power]
-    rewards = run.reward.weigh(paid, run.progress)
+    rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))
     buffer.pay(rewards)
     run.episodes.pay(np.flatnonzero(buffer.open), rewards, paid)
 
     lives = engine.alive_with_team(result.alive, run.game_map.teams.of_power)[row, power]
-    over = ~lives | (result.ended != RUNNING)[row]
+    over = ~lives | (result.ended != engine.constants.RUNNING)[row]
     # A cut is no end: the position's value stands for what would have come.
-    cut = over & lives & truncates & (result.ended == YEAR_LIMIT)[row]
+    cut = over & lives & truncates & (result.ended == engine.constants.YEAR_LIMIT)[row]
     ended = buffer.close(streams[over & ~cut], 0.0)
     broken_off = buffer.close(streams[cut], run.values_of(row[cut], power[cut]))
     run.episodes.end(np.concatenate([ended, broken_off]))
@@ -586,7 +568,7 @@ def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, talli
     learns, warm = seats.stream != NONE, seats.warm_up > 0  # the warm have just ordered at random
     seats.warm_up[:] -= warm
     plays = (engine.alive_with_team(result.alive, side) & learns).any(1)
-    rows = np.flatnonzero((result.ended != RUNNING) | ~plays)
+    rows = np.flatnonzero((result.ended != engine.constants.RUNNING) | ~plays)
     where = seats.member, learns & ~warm, side, run.games.board.first_year
     return rows, tallies.finished_games(result, rows, *where, run.pool.frozen_at, run.pool.copies)
 
@@ -616,33 +598,35 @@ def ppo_loss(
     entropy: torch.Tensor,
     newvalue: torch.Tensor,
     old: dict[str, torch.Tensor],
+    count: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the PPO loss of a minibatch, and the LOSSES to log.
+    """Return what (B,) transitions add to the PPO loss of a minibatch, and to the LOSSES.
 
-    All are (B,); `old` has logprobs, values, advantages and returns of when the orders were given.
+    `old` has logprobs, values, advantages and returns (B,) of when the orders were given, `count`
+    is the size of the minibatch on all ranks together.
     """
     advantages, values, returns = old["advantages"], old["values"], old["returns"]
     logratio = newlogprob - old["logprobs"]
     ratio = logratio.exp()
-    with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
-        old_approx_kl = (-logratio).mean()
-        approx_kl = ((ratio - 1) - logratio).mean()
-        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).float().mean()
     pg_loss1 = -advantages * ratio
     pg_loss2 = -advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
-    pg_loss = torch.max(pg_loss1, pg_loss2).mean()
+    pg_loss = torch.max(pg_loss1, pg_loss2).sum() / count
+    v_loss = (newvalue - returns) ** 2
     if args.clip_vloss:
         v_clipped = values + torch.clamp(newvalue - values, -args.clip_coef, args.clip_coef)
-        v_loss = 0.5 * torch.max((newvalue - returns) ** 2, (v_clipped - returns) ** 2).mean()
-    else:
-        v_loss = 0.5 * ((newvalue - returns) ** 2).mean()
-    entropy_loss = entropy.mean()
+        v_loss = torch.max(v_loss, (v_clipped - returns) ** 2)
+    v_loss = 0.5 * v_loss.sum() / count
+    entropy_loss = entropy.sum() / count
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
+    with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
+        old_approx_kl = (-logratio).sum() / count
+        approx_kl = ((ratio - 1) - logratio).sum() / count
+        clipfrac = ((ratio - 1.0).abs() > args.clip_coef).sum() / count
     figures = pg_loss, v_loss, entropy_loss, old_approx_kl, approx_kl, clipfrac
     return loss, torch.stack([figure.detach() for figure in figures])
 
 
-def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str, float]:
+def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> dict[str, float]:
     """Learn from the batches of all ranks in epochs of minibatches; return means of the LOSSES."""
     args, agent = run.args, run.agent
     splits = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
@@ -655,20 +639,12 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
             if not count:
                 continue
             part = batch.take(rows)  # this rank's part of a minibatch of all ranks
-            if args.norm_adv and count > 1:
+            if args.norm_adv:
                 part = part._replace(advantages=(part.advantages - mean) / (deviation + 1e-8))
+            _, *new = agent.get_action_and_value(*part.experience)
+            loss, figures = ppo_loss(args, ent_coef, *new, part.tensors(device), float(count))
             run.optimizer.zero_grad(set_to_none=False)
-            figures = torch.zeros(len(LOSSES), device=device)
-            if len(rows):
-                obs, decisions, chosen = part.experience
-                _, newlogprob, entropy, newvalue = agent.get_action_and_value(
-                    obs, decisions, chosen
-                )
-                loss, figures = ppo_loss(
-                    args, ent_coef, newlogprob, entropy, newvalue, part.tensors(device)
-                )
-                (loss * (len(rows) / count)).backward()
-            figures = figures * (len(rows) / count)
+            loss.backward()
             epoch.append(ranks.sum_gradients(agent.parameters(), figures))
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             run.optimizer.step()
@@ -679,10 +655,10 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
     return dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
 
 
-def evaluate(run: "Run", ranks: Ranks) -> dict[str, engine.MatchReport]:
+def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog) -> None:
     """Play the policy against each bot, all seats equally often; nothing is learned from it.
 
-    Every rank plays a part of the games. Returns the report of all of them by bot.
+    Every rank plays a part of the games; the reports of all of them together are logged.
     """
     args, parts = run.args, {}
     for number, name in enumerate(args.eval_bots):
@@ -703,7 +679,9 @@ def evaluate(run: "Run", ranks: Ranks) -> dict[str, engine.MatchReport]:
             threads=1,
         )
     everywhere = ranks.gather(parts)
-    return {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
+    reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
+    ratings = run.league.play(run.average, run.pool, run.player)
+    log.evaluations(reports, run.step, ratings)
 
 
 class Run:
@@ -714,7 +692,7 @@ class Run:
     KEPT += ("next_eval", "next_save")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
 
-    def __init__(self, begun: launch.Begun, ranks: Ranks):
+    def __init__(self, begun: launch.Begun, ranks: launch.Ranks):
         args, game_map = begun.args, begun.game_map
         self.args, self.game_map, self.player = args, game_map, begun.learner.make_player
         own = ranks.share(args)  # this rank's part of the games, and a seed of its own
@@ -722,8 +700,7 @@ class Run:
         self.agent = begun.learner.make_agent(vars(args), game_map).to(begun.device)
         if begun.weights:
             self.agent.load_state_dict(begun.weights)
-        # What is evaluated, frozen and kept. Self-play that answers its newest copies goes around
-        # in circles; an average does not.
+        # Evaluated, frozen and kept: the newest weights go around in circles, averages do not.
         self.average = groups.frozen_copy(self.agent) if args.average else self.agent
         adam = {"lr": args.learning_rate, "eps": 1e-5, "foreach": True}  # fewer calls of PyTorch
         self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
@@ -740,10 +717,7 @@ class Run:
         num_streams = own.num_envs * args.learner_seats
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = tallies.Episodes(num_streams, self.reward.parts)
-        rated = args.league_games if ranks.rank == 0 else 0
-        self.league = League(
-            game_map, args.eval_bots, rated, args.seed, args.max_years or None, threads=1
-        )
+        self.league = League(args, game_map, active=ranks.rank == 0)
 
         self.counters = dict.fromkeys(tallies.COUNTERS, 0)
         self.sums = dict.fromkeys(tallies.SELFPLAY, 0.0)  # of games since the last update
@@ -759,11 +733,6 @@ class Run:
     def step(self) -> int:
         """Learner decisions made so far."""
         return self.counters["global_step"]
-
-    @property
-    def progress(self) -> float:
-        """The share of the training that is behind, 0..1."""
-        return min(1.0, self.step / self.args.total_timesteps)
 
     def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of the positions of games `rows` (n,) for `powers` (n,).
@@ -788,7 +757,7 @@ class Run:
         self.pool.record(total["copy_games"], total["copy_score"])
 
 
-def learn(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
+def learn(run: Run, ranks: launch.Ranks, log: launch.RunLog) -> None:
     """Estimate advantages of every finished transition of all streams, and learn from them."""
     args = run.args
     with log.clock("batching"):
@@ -796,8 +765,6 @@ def learn(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
         sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
         sums = ranks.sum(sums | run.episodes.take())
     size = int(sums["variance"][0])
-    if not size:
-        return
     begun = run.step - size  # so that the last batch is learned from, too
     left = max(0.0, 1.0 - begun / args.total_timesteps)
     if args.anneal_lr:
@@ -809,29 +776,16 @@ def learn(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
             groups.update_average(run.average, run.agent, run.counters["updates"], args.average)
     state.check_learned(run.agent, run.optimizer, losses)
     run.counters["updates"] += 1
-    losses["explained_variance"] = tallies.explained_variance(sums["variance"])
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
-    charts |= {"batch_size": size} | run.episodes.figures(sums)
-    played = tallies.selfplay_figures(run.sums, run.step)
-    played |= {f"win_{side}": w for side, w in zip(run.game_map.teams.names, run.win_share)}
-    run.sums = dict.fromkeys(run.sums, 0.0)
-    league = {"pool_size": len(run.pool.copies)}
-    figures = {"losses": losses, "selfplay": played, "charts": charts, "league": league}
-    log.update(run.counters, figures)
+    log.update(run.counters, tallies.of_update(run, losses, sums, charts))
 
 
-def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
+def train(begun: launch.Begun, ranks: launch.Ranks, until: int | None = None) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
     It stops if a signal asks for it, and after the first evaluation from step `until` on.
     """
     run, args = Run(begun, ranks), begun.args
-
-    def evaluate_and_log() -> None:
-        with log.clock("evaluation"):
-            reports = evaluate(run, ranks)
-            copies = {number: run.pool.agents[number] for number in run.pool.copies}
-            log.evaluations(reports, run.step, run.league.play(run.average, copies, run.player))
 
     def save() -> None:
         with log.clock("saving"):
@@ -845,7 +799,8 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
                 pay_learner(run, result)
             rows, finished = games_over(run, result)
             # What all ranks agree on, so that they go on alike.
-            flags = {"full": run.buffer.is_full, "stop": log.stop.received}
+            full = run.buffer.count.max() >= args.num_steps
+            flags = {"full": full, "stop": log.stop.received}
             total = ranks.sum(counts | finished | flags)
             run.count(total)
             with log.clock("games"):
@@ -859,7 +814,8 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
             stops = total["stop"] > 0
             if run.next_eval <= run.step < args.total_timesteps:
                 run.next_eval += args.eval_interval
-                evaluate_and_log()
+                with log.clock("evaluation"):
+                    evaluate(run, ranks, log)
                 stops = stops or (until is not None and run.step >= until)
             if run.step >= run.next_save or stops:
                 while run.next_save <= run.step:
@@ -873,7 +829,7 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
             streams, row, power = run.seats.learner(run.buffer.open)
             run.buffer.close(streams, run.values_of(row, power))
             learn(run, ranks, log)
-            evaluate_and_log()
+            evaluate(run, ranks, log)
             save()
     return True
 

@@ -39,7 +39,7 @@ from .learners import Learner
 from .ranks import Ranks, TrainingError, keep_memory
 from .run_log import NoLog, RunLog, start_wandb
 
-__all__ = ["Begun", "Clock", "RunLog", "logs", "main", "run", "thoughts_of"]
+__all__ = ["Begun", "Clock", "Ranks", "RunLog", "logs", "main", "run", "thoughts_of"]
 CONFIGS = Path(__file__).parents[2] / "configs"
 VERSIONS = {1: "0.1", 2: "0.2"}  # of this project, by the format of their runs
 

@@ -8,7 +8,7 @@ copies that stay in the pool are worth is known better with every evaluation, an
 to the anchor also when it has long beaten that in every game.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,28 +29,19 @@ class League:
     """The ratings of a training run.
 
     Args:
-        game_map: the map of the games.
-        bots: names; the first is the anchor.
-        num_games: of one evaluation; 0 for none at all.
-        seed: of all games; training's own draws are left alone.
-        max_years: as for MatchSettings.
-        threads: of the games.
+        args: settings of the run. The first of `eval_bots` is the anchor, `league_games` is the
+            number of games of one evaluation.
+        game_map: with its teams.
+        active: whether any games are played here; of several processes one is enough.
     """
 
     KEPT = ("evaluations", "ratings")
 
-    def __init__(
-        self,
-        game_map: Map,
-        bots: Sequence[str],
-        num_games: int,
-        seed: int,
-        max_years: int | None = None,
-        threads: int | None = None,
-    ):
-        self.game_map, self.bots, self.seed = game_map, tuple(bots), seed
-        self.num_games = num_games if bots and len(game_map.powers) > 1 else 0
-        self.max_years, self.threads = max_years, threads
+    def __init__(self, args: Any, game_map: Map, active: bool = True):
+        self.game_map, self.bots, self.seed = game_map, tuple(args.eval_bots), args.seed
+        plays = active and self.bots and len(game_map.powers) > 1
+        self.num_games = args.league_games if plays else 0
+        self.max_years = args.max_years or None
         self.evaluations = 0  # so far; each has games of its own
         # Ratings by name of a bot, number of a copy, or "learner".
         self.ratings: dict[str | int, tuple[float, float]] = {
@@ -60,35 +51,35 @@ class League:
     def play(
         self,
         learner: Any,
-        members: Mapping[int, Any],
+        pool: Any,
         make_player: Callable[[Any, str, int], Player],
     ) -> dict[str, float]:
         """Play the games of an evaluation; return `league/rating_*`, nothing without games.
 
         Args:
             learner: the trainer's policy as it is now.
-            members: the copies in the pool by number, oldest first.
+            pool: of the run; `copies` are numbers in its `agents`, oldest first.
             make_player: makes a player of a policy, a name and the seed of its draws.
         """
         if not self.num_games:
             return {}
         self.evaluations += 1
-        figures = self._play(learner, members, make_player)
+        figures = self._play(learner, pool, make_player)
         return {f"league/{name}": value for name, value in figures.items()}
 
     def _play(
         self,
         learner: Any,
-        members: Mapping[int, Any],
+        pool: Any,
         make_player: Callable[[Any, str, int], Player],
     ) -> dict[str, float]:
         """Play the league's games; return `rating_*` figures."""
         seeds = np.random.SeedSequence([self.seed, self.evaluations])
         rng = np.random.default_rng(seeds)
-        picked = np.unique(np.linspace(0, len(members) - 1, COPIES).round().astype(int))
-        copies = [list(members)[i] for i in picked]
+        picked = np.unique(np.linspace(0, len(pool.copies) - 1, COPIES).round().astype(int))
+        copies = [pool.copies[i] for i in picked]
         names = ["learner", *copies, *self.bots]
-        policies = [learner, *(members[number] for number in copies)]
+        policies = [learner, *(pool.agents[number] for number in copies)]
         drawn = rng.integers(2**62, size=len(policies)).tolist()
         players = [make_player(p, str(n), seed) for p, n, seed in zip(policies, names, drawn)]
         players += [load_player(bot, game_map=self.game_map) for bot in self.bots]
@@ -98,7 +89,7 @@ class League:
             self.game_map,
             seed=int(seeds.generate_state(1)[0]),
             max_years=self.max_years,
-            threads=self.threads,
+            threads=1,
         )
         report = play_tables(settings, players, seats[:, teams.of_power])
         standing = report.outcomes.of_teams(teams.of_power).centers
@@ -107,7 +98,7 @@ class League:
         before = np.array([kept.get(name, start) for name in names])
         rated = fit_ratings(*before.T, seats, ranks(standing), rng)
         kept |= {name: (float(m), float(d)) for name, m, d in zip(names, *rated)}
-        present = {"learner", *self.bots, *members}
+        present = {"learner", *self.bots, *pool.copies}
         self.ratings = {name: kept[name] for name in kept if name in present}
         shown = {"learner": "learner"} | {bot: bot for bot in self.bots}
         shown |= {"pool_oldest": copies[0], "pool_newest": copies[-1]}

@@ -3,7 +3,7 @@
 A script registers itself when it is imported or run. A checkpoint names the script that trained it;
 those that come along are found by that name, and any other only by a path that the user gives, as
 `FILE.py:PATH` or with `--script FILE.py`. No checkpoint chooses code: the copy of a script in a run
-folder is pointed out, and runs only if it is named.
+folder is pointed out, and runs only if it is named, or if `--script own` says so for all.
 """
 
 import importlib
@@ -28,6 +28,7 @@ from . import checkpoints
 from .players import policy_player
 
 PLAIN = "ppo_selfplay_diplomacy"
+OWN = "own"  # in the place of a script: the copy in the folder of each policy
 # Name of a script in a checkpoint -> the module that it is today, of those that come along.
 COME_ALONG = {
     f"{PLAIN}.py": PLAIN,
@@ -142,17 +143,21 @@ def of_file(file: str | Path) -> Learner:
     return _known[path]
 
 
-def of_checkpoint(saved: dict, scripts: tuple[str | Path, ...] = ()) -> Learner:
+def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
     """Return the learner that plays a checkpoint.
 
     Args:
         saved: its dictionary.
-        scripts: that the user has named.
+        path: its file.
+        script: that the user has named; OWN: the copy in its run folder, if that has trained it.
     """
-    name = saved["script_name"]
-    for script in scripts:
-        if Path(script).name == name or len(scripts) == 1:
-            return of_file(script)
+    name, copy = saved["script_name"], None
+    if script == OWN:
+        copy = _copy_of_script(saved, Path(path))
+    elif script is not None:
+        return of_file(script)
+    if copy is not None:
+        return of_file(copy)
     running = [learner for learner in _known.values() if learner.name == name]
     if running and name not in COME_ALONG:
         return running[-1]
@@ -160,9 +165,18 @@ def of_checkpoint(saved: dict, scripts: tuple[str | Path, ...] = ()) -> Learner:
     return _known[Path(module.__file__).resolve()]
 
 
+def _copy_of_script(saved: dict, path: Path) -> Path | None:
+    """Return the script in the folder of a checkpoint, if it is the one that trained it."""
+    for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
+        copy = folder / Path(saved["script_name"]).name
+        if copy.is_file() and file_sha256(copy) == saved["script_sha256"]:
+            return copy
+    return None
+
+
 def load_player(
     path: str | Path,
-    scripts: tuple[str | Path, ...] = (),
+    script: str | Path | None = None,
     greedy: bool = False,
     seed: int = 0,
     device: str = "cpu",
@@ -173,7 +187,7 @@ def load_player(
         UserError: it cannot be played; the message says which other script may be able to.
     """
     saved = checkpoints.read(path)
-    learner = of_checkpoint(saved, scripts)
+    learner = of_checkpoint(saved, path, script)
     try:
         agent = learner.agent(saved, path).to(device).eval()
         return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
@@ -189,16 +203,17 @@ def load_player(
 
 def _advice(saved: dict, path: Path, learner: Learner) -> str:
     """Return what to do if another script trained the checkpoint, else nothing."""
-    sha256, name = saved["script_sha256"], saved["script_name"]
+    sha256, copy = saved["script_sha256"], _copy_of_script(saved, path)
     if sha256 == file_sha256(learner.file):
         return ""
-    for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
-        copy = folder / Path(name).name
-        if copy.is_file() and copy.resolve() != learner.file and file_sha256(copy) == sha256:
-            return f"; another script trained it: if you trust that one, name it, {copy}:{path}"
+    if copy is not None and copy.resolve() != learner.file:
+        return (
+            f"; another script trained it: if you trust the one in its folder, --script {OWN} "
+            f"plays it, or the name {copy}:{path}"
+        )
     return (
-        f"; it was trained by another version of {quoted(name, 60)} (sha256 {sha256[:12]!r}): "
-        f"FILE.py:{path} names the script that plays it"
+        f"; it was trained by another version of {quoted(saved['script_name'], 60)} (sha256 "
+        f"{sha256[:12]!r}): FILE.py:{path} names the script that plays it"
     )
 
 

@@ -147,7 +147,7 @@ def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
     place = decision * most + np.arange(len(codes)) - starts[:-1][decision]
     where = torch.from_numpy(place).to(codes.device)
     table = codes.new_zeros(orders.decisions.count * most, codes.shape[1])
-    table = table.index_copy(0, where, codes).view(-1, most, codes.shape[1])
+    table = table.index_copy(0, where, codes).view(orders.decisions.count, most, codes.shape[1])
     return (table.cumsum(1) - table).flatten(0, 1).index_select(0, where)
 
 

@@ -176,3 +176,25 @@ def moments(
     variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
     deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
     return np.stack([count, mean, deviation], 2).astype(np.float32)
+
+
+def of_update(
+    run: Any, losses: Mapping[str, float], sums: Mapping[str, Any], charts: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Return the figures of an update by group, and forget what they are of.
+
+    Args:
+        run: of a learner, with `counters`, `episodes`, `sums`, `win_share`, `pool` and `game_map`.
+        losses: means over the update's minibatches.
+        sums: of all ranks, of `variance_sums` and `Episodes.take`.
+        charts: more figures, of the group `charts`.
+    """
+    played = selfplay_figures(run.sums, run.counters["global_step"])
+    shares = zip(run.game_map.teams.names, run.win_share.tolist())
+    run.sums = dict.fromkeys(run.sums, 0.0)
+    return {
+        "losses": {**losses, "explained_variance": explained_variance(sums["variance"])},
+        "selfplay": played | {f"win_{side}": share for side, share in shares},
+        "charts": {**charts, "batch_size": sums["variance"][0], **run.episodes.figures(sums)},
+        "league": {"pool_size": len(run.pool.copies)},
+    }

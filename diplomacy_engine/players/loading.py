@@ -60,7 +60,7 @@ def load_player(
         name: of the player, as names.py reads it.
         game_map: the map to be played; a checkpoint of another one is refused at once.
         script: that plays a checkpoint whose name gives none; None: of those that come along the
-            one that it names.
+            one that it names; "own": the copy in its run folder, if that has trained it.
         device: where the policy computes, as torch names it.
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
         seed: of the policy's draws; those of bots and searches come from the games' seeds.
@@ -103,19 +103,12 @@ def _policy(
     seed: int,
 ) -> Player:
     """Return the policy of a checkpoint; see `load_player`."""
-    path, scripts = _checkpoint(spec), _scripts(spec, script)
-    learners = learning("learners")
+    path, learners = _checkpoint(spec), learning("learners")
     if game_map is not None:
         _check_map(learners.header(path), path, game_map)
-    player = learners.load_player(path, scripts, greedy, seed, device)
+    player = learners.load_player(path, spec.script or script, greedy, seed, device)
     player.name = short_name(spec)
     return player
-
-
-def _scripts(spec: PolicySpec, script: str | Path | None) -> tuple[str | Path, ...]:
-    """Return which scripts may play a policy: the one in its name, else that of all."""
-    named = spec.script or script
-    return () if named is None else (named,)
 
 
 def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) -> Map | None:
