@@ -21,7 +21,7 @@ from .scoring.mixes import RewardMix, make_reward_mix
 from .scoring.rewards import REWARDS, RewardInput, make_reward, reward_input
 from .scoring.teams import alive_with_team, living_mate
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 register_environments()
 
