@@ -16,6 +16,9 @@ from ._suggest import did_you_mean, quoted
 from .errors import UserError
 
 
+ENOUGH = 10**9  # a greatest number from here on is only there so that nothing overflows
+
+
 @dataclasses.dataclass(frozen=True)
 class Between:
     """The range of a number, with both its ends."""
@@ -25,8 +28,8 @@ class Between:
 
     def __str__(self) -> str:
         if self.low == -math.inf:
-            return f"up to {self.high}"
-        return f"from {self.low} " + ("on" if self.high == math.inf else f"to {self.high}")
+            return f"up to {self.high:,}"
+        return f"from {self.low:,} " + ("on" if self.high >= ENOUGH else f"to {self.high:,}")
 
 
 Positive = Annotated[int, Between(1, 10**15)]

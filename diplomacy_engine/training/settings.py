@@ -21,7 +21,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 
 import tyro
 
-from .._fields import Kind, check_values, convert, field_kinds, kind_of, kind_text, today
+from .._fields import ENOUGH, Kind, check_values, convert, field_kinds, kind_of, kind_text, today
 from .._files import read_file
 from .._progress import forget
 from .._suggest import did_you_mean
@@ -158,8 +158,15 @@ def _print_help(defaults: Any) -> NoReturn:
     kinds, about = field_kinds(args_class), _about_fields(args_class)
     for name, kind in kinds.items():
         group, sentence = about[name]
-        hint = f"({kind.range}; default: {{}})" if kind.range is not None else None
-        shown = tyro.conf.arg(help=sentence, help_behavior_hint=hint and hint.format)
+        teaches = kind.range is not None and (kind.range.low != 0 or kind.range.high < ENOUGH)
+        limits = f"{kind.range}; " if teaches else ""
+
+        def hint(value: str, limits: str = limits) -> str:
+            return f"({limits}default: {'none' if value in ('None', '') else value})"
+
+        plain = kind.optional and kind.type in (int, float, str)
+        metavar = kind.type.__name__.upper() if plain else None
+        shown = tyro.conf.arg(help=sentence, help_behavior_hint=hint, metavar=metavar)
         field = name, Annotated[hints[name], shown], getattr(defaults, name)
         groups.setdefault(group, []).append(field)
     fields = groups.pop("", [])
@@ -167,7 +174,10 @@ def _print_help(defaults: Any) -> NoReturn:
         part = tyro.conf.OmitArgPrefixes[_help_class(group, members)]
         name = f"group_{number}"
         fields.append((name, Annotated[part, tyro.conf.arg(name=group)], part()))
-    whole = _help_class(args_class.__name__, fields, args_class.__doc__)
+    title, _, rest = (sys.modules[args_class.__module__].__doc__ or "").partition("\n\n")
+    examples = rest.split("\n\n")[0]
+    about_all = f"{title}\n\n{examples}\n\n{inspect.getdoc(args_class)}"
+    whole = _help_class(args_class.__name__, fields, about_all)
     try:
         try:
             tyro.cli(whole, args=["--help"])
