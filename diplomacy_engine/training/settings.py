@@ -176,7 +176,7 @@ def _print_help(defaults: Any) -> NoReturn:
         fields.append((name, Annotated[part, tyro.conf.arg(name=group)], part()))
     title, _, rest = (sys.modules[args_class.__module__].__doc__ or "").partition("\n\n")
     examples = rest.split("\n\n")[0]
-    about_all = f"{title}\n\nExamples:\n{examples}\n\n{inspect.getdoc(args_class)}"
+    about_all = f"{title}\n\nFor example\n{examples}\n\n{inspect.getdoc(args_class)}"
     whole = _help_class(args_class.__name__, fields, about_all)
     try:
         try:
