@@ -36,7 +36,7 @@ from ..training.settings import Settings, args_from_dictionary, parse_args
 from ..training.signals import StopSignals
 from . import checkpoints, state
 from .learners import Learner
-from .ranks import Ranks, TrainingError, keep_memory
+from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .run_log import NoLog, RunLog, start_wandb
 
 __all__ = ["Begun", "Clock", "Ranks", "RunLog", "logs", "main", "run", "thoughts_of"]
@@ -123,7 +123,8 @@ def _reported(ranks: Ranks) -> Iterator[list[int]]:
         status[0] = 2
         if ranks.rank == 0:
             print(f"error: {error}", file=sys.stderr)
-        elif isinstance(error, TrainingError):  # the others are met by all alike
+        elif isinstance(error, TrainingError) and not isinstance(error, RankLost):
+            # Others are met by all alike.
             print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
     finally:
         ranks.close()
@@ -142,7 +143,8 @@ def logs(begun: Begun, ranks: Ranks) -> Iterator[RunLog]:
             yield log
     except UserError as error:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
-        raise TrainingError(f"{error}{log.intact()}") from error
+        kind = RankLost if isinstance(error, RankLost) else TrainingError
+        raise kind(f"{error}{log.intact()}") from error
     finally:
         log.close()
 

@@ -36,6 +36,10 @@ class TrainingError(UserError):
     """Training cannot go on. Not every rank may meet it, so each that does says so itself."""
 
 
+class RankLost(TrainingError):
+    """Another rank has died; what was wrong with it, it has said itself, if it could."""
+
+
 def keep_memory() -> None:
     """Keep memory that was freed with this process instead of giving it back to the system.
 
@@ -259,7 +263,7 @@ class Ranks:
         try:
             return call(value)
         except (EOFError, OSError, RuntimeError) as error:  # a connection was closed
-            raise TrainingError("another rank has died") from error
+            raise RankLost("another rank has died") from error
 
 
 def _work(run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int):
