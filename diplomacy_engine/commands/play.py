@@ -22,6 +22,7 @@ from ..players.loading import load_members, load_player
 from ..players.negotiators.naming import voice
 from ..players.population import drawn_member, drawn_names, is_drawn, read_population
 from ..players.protocols import ExplainingPlayer, Player
+from ..players.trust import check_named
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
@@ -252,15 +253,21 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     if arguments.max_years not in (None, play["max_years"]):
         raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
-    opponents, seats = arguments.against or play["opponents"], play["seats"]
-    if arguments.against:
-        opponents = drawn_names(opponents, len(game.map.powers))
-    elif seed != play["seed"] and any(map(is_drawn, opponents)):
+    opponents, seats = play["opponents"], play["seats"]
+    others = arguments.against and drawn_names(arguments.against, len(game.map.powers))
+    others = others if others != opponents else None  # the same players stay where they sit
+    if others:
+        opponents = others
+    elif not arguments.against and seed != play["seed"] and any(map(is_drawn, opponents)):
         raise UserError("--seed would draw other members of the population than play this game")
-    if arguments.against or arguments.power or arguments.guest or arguments.watch:
+    if others or arguments.power or arguments.guest or arguments.watch:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)
         seats = seats and (given or seats)
+    sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
+    check_named([*opponents, *sitting], arguments.against or (), arguments.resume)
+    if play["hint"] and not arguments.hint:
+        check_named([play["hint"]], names, arguments.resume, "--hint")
     arguments.save = arguments.save or arguments.resume
     return _session(arguments, game, opponents, seats, seed, play, press=press)
 

@@ -32,6 +32,7 @@ from importlib.resources import files
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from .._suggest import quoted
+from .._timed_reader import TimedReader
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.signs import signs
@@ -276,23 +277,6 @@ ACTIONS: dict[str, Callable] = {
 }
 
 
-class _Incoming(io.RawIOBase):
-    """What a connection sends, up to a moment: TimeoutError after that, however it drips."""
-
-    def __init__(self, connection: socket.socket):
-        self.connection, self.until = connection, 0.0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:
-        left = self.until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the request took too long")
-        self.connection.settimeout(left)
-        return self.connection.recv_into(buffer)
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "diplomacy", ""
@@ -301,7 +285,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.rfile.close()
-        self._incoming = _Incoming(self.connection)
+        self._incoming = TimedReader(self.connection)
         self.rfile = io.BufferedReader(self._incoming)
 
     def handle_one_request(self) -> None:
