@@ -102,6 +102,12 @@ class KernelCache(FunctionCache):
 
     told = False  # whether it was said that nothing can be kept
 
+    def load_overload(self, sig: object, target_context: object) -> object:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+
     def save_overload(self, sig: object, data: object) -> None:
         try:
             super().save_overload(sig, data)
