@@ -9,10 +9,12 @@ from ..errors import UserError
 from ..rules.map import Map, load_map
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
+NO_PRESS = "NO_PRESS"
 # Lets the package's validator accept that the last phase led to another one than in its own game.
 OWN_END = "DIFFERENT_ADJUDICATION"
 EVERYONE, REFEREE = "GLOBAL", "SYSTEM"  # recipient and sender that are no powers
 MAX_GAME_BYTES = 50_000_000  # of one line; far above any real game's
+MOST_SAID = 10_000_000  # letters of all messages; far more than any game's, and offers take time
 _MESSAGE_KEYS = {"sender": str, "recipient": str, "time_sent": int, "phase": str, "message": str}
 _PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapping}
 
@@ -29,7 +31,7 @@ def saved_game_dictionary(
     """
     teams = game_map.teams
     silent = not any(phase["messages"] for phase in phases)
-    rules = [*(["NO_PRESS"] if silent else []), *RULES, *([OWN_END] if at_limit else [])]
+    rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if at_limit else [])]
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
     saved = {
         "id": game_id,
@@ -116,6 +118,8 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
         if i < len(saved["phases"]) - 1:  # the last one's position is read more closely
             _check_units(phase["state"], i)
         phases.append(dict(phase) | {"messages": _messages(phase, i)})
+    if sum(len(m["message"]) for phase in phases for m in phase["messages"]) > MOST_SAID:
+        raise UserError(f"the messages of the saved game have more than {MOST_SAID:,} letters")
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise UserError("the 'id' of the saved game is not a text")

@@ -19,6 +19,7 @@ import contextlib
 import io
 import ipaddress
 import json
+import os
 import socket
 import socketserver
 import sys
@@ -36,6 +37,7 @@ from .._timed_reader import TimedReader
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.signs import signs
+from ..replays.replay import player_label
 from .session import PlayError, PlaySession, Viewer
 from .view import board_view, draft_view, game_view, hint_view
 
@@ -319,16 +321,23 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # what came with it is not read, and is no next request
             status, content, kind = error.status, _error(str(error)), "application/json"
         except PlayError as error:
-            status, content, kind = _STATUS[error.kind], _error(str(error)), "application/json"
+            status, content, kind = _STATUS[error.kind], self._told(error), "application/json"
         except UserError as error:
-            status, content, kind = 400, _error(str(error)), "application/json"
+            status, content, kind = 400, self._told(error), "application/json"
         except (ConnectionError, TimeoutError):
             raise
         except Exception as error:
             traceback.print_exc()
-            message = f"the server failed with {type(error).__name__}: {error}"
+            message = f"the server failed with {type(error).__name__}, as its screen tells"
             status, content, kind = 500, _error(message), "application/json"
         self._send(status, content, kind)
+
+    def _told(self, error: UserError) -> bytes:
+        """Return what went wrong; of the game's file only the name, as guests see it too."""
+        file, text = self.server.session.file, str(error)
+        for path in (os.path.realpath(file), str(file)):
+            text = text.replace(path, file.name)
+        return _error(text)
 
     def _check_source(self) -> None:
         hosts = self.headers.get_all("Host", [])
@@ -352,7 +361,9 @@ class _Handler(BaseHTTPRequestHandler):
             return (files(__package__) / "web" / name).read_bytes(), f"{kind}; charset=utf-8"
         if url.path == WAITING:  # answered while others hold the session, waiting for a player
             self._check_token()
-            return _json({"asking": self.server.session.asking}), "application/json"
+            asking = self.server.session.asking.items()
+            found = {player_label(name): powers for name, powers in asking}
+            return _json({"asking": found}), "application/json"
         action = READS.get(url.path)
         if action is None:
             raise self._unknown(url.path)

@@ -212,6 +212,12 @@ def changed_phase(**changes) -> dict:
     return changed(phases=[{key: value for key, value in phase.items() if value is not None}])
 
 
+def said(letters: int) -> dict:
+    """Return a message of so many letters."""
+    sides = {"sender": "ENGLAND", "recipient": "RUSSIA"}
+    return sides | {"time_sent": 0, "phase": "S1901M", "message": "x" * letters}
+
+
 @pytest.mark.parametrize(
     ("saved", "sentence"),
     [
@@ -235,6 +241,8 @@ def changed_phase(**changes) -> dict:
         (changed_phase(orders={"ENGLAND": [3]}), "are not a list of texts"),
         (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE' is no power of map small"),
         (changed_phase(state={"name": "S1901M"}), "has no 'units'"),
+        (changed_phase(messages=[said(10_000_001)]), "have more than 10,000,000 letters"),
+        (changed_phase(messages=[said(100_000)] * 101), "have more than 10,000,000 letters"),
     ],
 )
 def test_what_is_no_saved_game(saved, sentence):

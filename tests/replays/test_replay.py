@@ -1,6 +1,7 @@
 """Replays: what a page holds, pictures and texts of a phase, and files that are no games."""
 
 import base64
+import hashlib
 import json
 import re
 import sys
@@ -420,3 +421,13 @@ def test_a_training_without_the_png_library_is_refused(monkeypatch):
 )
 def test_players_are_named_briefly(name, label):
     assert player_label(name) == label
+
+
+def test_the_page_lets_its_own_script_alone_run(small_file):
+    (replay,) = load_replays(small_file)[:1]
+    text = page([replay], "a page")
+    script = text.rpartition("<script>")[2].partition("</script>")[0]
+    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{own}'; style-src 'unsafe-inline';"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}' in text
+    assert text.index("Content-Security-Policy") < text.index("<script")
