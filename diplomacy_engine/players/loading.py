@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 
 from .._files import file_sha256
-from .._suggest import did_you_mean
+from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
@@ -182,16 +182,19 @@ def _load_model(settings: LanguageSettings, device: str, seed: int) -> object:
 
 def _checkpoint(name: str | Path) -> Path:
     """Return the checkpoint of a player that is no bot; PlayerError if there is none."""
-    path = policy_file(name)
-    if path.is_file():
+    try:
+        path = policy_file(name)
+    except OSError:
+        path = Path(name)  # one that no file can have
+    if os.path.isfile(path):
         return path
-    if Path(name).is_dir():
+    if os.path.isdir(name):
         raise PlayerError(f"the folder {name} has neither {CHECKPOINT} nor {POLICY}")
     kind = re.match(r"([a-z]+)[(:]", str(name))  # of a search, as in `fast:PATH`
     near = did_you_mean(kind[1], OPTIONS) if kind else ""
     near = near or did_you_mean(str(name), (*BOTS, *ready_policies()))
     raise PlayerError(
-        f"there is no player {str(name)!r}: it is neither a bot ({', '.join(BOTS)}) "
+        f"there is no player {quoted(str(name), 300)}: it is neither a bot ({', '.join(BOTS)}) "
         f"nor a file{near}"
     )
 
@@ -222,9 +225,9 @@ def load_script(
 
     The module is kept: the same unchanged file is loaded once.
     """
-    path = Path(path).resolve()
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise PlayerError(f"there is no script {path} to play checkpoints with")
+    path = Path(path).resolve()
     name = f"_diplomacy_script_{file_sha256(path)[:16]}"
     module = sys.modules.get(name)
     if module is None or module.__file__ != str(path):
