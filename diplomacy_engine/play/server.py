@@ -37,7 +37,6 @@ from .._timed_reader import TimedReader
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.signs import signs
-from ..replays.replay import player_label
 from .session import PlayError, PlaySession, Viewer
 from .view import board_view, draft_view, game_view, hint_view
 
@@ -361,9 +360,9 @@ class _Handler(BaseHTTPRequestHandler):
             return (files(__package__) / "web" / name).read_bytes(), f"{kind}; charset=utf-8"
         if url.path == WAITING:  # answered while others hold the session, waiting for a player
             self._check_token()
-            asking = self.server.session.asking.items()
-            found = {player_label(name): powers for name, powers in asking}
-            return _json({"asking": found}), "application/json"
+            session = self.server.session
+            asking = {session.shown(name, Viewer(None)): p for name, p in session.asking.items()}
+            return _json({"asking": asking}), "application/json"
         action = READS.get(url.path)
         if action is None:
             raise self._unknown(url.path)

@@ -590,7 +590,7 @@ class PlaySession:
     def shown(self, name: str, viewer: Viewer) -> str:
         """Return a player's name for a viewer: to others than the host no folder or address."""
         name = self.told(name, self.game)
-        return name if viewer.host else player_label(name)
+        return name if viewer.host else player_label(name.partition("@")[0])
 
     def _told_players(self, now: SessionState) -> dict[str, str]:
         """Return who plays each power, for a saved game: no folders of this machine."""

@@ -33,7 +33,7 @@ from ..press.game import Game, Offer
 from ..replays.replay import Frame, frame_svg, make_replay
 from ..rules.map import Map
 from ..rules.notation import Place, UnitText, place_text, province_of, read_order
-from .file import GUEST, HOST, PLAYER, WATCH
+from .file import GUEST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 
 TROUBLE = "a player could not go on"  # said to others than the host, whom it is told in full

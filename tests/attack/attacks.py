@@ -20,24 +20,25 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
+from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
+from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
 from support.language import question_of_game
 from support.limits import within
 from support.serving import serving
 
-from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
-from attack.watching import killed, tried, watched
 from diplomacy_engine._files import atomic_write
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
-from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, TERMS, WAITING
+from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TERMS, TOKEN_HEADER, WAITING
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.language.replies import read_reply
 from diplomacy_engine.players.language.remote import RemotePlayer
+from diplomacy_engine.players.language.replies import read_reply
 from diplomacy_engine.players.language.settings import settings_of
 from diplomacy_engine.players.loading import SCRIPT, load_player, load_script
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
@@ -45,7 +46,7 @@ from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.game import Game as PressGame
 from diplomacy_engine.press.table import PressRules
 from diplomacy_engine.replays.replay import load_replays, page
-from diplomacy_engine.rules.map import Map, load_map
+from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
 from diplomacy_engine.rules.teams import read_teams
 
 Try = Callable[[random.Random], str]
@@ -73,8 +74,8 @@ def positions() -> tuple[Game, ...]:
 # --- Orders, positions, maps, settings, texts -----------------------------------------------------
 
 WORDS = (
-    "A", "F", "-", "->", "/", "NC", "(SC)", "H", "S", "C", "R", "D", "B", "VIA", "WAIVE", "*", "PAR",
-    "STP/NC", "Bulgaria", "North", "Sea", "LON", "ENGLAND", "0", "ß", "\u0130", "AND", "PRP", "(", ")",
+    "A", "F", "-", "->", "/", "NC", "(SC)", "H", "S", "C", "R", "D", "B", "VIA", "WAIVE", "*",
+    "PAR", "STP/NC", "Bulgaria", "North", "Sea", "LON", "ENGLAND", "0", "ß", "\u0130", "AND", "PRP",
 )  # fmt: skip
 
 
@@ -91,7 +92,9 @@ def orders(folder: Path) -> Iterator[Try]:
             texts[i : i + 1] = rng.choice(
                 ([mutated_text(rng, texts[i], WORDS)], [texts[i]] * rng.choice((2, 50)), texts[:2])
             ) or ["A PAR"]
-        given = rng.choice((texts, texts, mutated(rng, texts), *JUNK)) if rng.random() < 0.1 else texts
+        given = (
+            rng.choice((texts, texts, mutated(rng, texts), *JUNK)) if rng.random() < 0.1 else texts
+        )
         taken = tried(lambda: game.submit(power, given), TypeError)
         if isinstance(given, list) and all(isinstance(text, str) for text in given):
             game.submit(power, given, strict=False)
@@ -109,7 +112,7 @@ def states(folder: Path) -> Iterator[Try]:
     def one(rng: random.Random) -> str:
         game = rng.choice(positions())
         if rng.random() < 0.5:
-            line = mutated_text(rng, game.position(), WORDS)
+            line = mutated_text(rng, game.to_position(), WORDS)
             found = tried(lambda: Game.from_position(line, max_years=9))
         else:
             state = mutated(rng, game.to_state())
@@ -124,14 +127,12 @@ def states(folder: Path) -> Iterator[Try]:
 @contextmanager
 def maps(folder: Path) -> Iterator[Try]:
     """A map's facts, or the text of its file; what is loaded can be played on."""
-    texts = [Path(load_map(name).source).read_text() if os.path.isfile(load_map(name).source) else ""
-             for name in ("small", "three")]  # fmt: skip
+    texts = [(MAPS_FOLDER / f"{name}.toml").read_text() for name in ("small", "three")]
     file = folder / "map.toml"
 
     def one(rng: random.Random) -> str:
-        if rng.random() < 0.3 and any(texts):
-            text = mutated_text(rng, rng.choice([text for text in texts if text]))
-            file.write_text(text, errors="replace")
+        if rng.random() < 0.3:
+            file.write_text(mutated_text(rng, rng.choice(texts)), errors="replace")
             found = tried(lambda: load_map(file))
         else:
             facts = mutated(rng, load_map(rng.choice(("small", "three"))).facts)
@@ -149,9 +150,9 @@ SETTINGS = {
     "deadline": 2.0, "retries": 0, "fallback": "hold", "concurrency": 2, "log": "",
 }  # fmt: skip
 NAMES = (
-    "dumbbot", "small-pure-1", "fast(draws=3):small-pure-1", "nash(profiles=4)+dumbbot", "population#2",
-    "llm:x.toml", "llm:local:x", "llm:m@http://127.0.0.1:9/v1", "fast(leaf=x assume=infer:self,hold):y",
-    "a/b.npz", "os:system", "x.py:y",
+    "dumbbot", "small-pure-1", "fast(draws=3):small-pure-1", "nash(profiles=4)+dumbbot",
+    "population#2", "llm:x.toml", "llm:local:x", "llm:m@http://127.0.0.1:9/v1", "os:system",
+    "fast(leaf=x assume=infer:self,hold):y", "a/b.npz", "x.py:y",
 )  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def settings(folder: Path) -> Iterator[Try]:
         if kind == 1:
             text = mutated_text(rng, "ENGLAND+(FRANCE+ITALY), RUSSIA", ("+", "(", ")", ","))
             return outcome(tried(lambda: read_teams(text, load_map("standard").powers)))
-        name = mutated_text(rng, rng.choice(NAMES), ("llm:", "fast:", "+", "=", *NAMES))
+        name = mutated_text(rng, rng.choice(NAMES), ("llm:", "fast:", "+", "=", *NAMES))[:600]
         if re.match(r"[a-z+()=0-9 ]*(llm:local|.*\.py)", name):
             return "skipped"  # the user's own to load
         with watched(folder):
@@ -248,14 +249,17 @@ def written(rng: random.Random, file: Path, saved: dict) -> None:
 def saved_games(folder: Path) -> Iterator[Try]:
     """A saved game is shown on a page, and played on."""
     games = []
-    for seed, game in enumerate((PressGame("small", press="offers"), Game("three"), Game("standard"))):
+    for seed, game in enumerate(
+        (PressGame("small", press="offers"), Game("three"), Game("standard"))
+    ):
         if isinstance(game, PressGame):
             game.offer("ENGLAND", "RUSSIA", peace=True)
             game.send("RUSSIA", "GLOBAL", "<b>hello</b>")
         play_randomly(game, random.Random(seed), 3)
         saved = game.to_saved_game() | {"players": dict.fromkeys(game.powers, "a/b.pt")}
-        saved["phases"][0]["thoughts"] = {game.powers[0]: {"value": 1.0, "orders": {"A": [["x", 0.5]]},
-                                          "prompt": "<i>", "tried": [[["A LON H"], 1.0, 0.5]]}}  # fmt: skip
+        thought = {"value": 1.0, "orders": {"A": [["x", 0.5]]}, "prompt": "<i>"}
+        thought["tried"] = [[["A LON H"], 1.0, 0.5]]
+        saved["phases"][0]["thoughts"] = {game.powers[0]: thought}
         games.append(saved)
     file = folder / "game.jsonl"
 
@@ -307,11 +311,11 @@ def sessions(folder: Path) -> Iterator[Try]:
                 play["seats"] = dict(saved["play"]["seats"], RUSSIA=[PLAYER, names[0]])
         file.write_text(json.dumps(found if rng.random() < 0.9 else mutated(rng, found)) + "\n")
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), no_input():
-            with watched(folder):
-                code = main(["play", "--text", "--resume", file.name])
-        assert code in (0, 2) and "Traceback" not in err.getvalue(), err.getvalue()
-        assert code == 0 or err.getvalue().startswith("error: ") and err.getvalue().count("\n") == 1
+        silent = contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), no_input()
+        with silent[0], silent[1], silent[2], silent[3], watched(folder):
+            code = main(["play", "--text", "--resume", file.name])
+        said = err.getvalue()
+        assert (code, said) == (0, "") or (code == 2 and re.fullmatch("error: .+\n", said)), said
         assert not (folder / "log.jsonl").exists()
         return "taken" if code == 0 else "refused"
 
@@ -400,7 +404,9 @@ def killed_sessions(folder: Path) -> Iterator[Try]:
         ended = killed(lambda: session.submit(host, 0, []), int(10 ** rng.uniform(0, 5)))
         game, play = read_session(file)
         assert play["tokens"] == tokens
-        assert (game.phase, play["step"]) in ((("S1901M", 0), ("F1901M", 1)) if not ended else (("F1901M", 1),))
+        assert (game.phase, play["step"]) in (
+            (("S1901M", 0), ("F1901M", 1)) if not ended else (("F1901M", 1),)
+        )
         for path in folder.glob(".*.tmp"):
             path.unlink()
         return "ended" if ended else "killed"
@@ -425,15 +431,18 @@ def requests(folder: Path) -> Iterator[Try]:
     session = PlaySession(game, secret_path / "g.jsonl", ["hold"], make_bot, seats, press=rules)
     host = session.viewer(session.tokens[HOST])
     with session.lock:
-        session.submit(host, 0, [session.game.legal_orders(place)[1] for place in game.units["ENGLAND"]])
+        session.submit(
+            host, 0, [session.game.legal_orders(place)[1] for place in game.units["ENGLAND"]]
+        )
         own = [text for text in session.game.orders["ENGLAND"] if not text.endswith(" H")]
         session.offer(host, 0, "ITALY", {"zone": [game.map.provinces[0]]})
     kept = session.now
     paths = (*ACTIONS, *READS, *PAGES, WAITING, "/api/x", "/../x")
     bodies = (
         {"step": 0, "orders": ["A PIE - MAR"]}, {"seats": {"ENGLAND": "me"}}, {"map": "small"},
-        {"step": 0, "to": "ITALY", "terms": {"peace": True}}, {"step": 0, "number": 1, "agreed": True},
-        {"step": 0, "to": "ITALY", "terms": {name: ["PAR"] for name in TERMS}}, {"step": 0},
+        {"step": 0, "to": "ITALY", "terms": {"peace": True}}, {"step": 0},
+        {"step": 0, "number": 1, "agreed": True},
+        {"step": 0, "to": "ITALY", "terms": {name: ["PAR"] for name in TERMS}},
     )  # fmt: skip
     with serving(session) as server:
 
@@ -457,8 +466,8 @@ def requests(folder: Path) -> Iterator[Try]:
             if answer.startswith(b"HTTP"):
                 status = answer.split()[1].decode()
                 assert int(status) in STATUSES, answer[:500]
-            for token in session.tokens.values():
-                assert token.encode() not in answer
+            for whose, token in session.tokens.items():
+                assert whose == who or token.encode() not in answer, whose
             assert str(secret_path).encode() not in answer and b"a-folder-of-the-host" not in answer
             if b"/api/board" not in sent:  # there stands what the viewer thinks about
                 assert not any(json.dumps(text)[1:-1].encode() in answer for text in own if text)
@@ -471,7 +480,7 @@ def requests(folder: Path) -> Iterator[Try]:
 def exchanged(address: tuple[str, int], sent: bytes) -> bytes:
     """Return what a server answers to some bytes."""
     with socket.create_connection(address, timeout=SECONDS / 2) as connection:
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(OSError):  # it may have closed the connection already
             connection.sendall(sent)
             connection.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionError), connection.makefile("rb") as stream:
@@ -487,7 +496,6 @@ def language_servers(folder: Path) -> Iterator[Try]:
     """A language model's server answers with changed bytes: each unit has a legal order in time,
     and the key stands nowhere."""
     os.environ["ATTACK_KEY"] = KEY
-    current = threading.local()
     listener = socket.create_server(("127.0.0.1", 0))
     reply: list[bytes] = [b""]
 
@@ -499,8 +507,7 @@ def language_servers(folder: Path) -> Iterator[Try]:
                 return
             with connection, contextlib.suppress(OSError):
                 connection.settimeout(1)
-                while connection.recv(65_536)[-2:] != b"]}" and not current.__dict__:
-                    break
+                connection.recv(65_536)
                 connection.sendall(reply[0])
                 connection.shutdown(socket.SHUT_WR)
                 while connection.recv(65_536):
@@ -529,18 +536,24 @@ def language_servers(folder: Path) -> Iterator[Try]:
         player.server.answered = True
         log.unlink(missing_ok=True)
         log.touch()
-        said = ""
-        try:
-            numbers = player.act(games, decisions)
-        except Exception as error:
-            said = str(error)
-            assert tried(lambda: (_ for _ in ()).throw(error)) is None
-        else:
-            for s, number in enumerate(numbers):
-                first, last = decisions.order_start[s : s + 2]
-                assert number in decisions.order[first:last]
-        assert KEY not in said + log.read_text()
-        return "refused" if said else "answered" if player.counts()["legal_at_once"] else "fell back"
+        numbers, said = None, []
+
+        def act() -> None:
+            nonlocal numbers
+            try:
+                numbers = player.act(games, decisions)
+            except UserError as error:
+                said.append(str(error))
+                raise
+
+        tried(act)
+        for s, number in enumerate(() if numbers is None else numbers):
+            first, last = decisions.order_start[s : s + 2]
+            assert number in decisions.order[first:last]
+        assert KEY not in "".join(said) + log.read_text()
+        return (
+            "refused" if said else "answered" if player.counts()["legal_at_once"] else "fell back"
+        )
 
     try:
         yield one
@@ -551,7 +564,7 @@ def language_servers(folder: Path) -> Iterator[Try]:
 
 # Attack -> tries of the short piece, which together take about half a minute.
 ATTACKS: dict[Callable, int] = {
-    orders: 400,
+    orders: 200,
     states: 300,
     maps: 60,
     settings: 300,

@@ -12,7 +12,9 @@ JUNK = (
     float("inf"), "", "\0", "\ud800", "\x1b[2J", "x" * 300, "../../x", "/etc/passwd", "<script>",
     [], {}, [[]], [None], {"": None}, {"x": [{}]},
 )  # fmt: skip
-SIGNS = "\0\n\r\t\x1b\x7f\u2028\u202e\ud800\ufffdé߷ -–/()[]{}<>\"'`\\@#:;,.=+*%&|~0123456789AaZz"
+SIGNS = (
+    "\0\n\r\t\x1b\x7f\u2028\u202e\ud800\ufffdé߷ -\u2013/()[]{}<>\"'`\\@#:;,.=+*%&|~0123456789AaZz"
+)
 
 
 def mutated(rng: random.Random, value: object, pool: Sequence = JUNK, most: int = 3) -> object:
@@ -101,7 +103,9 @@ def mutated_bytes(rng: random.Random, content: bytes) -> bytes:
             case 3:
                 found[first:last] = rng.randbytes(last - first)
             case 4:
-                found[first:first] = rng.choice((b"\0", b"\xff", b"\r\n", b'"', b"{" * 2000, b"9" * 30))
+                found[first:first] = rng.choice(
+                    (b"\0", b"\xff", b"\r\n", b'"', b"{" * 2000, b"9" * 30)
+                )
     return bytes(found)
 
 
@@ -112,7 +116,9 @@ def mutate_folder(rng: random.Random, folder: Path) -> str:
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     file = rng.choice(files)
-    kind = rng.choice(("bytes", "bytes", "text", "empty", "gone", "link", "pipe", "folder", "other"))
+    kind = rng.choice(
+        ("bytes", "bytes", "text", "empty", "gone", "link", "pipe", "folder", "other")
+    )
     if kind == "bytes":
         file.write_bytes(mutated_bytes(rng, file.read_bytes()))
     elif kind == "text":

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 
 import pytest
-
 from attack.attacks import ATTACKS, attacked
 
 pytestmark = [

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from diplomacy_engine._jit import CACHE_FOLDER
 from diplomacy_engine.errors import UserError
 
 _REACHING = (
@@ -37,13 +38,15 @@ def _look(event: str, arguments: tuple) -> None:
     if event == "exec" and arguments[0].co_filename.startswith(str(_Watch.folder)):
         _refuse(f"{arguments[0].co_filename} is run")
     if event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING:
-        path = os.path.realpath(os.fsdecode(arguments[0])) if not isinstance(arguments[0], int) else ""
-        kept = ("/dev/", "/proc/")
+        path = (
+            os.path.realpath(os.fsdecode(arguments[0])) if not isinstance(arguments[0], int) else ""
+        )
+        kept = ("/dev/", "/proc/", os.path.realpath(CACHE_FOLDER))
         if path and not path.startswith((str(_Watch.folder), *kept)):
             _refuse(f"{path} is opened to be written")
     if event in ("os.remove", "os.rename", "os.rmdir", "shutil.rmtree"):
         path = os.path.realpath(os.fsdecode(arguments[0]))
-        if not path.startswith(str(_Watch.folder)):
+        if not path.startswith((str(_Watch.folder), os.path.realpath(CACHE_FOLDER))):
             _refuse(f"{event} {path}")
 
 

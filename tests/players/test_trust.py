@@ -1,5 +1,6 @@
 """Players that a file may name by itself, and those that the command line must name too."""
 
+import io
 import json
 import os
 
@@ -11,7 +12,6 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.play.file import PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.search.naming import OPTIONS
 from diplomacy_engine.players.trust import check_named, needs_naming
 from diplomacy_engine.press.game import Game
 
@@ -30,7 +30,10 @@ from diplomacy_engine.press.game import Game
         "nash(profiles=16)+runs/three__x",
         "fast(draws=3 assume=infer:self,dumbbot leaf=a.pt):b.pt",
         "nash+fast(assume=pool:runs/x):C:/b.pt",
-        *[f"{kind}:a.pt" for kind in OPTIONS],
+        "fast:greedy:a.pt",
+        "full:a.pt",
+        "equilibrium:a.pt",
+        "matrix:a.pt",
     ],
 )
 def test_what_is_only_read_needs_no_naming(name):
@@ -118,7 +121,7 @@ def test_a_saved_game_asks_no_server_and_reads_no_settings(
 
 
 def test_a_player_that_is_named_as_well_plays_where_it_sat(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", open(os.devnull))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     with FakeServer(lambda body, number: holds(body)) as server:
         asker = f"llm:m@{server.url}"
         file = saved(tmp_path, asker, "opponents")

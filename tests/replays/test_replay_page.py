@@ -242,7 +242,9 @@ def test_no_script_but_the_pages_own_runs(address, open_page):
     view.evaluate(
         """() => {
             document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = 1'>");
-            document.body.append(Object.assign(document.createElement("script"), { text: "ran = 1" }));
+            const script = document.createElement("script");
+            script.text = "window.ran = 1";
+            document.body.append(script);
         }"""
     )
     view.wait_for_timeout(100)
