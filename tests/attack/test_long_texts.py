@@ -20,11 +20,11 @@ from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import read_teams
 
 pytestmark = pytest.mark.usefixtures("compiled")
-LENGTH = 4 * 2**20
+LENGTH = 2**20
 DELIMITERS = (
     *"(){}[]<>\"'`\\/|*+-=,;:#@.&% \n\t0aA\u2028\u2013", "->", "- ", "( ", "PRP ( ", "AND ( ", "A ",
-    "A PAR - ", "A PAR - BUR ", "(SC)", "{}", "[]", '{"a":', '"\\', "=\n", "[a.", "a.b=1\n", "'''", '"""',
-    "<think>", "(at ", "fast(", "llm:", "ENGLAND+", "\\u", "VIA ",
+    "A PAR - ", "A PAR - BUR ", "(SC)", "{}", "[]", '{"a":', '"\\', "=\n", "[a.", "a.b=1\n",
+    "'''", '"""', "<think>", "(at ", "fast(", "llm:", "ENGLAND+", "\\u", "VIA ",
 )  # fmt: skip
 
 
