@@ -143,7 +143,8 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     if saved.get("year_limit") not in YEAR_LIMITS:
         raise UserError(f"{path}: year_limit must be one of {', '.join(YEAR_LIMITS)}")
     met, above = (_table(saved.get(name), len(members), name, path) for name in ("met", "above"))
-    if (met != np.round(met)).any() or (above > met + 0.01).any():  # `above` is rounded
+    most = met + 0.01 * (met > 0)  # `above` is rounded
+    if (met != np.round(met)).any() or (above > most).any():
         raise UserError(f"{path}: 'met' counts games, and 'above' how many of them")
     years, games, seed = numbers
     return Population(folder, found, members, years, saved["year_limit"], games, seed, met, above)

@@ -181,6 +181,7 @@ def test_lists_that_are_refused(copy):
         ({"met": table(good, "met", 1e300)}, "'met' is no table of"),
         ({"above": table(good, "above", 1e308)}, "'above' is no table of"),
         ({"above": table(good, "above", 1e15)}, "'met' counts games"),
+        ({"met": table(good, "met", 0)}, "'met' counts games"),
         ({"above": table(good, "above", -1)}, "'above' is no table of"),
     ]
     for changes, words in bad:
