@@ -564,14 +564,14 @@ def language_servers(folder: Path) -> Iterator[Try]:
 
 # Attack -> tries of the short piece, which together take about half a minute.
 ATTACKS: dict[Callable, int] = {
-    orders: 200,
-    states: 300,
+    orders: 100,
+    states: 150,
     maps: 60,
     settings: 300,
     daide: 300,
     replies: 80,
     saved_games: 80,
-    sessions: 100,
+    sessions: 60,
     populations: 60,
     killed_writes: 30,
     killed_sessions: 15,

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,15 +22,14 @@ class ReachedOut(BaseException):
 
 
 class _Watch:
-    """What is forbidden just now, in which thread."""
+    """Where alone may be written just now, if anything is watched; what else was done."""
 
     folder: Path | None = None
-    thread = 0
     seen = ""
 
 
 def _look(event: str, arguments: tuple) -> None:
-    if _Watch.folder is None or threading.get_ident() != _Watch.thread:
+    if _Watch.folder is None:
         return
     if event in _REACHING:
         _refuse(f"{event} {arguments!r:.200}")
@@ -60,7 +58,7 @@ _hooked = False
 
 @contextlib.contextmanager
 def watched(folder: Path) -> Iterator[None]:
-    """Fail if this thread connects, starts a program, or writes outside of a folder meanwhile.
+    """Fail if this process connects, starts a program, or writes outside of a folder meanwhile.
 
     By Python's audit events, which no Python code gets around: see the library's table of them.
     """
@@ -68,7 +66,7 @@ def watched(folder: Path) -> Iterator[None]:
     if not _hooked:
         sys.addaudithook(_look)  # it stays, and looks away when nothing is watched
         _hooked = True
-    _Watch.seen, _Watch.thread = "", threading.get_ident()
+    _Watch.seen = ""
     _Watch.folder = Path(os.path.realpath(folder))
     try:
         yield
