@@ -15,7 +15,6 @@ from typing import Annotated, Any, NamedTuple
 from ._suggest import did_you_mean, quoted
 from .errors import UserError
 
-
 ENOUGH = 10**9  # a greatest number from here on is only there so that nothing overflows
 
 

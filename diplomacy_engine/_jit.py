@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numba
 from numba.core import event
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 from numba.core.registry import CPUDispatcher
 
 _PACKAGE = Path(__file__).parent
@@ -56,22 +56,28 @@ def _sources_hash() -> str:
 
 
 def _cache_folder() -> str:
-    """Return a writable folder for compiled kernels of exactly these sources."""
+    """Return a folder for compiled kernels of exactly these sources.
+
+    It is writable, unless there is no such folder at all: then nothing is kept, see `KernelCache`.
+    """
     homes = [
         os.environ.get("NUMBA_CACHE_DIR"),
         os.path.join(
             os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "diplomacy_engine"
         ),
     ]
-    for home in filter(None, homes):
-        folder = Path(home) / f"kernels-{_sources_hash()}"
+    folders = [Path(home) / f"kernels-{_sources_hash()}" for home in homes if home]
+    for folder in folders:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
             continue
         if os.access(folder, os.W_OK):
             return str(folder)
-    return tempfile.mkdtemp(prefix="diplomacy_engine-kernels-")
+    try:
+        return tempfile.mkdtemp(prefix="diplomacy_engine-kernels-")
+    except OSError:
+        return str(folders[0])
 
 
 CACHE_FOLDER = _cache_folder()
@@ -87,8 +93,33 @@ class CacheLocator(UserProvidedCacheLocator):
 
     @classmethod
     def from_function(cls, py_func: Callable, py_file: str) -> UserProvidedCacheLocator | None:
-        inside = Path(py_file).is_relative_to(_PACKAGE)
-        return super().from_function(py_func, py_file) if inside else None
+        # Whether the folder can be written to is seen when there is something to write.
+        return cls(py_func, py_file) if Path(py_file).is_relative_to(_PACKAGE) else None
+
+
+class KernelCache(FunctionCache):
+    """Keeps a compiled kernel if there is room on the disk; without room it works all the same."""
+
+    told = False  # whether it was said that nothing can be kept
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+
+    def save_overload(self, sig: object, data: object) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            if not KernelCache.told:
+                KernelCache.told = True
+                print(
+                    f"compiled kernels cannot be kept in {CACHE_FOLDER} "
+                    f"({error.strerror or error}), so every start compiles them anew",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
 
 _OTHERS = "UserProvidedCacheLocator,InTreeCacheLocator,UserWideCacheLocator,IPythonCacheLocator"
@@ -229,16 +260,28 @@ games.step(games.new_orders())
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
-jit_allocating = numba.njit(**_OPTIONS)
+def _decorator(**options: object) -> Callable[[Callable], Callable]:
+    """Return numba's decorator, with our cache, for kernels of the package."""
+    decorate = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
+
+    def decorated(function: Callable) -> Callable:
+        kernel = decorate(function)
+        if isinstance(kernel, CPUDispatcher):  # else compilation is switched off
+            kernel._cache.__class__ = KernelCache
+        return kernel
+
+    return decorated
+
+
+jit_allocating = _decorator()
 # Without numba's reference counting, which touches some hundred arrays at every call of a kernel
 # that is not inlined (measured: DumbBot 12.2 -> 4.7 us a decision). Such a kernel makes no array.
-jit = numba.njit(**_OPTIONS, _nrt=False)
+jit = _decorator(_nrt=False)
 # For sums of floats, which the compiler may then reorder to use vector instructions.
-jit_float = numba.njit(**_OPTIONS, _nrt=False, fastmath={"reassoc", "contract", "nsz"})
-_INNER = _OPTIONS | {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_without_entry = numba.njit(**_INNER)
-_without_call = numba.njit(**_INNER, forceinline=True)
+jit_float = _decorator(_nrt=False, fastmath={"reassoc", "contract", "nsz"})
+_INNER = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_without_entry = _decorator(**_INNER)
+_without_call = _decorator(**_INNER, forceinline=True)
 
 
 class _Inner(CPUDispatcher):

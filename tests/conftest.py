@@ -10,6 +10,15 @@ from diplomacy_engine import Game, evaluate_player, make_bot
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `pytest -m attack` asks for; see tests/attack."""
+    group = parser.getgroup("attack")
+    group.addoption("--attack-seed", type=int, default=1, help="other input for each (default: 1)")
+    group.addoption(
+        "--attack-minutes", type=float, default=10.0, help="of all attacks together (default: 10)"
+    )
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return how many processes run the tests: several for all of them, else this one alone."""
     if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:

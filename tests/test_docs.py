@@ -111,7 +111,8 @@ def known_flags() -> set[str]:
         flags |= parser._option_string_actions.keys()
         tools = (action.choices for action in parser._actions if isinstance(action.choices, dict))
         parsers += [tool for choices in tools for tool in choices.values()]
-    for path in (ROOT / "tests" / "benchmarks").glob("*.py"):
+    tests = ROOT / "tests"
+    for path in (tests / "conftest.py", *(tests / "benchmarks").glob("*.py")):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
 

@@ -163,3 +163,32 @@ def test_what_the_second_process_runs():
     """It is a text, as kernels import _jit; the kernel that it compiles is the awaited one."""
     exec(_jit._Compilation.HELPER, {})
     assert vector_game._step_games.py_func.__name__ == _jit._Compilation.HELPED
+
+
+FULL = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from diplomacy_engine import load_map
+from diplomacy_engine.rules.state import allocate_state, count_units, is_alive
+state = allocate_state(load_map("small").board, 1)
+print(is_alive(state, 0, 0), count_units(state, 0, 0))
+"""
+
+
+@pytest.mark.parametrize("place", ["a folder", "nothing"])
+def test_without_room_for_kernels_they_are_compiled_and_not_kept(place, tmp_path):
+    """No file can be written, as on a full disk; or there is not even a folder to write into."""
+    (tmp_path / "file").touch()
+    cache = tmp_path / "cache" if place == "a folder" else tmp_path / "file"
+    own = dict.fromkeys(("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"), str(cache))
+    done = subprocess.run(
+        [sys.executable, "-c", FULL],
+        cwd=_jit._PACKAGE.parent,
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "True 38\n"), done.stderr
+    (said,) = done.stderr.splitlines()
+    assert said.startswith(f"compiled kernels cannot be kept in {cache}")
+    assert not list(tmp_path.rglob("*.nb?"))

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
-    ("_files", "_jit", "_suggest", "constants", "errors"),
+    ("_files", "_jit", "_suggest", "_timed_reader", "constants", "errors"),
     ("rules", "scoring"),
     ("pictures",),
     ("games",),

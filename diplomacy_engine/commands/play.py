@@ -20,9 +20,10 @@ from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
-from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player, reaches_out
+from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
+from ..players.trust import check_named
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
@@ -250,23 +251,21 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     if arguments.max_years not in (None, play["max_years"]):
         raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
-    opponents, seats = arguments.against or play["opponents"], play["seats"]
-    if arguments.against:
-        opponents = drawn_names(opponents, len(game.map.powers))
-    elif seed != play["seed"] and any(map(_is_drawn, opponents)):
+    opponents, seats = play["opponents"], play["seats"]
+    others = arguments.against and drawn_names(arguments.against, len(game.map.powers))
+    others = others if others != opponents else None  # the same players stay where they sit
+    if others:
+        opponents = others
+    elif not arguments.against and seed != play["seed"] and any(map(_is_drawn, opponents)):
         raise UserError("--seed would draw other members of the population than play this game")
-    if arguments.against or arguments.power or arguments.guest or arguments.watch:
+    if others or arguments.power or arguments.guest or arguments.watch:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)
         seats = seats and (given or seats)
-    hint = arguments.hint or play["hint"]
     sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
-    for name in {*opponents, *sitting, *([hint] if hint else [])} - set(names):
-        if reaches_out(name):  # the file may be somebody else's
-            raise UserError(
-                f"the game in {arguments.resume} is played with {quoted(name, 100)}, which runs a "
-                "script or asks a server: if you trust it, name it again with --against or --hint"
-            )
+    check_named([*opponents, *sitting], arguments.against or (), arguments.resume)
+    if play["hint"] and not arguments.hint:
+        check_named([play["hint"]], names, arguments.resume, "--hint")
     arguments.save = arguments.save or arguments.resume
     return _session(arguments, game, opponents, seats, seed, play, press=press)
 

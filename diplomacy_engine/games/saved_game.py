@@ -9,10 +9,15 @@ from ..errors import UserError
 from ..rules.map import Map, load_map
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
+NO_PRESS = "NO_PRESS"
 # Lets the package's validator accept that the last phase led to another one than in its own game.
 OWN_END = "DIFFERENT_ADJUDICATION"
 EVERYONE, REFEREE = "GLOBAL", "SYSTEM"  # recipient and sender that are no powers
 MAX_GAME_BYTES = 50_000_000  # of one line; far above any real game's
+# Far above any game's, so that no file takes minutes: phases, orders of a power in a phase and of
+# all together,
+MOST_PHASES, MOST_ORDERS, MOST_IN_ALL = 10_000, 500, 250_000
+MOST_SAID = 10_000_000  # and letters of all messages
 _MESSAGE_KEYS = {"sender": str, "recipient": str, "time_sent": int, "phase": str, "message": str}
 _PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapping}
 
@@ -29,7 +34,7 @@ def saved_game_dictionary(
     """
     teams = game_map.teams
     silent = not any(phase["messages"] for phase in phases)
-    rules = [*(["NO_PRESS"] if silent else []), *RULES, *([OWN_END] if at_limit else [])]
+    rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if at_limit else [])]
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
     saved = {
         "id": game_id,
@@ -98,9 +103,10 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
     for key, kind in (("map", str), ("phases", list)):
         if not isinstance(saved.get(key), kind):
             raise UserError(f"the saved game has no {key!r}, or not as {_name(kind)}")
-    if not saved["phases"]:
-        raise UserError("the saved game has no phases")
-    phases = []
+    if not 0 < len(saved["phases"]) <= MOST_PHASES:
+        count = "no phases" if not saved["phases"] else f"more than {MOST_PHASES:,} phases"
+        raise UserError(f"the saved game has {count}")
+    phases, in_all = [], 0
     for i, phase in enumerate(saved["phases"]):
         if not isinstance(phase, Mapping):
             raise UserError(f"phase {i} of the saved game is not a dictionary")
@@ -113,9 +119,16 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
             texts = [] if orders is None else orders
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise UserError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
+            if len(texts) > MOST_ORDERS:
+                raise UserError(f"phase {i}: {power!r:.40} has more than {MOST_ORDERS} orders")
+            in_all += len(texts)
         if i < len(saved["phases"]) - 1:  # the last one's position is read more closely
             _check_units(phase["state"], i)
         phases.append(dict(phase) | {"messages": _messages(phase, i)})
+    if in_all > MOST_IN_ALL:
+        raise UserError(f"the saved game has more than {MOST_IN_ALL:,} orders")
+    if sum(len(m["message"]) for phase in phases for m in phase["messages"]) > MOST_SAID:
+        raise UserError(f"the messages of the saved game have more than {MOST_SAID:,} letters")
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise UserError("the 'id' of the saved game is not a text")

@@ -41,6 +41,7 @@ from .observation import (
     observe,
 )
 
+MOST_YEARS = 1000  # of a game with a limit, as in map files and commands
 SLICE = 16  # fewer items than this per thread are not worth a thread
 
 
@@ -173,8 +174,10 @@ class VectorGame:
     ):
         if num_games < 1:
             raise UserError(f"num_games must be at least 1, not {num_games}")
-        if max_years is not None and max_years < 0:
-            raise UserError(f"max_years must be 0 (no limit) or more, not {max_years}")
+        if max_years is not None and not 0 <= max_years <= MOST_YEARS:
+            raise UserError(
+                f"max_years must be from 0 (no limit) to {MOST_YEARS:,}, not {max_years}"
+            )
         self.map = load_map(game_map)
         self.vocabulary = vocabulary(self.map)
         self.board, self.table = self.map.board, self.vocabulary.table

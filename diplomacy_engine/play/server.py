@@ -19,6 +19,7 @@ import contextlib
 import io
 import ipaddress
 import json
+import os
 import socket
 import socketserver
 import sys
@@ -32,6 +33,7 @@ from importlib.resources import files
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from .._suggest import quoted
+from .._timed_reader import TimedReader
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.signs import signs
@@ -276,23 +278,6 @@ ACTIONS: dict[str, Callable] = {
 }
 
 
-class _Incoming(io.RawIOBase):
-    """What a connection sends, up to a moment: TimeoutError after that, however it drips."""
-
-    def __init__(self, connection: socket.socket):
-        self.connection, self.until = connection, 0.0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:
-        left = self.until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the request took too long")
-        self.connection.settimeout(left)
-        return self.connection.recv_into(buffer)
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "diplomacy", ""
@@ -301,7 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.rfile.close()
-        self._incoming = _Incoming(self.connection)
+        self._incoming = TimedReader(self.connection)
         self.rfile = io.BufferedReader(self._incoming)
 
     def handle_one_request(self) -> None:
@@ -335,16 +320,23 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # what came with it is not read, and is no next request
             status, content, kind = error.status, _error(str(error)), "application/json"
         except PlayError as error:
-            status, content, kind = _STATUS[error.kind], _error(str(error)), "application/json"
+            status, content, kind = _STATUS[error.kind], self._told(error), "application/json"
         except UserError as error:
-            status, content, kind = 400, _error(str(error)), "application/json"
+            status, content, kind = 400, self._told(error), "application/json"
         except (ConnectionError, TimeoutError):
             raise
         except Exception as error:
             traceback.print_exc()
-            message = f"the server failed with {type(error).__name__}: {error}"
+            message = f"the server failed with {type(error).__name__}, as its screen tells"
             status, content, kind = 500, _error(message), "application/json"
         self._send(status, content, kind)
+
+    def _told(self, error: UserError) -> bytes:
+        """Return what went wrong; of the game's file only the name, as guests see it too."""
+        file, text = self.server.session.file, str(error)
+        for path in (os.path.realpath(file), str(file)):
+            text = text.replace(path, file.name)
+        return _error(text)
 
     def _check_source(self) -> None:
         hosts = self.headers.get_all("Host", [])
@@ -368,7 +360,9 @@ class _Handler(BaseHTTPRequestHandler):
             return (files(__package__) / "web" / name).read_bytes(), f"{kind}; charset=utf-8"
         if url.path == WAITING:  # answered while others hold the session, waiting for a player
             self._check_token()
-            return _json({"asking": self.server.session.asking}), "application/json"
+            session = self.server.session
+            asking = {session.shown(name, Viewer(None)): p for name, p in session.asking.items()}
+            return _json({"asking": asking}), "application/json"
         action = READS.get(url.path)
         if action is None:
             raise self._unknown(url.path)

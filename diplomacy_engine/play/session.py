@@ -237,8 +237,7 @@ class PlaySession:
             after.game = self._new_game(name)
             kept = {who: self.tokens[who] for who in (HOST, WATCH)}
             new = {power: secrets.token_urlsafe(18) for power in after.game.powers}
-            self.tokens = kept | new
-            self._commit(after)
+            self._commit(after, kept | new)
 
     def choose_seats(self, viewer: Viewer, choice: Mapping[str, str]) -> None:
         """Begin the game.
@@ -527,21 +526,22 @@ class PlaySession:
 
     # --- Keeping --------------------------------------------------------------------------------
 
-    def _commit(self, after: SessionState) -> None:
-        """Save a state and only then make it the current one."""
+    def _commit(self, after: SessionState, tokens: dict[str, str] | None = None) -> None:
+        """Save a state, and perhaps new tokens, and only then make them the current ones."""
+        tokens = tokens or self.tokens
         if self._written is not None and _stamp(self.file) not in (None, self._written):
             raise PlayError(
                 f"another program has written {self.file}, perhaps a second game with the same "
                 "file; nothing was changed here"
             )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
-        saved["play"] = self._play_key(after)
+        saved["play"] = self._play_key(after, tokens)
         atomic_write(self.file, (json.dumps(saved) + "\n").encode(), mode=0o600)
         self._written = _stamp(self.file)
-        self.now = after
+        self.now, self.tokens = after, tokens
         self.revision += 1
 
-    def _play_key(self, after: SessionState) -> dict:
+    def _play_key(self, after: SessionState, tokens: dict[str, str]) -> dict:
         seats = after.seats
         return {
             "format": FORMAT,
@@ -549,7 +549,7 @@ class PlaySession:
             "seats": None if seats is None else {power: list(s) for power, s in seats.items()},
             "answered": {power: list(answer) for power, answer in after.answered.items()},
             "before": after.before,
-            "tokens": self.tokens,
+            "tokens": tokens,
             "opponents": self.opponents,
             "hint": self.hint_name,
             "seed": self.seed,
@@ -587,10 +587,15 @@ class PlaySession:
             return saved | {"phases": phases, "players": self._told_players(self.now)}
 
     def told(self, name: str, game: Game) -> str:
-        """Return a player's short name as it may be told now."""
+        """Return a player's short name as the host may be told it now."""
         if name in self.drawn and game.is_over:
             return self.drawn[name]
         return self._short.get(name) or short_name(name)
+
+    def shown(self, name: str, viewer: Viewer) -> str:
+        """Return a player's name for a viewer: to others than the host no folder or address."""
+        name = self.told(name, self.game)
+        return name if viewer.host else name.partition("@")[0]
 
     def _told_players(self, now: SessionState) -> dict[str, str]:
         """Return who plays each power, for a saved game: no folders of this machine."""

@@ -33,9 +33,10 @@ from ..press.game import Game, Offer
 from ..replays.replay import Frame, frame_svg, make_replay
 from ..rules.map import Map
 from ..rules.notation import Place, UnitText, place_text, province_of, read_order
-from .file import GUEST, HOST, PLAYER, WATCH
+from .file import GUEST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 
+TROUBLE = "a player could not go on"  # said to others than the host, whom it is told in full
 CANDIDATES = 6  # of those that a search has tried are shown
 _COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
 
@@ -168,7 +169,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
     with session.lock:
         game, seats, you = session.game, session.now.seats, viewer.power
         waiting = session.waiting_for()
-        powers = [_power_view(session, power, waiting) for power in game.powers]
+        powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
         view = {
             "revision": session.revision,
             "step": session.now.step,
@@ -186,8 +187,8 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "powers": powers,
             "names": game.map.province_names,
             "started": seats is not None,
-            "opponents": [session.told(name, game) for name in session.opponents],
-            "choices": list(session.choices),
+            "opponents": [session.told(name, game) for name in session.opponents if viewer.host],
+            "choices": list(session.choices) if viewer.host else [],
             "maps": session.maps,
             "before": session.now.before.get(you) if you else None,
             "you": you,
@@ -198,7 +199,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "can_hint": session.can_hint() and you is not None,
             "can_go_on": viewer.host and session.can_go_on(),
             "can_take_back": viewer.host and session.can_take_back(),
-            "trouble": session.trouble,
+            "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
             "talk": None,
         }
         if session.press is not None and seats is not None and not game.is_over:
@@ -214,13 +215,11 @@ def _last_year(game: Game) -> int | None:
     return game.max_years and int(game.map.board.first_year) + game.max_years - 1
 
 
-def _power_view(session: PlaySession, power: str, waiting: list[str]) -> dict:
+def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[str]) -> dict:
     game, seat = session.game, (session.now.seats or {}).get(power)
     who = None
     if seat is not None:
-        who = {HOST: "host", GUEST: "guest", PLAYER: session.told(seat.player, session.game)}[
-            seat.kind
-        ]
+        who = session.shown(seat.player, viewer) if seat.kind == PLAYER else seat.kind
     return {
         "power": power,
         "player": who,
@@ -309,7 +308,10 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
             ]
             for power, orders in found.tried.expected.items()
         },
-        "beliefs": found.tried.beliefs,
+        "beliefs": {
+            power: {session.shown(who, viewer): share for who, share in beliefs.items()}
+            for power, beliefs in found.tried.beliefs.items()
+        },
     }
     return {
         "step": session.now.step,

@@ -200,15 +200,15 @@ def learning(module: str) -> Any:
 def _checkpoint(spec: PolicySpec) -> Path:
     """Return the file of a policy; PlayerError if there is none."""
     path = policy_file(spec.path)
-    if path.is_file():
+    if os.path.isfile(path):
         return path
-    if Path(spec.path).is_dir():
+    if os.path.isdir(spec.path):
         raise PlayerError(f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}")
     kind = re.match(r"([a-z]+)[(:]", spec.text)  # of a search, as in `fast:PATH`
     near = did_you_mean(kind[1], (*SEARCHES, GREEDY)) if kind else ""
     near = near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
     raise PlayerError(
-        f"there is no player {spec.text!r}: it is neither a bot ({', '.join(BOTS)}) "
+        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}) "
         f"nor a file{near}"
     )
 

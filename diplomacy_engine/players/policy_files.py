@@ -21,8 +21,8 @@ def policy_file(path: str | Path) -> Path:
     file or folder of that name. Any other path is returned as it is. The file need not exist.
     """
     named, path = str(path), Path(path)
-    if not path.is_dir():
-        return path if path.is_file() else ready_policies().get(named, path)
+    if not os.path.isdir(path):  # which no name is too long for
+        return path if os.path.isfile(path) else ready_policies().get(named, path)
     checkpoint, policy = path / CHECKPOINT, path / POLICY
     return checkpoint if checkpoint.is_file() or not policy.is_file() else policy
 
@@ -41,9 +41,9 @@ def policy_path(flag: str, name: str) -> Path:
             f"--pool-bots {name} --pool-bot-prob 1 trains against it"
         )
     path = policy_file(name)
-    if not path.is_file():
+    if not os.path.isfile(path):
         what = "there is no such checkpoint"
-        if Path(name).is_dir():
+        if os.path.isdir(name):
             what = f"the folder has neither {CHECKPOINT} nor {POLICY}"
         raise UserError(f"--{flag} {name}: {what}{above(path, CHECKPOINT, POLICY)}")
     return path

@@ -143,6 +143,9 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     if saved.get("year_limit") not in YEAR_LIMITS:
         raise UserError(f"{path}: year_limit must be one of {', '.join(YEAR_LIMITS)}")
     met, above = (_table(saved.get(name), len(members), name, path) for name in ("met", "above"))
+    most = met + 0.01 * (met > 0)  # `above` is rounded
+    if (met != np.round(met)).any() or (above > most).any():
+        raise UserError(f"{path}: 'met' counts games, and 'above' how many of them")
     years, games, seed = numbers
     return Population(folder, found, members, years, saved["year_limit"], games, seed, met, above)
 
@@ -189,7 +192,7 @@ def _table(saved: object, size: int, name: str, path: Path) -> np.ndarray:
         table = np.array(saved, np.float64)
     except (ValueError, TypeError):
         table = np.empty(0)
-    if table.shape != (size, size) or not (np.isfinite(table) & (table >= 0)).all():
+    if table.shape != (size, size) or not ((table >= 0) & (table < 2**53)).all():
         raise UserError(f"{path}: {name!r} is no table of {size} members")
     return table
 

@@ -11,6 +11,7 @@ from ..constants import COMPLETED, HOLD, NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game as PlainGame
+from ..games.saved_game import NO_PRESS
 from ..rules.map import Map
 from ..rules.notation import read_place
 from .daide import ClauseRow, is_daide, offer_text, read_message
@@ -475,10 +476,14 @@ class Game(PlainGame):
     def to_saved_game(self) -> dict:
         """Return the game in the format of the `diplomacy` package.
 
-        Where deals can be broken, it says so with a `binding` of ours.
+        Where deals can be broken, it says so with a `binding` of ours. Its rules are those of the
+        press, whether anybody has said anything or not.
         """
-        rules = None if self._press is None else PressRules(binding=self._press.binding)
-        return super().to_saved_game() | notes_of(rules)
+        saved = super().to_saved_game()
+        if self._press is None:
+            return saved
+        rules = [rule for rule in saved["rules"] if rule != NO_PRESS]
+        return saved | {"rules": rules} | notes_of(PressRules(binding=self._press.binding))
 
     def copy(self) -> "Game":
         """Return a game that goes on from here on its own."""

@@ -189,7 +189,7 @@ class _Reader:
             if token in ("-", "/", "(", ")") or (near and token in _VERBS):
                 break
             near.append(token)
-        raise UserError(unknown_province(self.map, " ".join(near or rest[:1])))
+        raise UnknownProvince(self.map, " ".join(near or rest[:1]))
 
     def coast(self, province: str) -> int:
         """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next."""
@@ -213,12 +213,15 @@ class _Reader:
         return self.take("VIA", "CONVOY") or self.take("VIA") or self.take("BY", "CONVOY")
 
 
-def unknown_province(game_map: Map, word: str) -> str:
-    """Say that a word names no province, with the nearest one that does."""
-    names = {" ".join(key): index for key, index in _province_words(game_map)[0].items()}
-    near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
-    hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
-    return f"there is no province {word!r:.50} on this map{hint}"
+class UnknownProvince(UserError):
+    """A word names no province; the nearest one that does is only looked for when it is told."""
+
+    def __str__(self) -> str:
+        game_map, word = self.args
+        names = {" ".join(key): index for key, index in _province_words(game_map)[0].items()}
+        near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
+        hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
+        return str(UserError(f"there is no province {word!r:.50} on this map{hint}"))
 
 
 def _remembered(read: Callable) -> Callable:

@@ -212,6 +212,18 @@ def changed_phase(**changes) -> dict:
     return changed(phases=[{key: value for key, value in phase.items() if value is not None}])
 
 
+def many_orders(phases: int) -> dict:
+    """Return a saved game with so many phases of as many orders as a power may have."""
+    phase = changed_phase(orders={"ENGLAND": ["A LON H"] * 500})["phases"][0]
+    return changed(phases=[phase] * phases)
+
+
+def said(letters: int) -> dict:
+    """Return a message of so many letters."""
+    sides = {"sender": "ENGLAND", "recipient": "RUSSIA"}
+    return sides | {"time_sent": 0, "phase": "S1901M", "message": "x" * letters}
+
+
 @pytest.mark.parametrize(
     ("saved", "sentence"),
     [
@@ -235,6 +247,11 @@ def changed_phase(**changes) -> dict:
         (changed_phase(orders={"ENGLAND": [3]}), "are not a list of texts"),
         (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE' is no power of map small"),
         (changed_phase(state={"name": "S1901M"}), "has no 'units'"),
+        (changed(phases=[{}] * 10_001), "has more than 10,000 phases"),
+        (changed_phase(orders={"ENGLAND": ["A LON H"] * 501}), "has more than 500 orders"),
+        (many_orders(501), "has more than 250,000 orders"),
+        (changed_phase(messages=[said(10_000_001)]), "have more than 10,000,000 letters"),
+        (changed_phase(messages=[said(100_000)] * 101), "have more than 10,000,000 letters"),
     ],
 )
 def test_what_is_no_saved_game(saved, sentence):

@@ -272,3 +272,13 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     (tmp_path / "game.jsonl").write_text(json.dumps(saved))
     assert main(["play", "--text", "--resume", file, "--against", "nash+dumbbot"]) == 2
     assert "nobody does" in capsys.readouterr().err
+
+
+def test_a_watcher_does_not_learn_that_others_have_talked(tmp_path):
+    """A shared game has the rules of its press, whether anybody has said anything or not."""
+    session = started(tmp_path, people=("ENGLAND", "ITALY", "RUSSIA"))
+    before = session.saved_game(at(session))
+    session.offer(at(session, "ENGLAND"), 0, "ITALY", {"peace": True})
+    assert session.saved_game(at(session)) == session.saved_game(at(session, "RUSSIA")) == before
+    assert "NO_PRESS" not in before["rules"]
+    assert session.saved_game(at(session, "ITALY")) != before

@@ -497,9 +497,39 @@ def test_a_failure_inside_is_a_sentence_too(failure, server, monkeypatch, capsys
 
     monkeypatch.setattr(server.session, "submit", fail)
     answer = request(server, "POST", "/api/orders", {"step": 0, "orders": []})
-    assert f"{failure.__name__}: a bug" in refusal(answer, 500)
-    assert "Traceback" in capsys.readouterr().err
+    assert f"failed with {failure.__name__}," in refusal(answer, 500)
+    assert f"{failure.__name__}: a bug" in capsys.readouterr().err  # not for guests
     assert request(server, "GET", "/api/game")[0] == 200
+
+
+def test_guests_and_watchers_see_no_paths(tmp_path, monkeypatch):
+    """Neither of players nor of the game's file; the host sees them in full."""
+    names = ["/home/me/runs/small__x/checkpoint.pt", f"llm:m@http://{HIDDEN}/v1"]
+    seats = {power: Seat(PLAYER, names[0]) for power in Game("three").powers}
+    seats |= {"ENGLAND": Seat(HOST), "ITALY": Seat(GUEST)}
+    folder = tmp_path / "secret-folder"
+    folder.mkdir()
+    session = PlaySession(
+        Game("three", max_years=2), folder / "g.jsonl", names, lambda _: make_bot("hold"), seats
+    )
+    session.asking = {names[1]: ["RUSSIA"]}
+    session.trouble = f"{names[0]} could not give orders: no {names[0]}"
+    secrets = (HIDDEN, "/home", "secret-folder")
+    with serving(session) as server:
+        for who in ("watch", "ITALY"):
+            for path in ("/api/game", "/api/saved", "/api/waiting", "/api/board"):
+                status, answer = request(server, "GET", path, who=who)
+                assert status == 200 and not any(text in json.dumps(answer) for text in secrets)
+            powers = request(server, "GET", "/api/game", who=who)[1]["powers"]
+            assert [p["player"] for p in powers if not p["person"]] == ["small__x"]
+        assert names[0] in json.dumps(request(server, "GET", "/api/game")[1])
+        (folder / "g.jsonl").write_text("by another program")
+        orders = {"step": 0, "orders": []}
+        said = refusal(request(server, "POST", "/api/orders", orders, "ITALY"), 400)
+        assert "another program has written g.jsonl" in said and "secret-folder" not in said
+
+
+HIDDEN = "10.1.2.3:8000"
 
 
 def test_who_is_waited_for(tmp_path):

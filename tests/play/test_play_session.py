@@ -119,6 +119,34 @@ def test_the_host_chooses_seats_once(file):
     refused("stale", session.choose_seats, viewer(session), {"ENGLAND": "me", "RUSSIA": "hold"})
 
 
+def test_a_map_that_cannot_be_saved_is_not_chosen(file, monkeypatch):
+    """The links that others have been given stay as they are."""
+    maps = {"maps": ["small", "three"], "new_game": lambda name: Game(name, max_years=2)}
+    session = make_session(file, **maps)
+    tokens, kept = dict(session.tokens), file.read_bytes()
+
+    def full(*_, **__):
+        raise UserError("no space left")
+
+    monkeypatch.setattr("diplomacy_engine.play.session.atomic_write", full)
+    with pytest.raises(UserError, match="no space left"):
+        session.choose_map(viewer(session), "three")
+    assert session.tokens == tokens and session.game.map.name == "small"
+    assert session.viewer(tokens["RUSSIA"]) is not None and file.read_bytes() == kept
+    monkeypatch.undo()
+    session.choose_map(viewer(session), "three")
+    assert json.loads(file.read_text())["play"]["tokens"] == session.tokens != tokens
+    assert set(session.tokens) == {"host", "watch", *session.game.powers}
+
+
+def test_the_link_of_a_power_that_a_player_plays_lets_nobody_order(file):
+    """It is made with the others, and is a guest's once one sits there."""
+    session = seated("hp", file)
+    assert viewer(session, "RUSSIA") == (None, False)
+    refused("forbidden", session.submit, viewer(session, "RUSSIA"), 0, [])
+    refused("forbidden", session.hint, viewer(session, "RUSSIA"))
+
+
 def test_tokens_cannot_be_guessed_and_are_each_their_own(file):
     session = make_session(file, game_map="standard")
     tokens = list(session.tokens.values())

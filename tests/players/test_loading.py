@@ -100,3 +100,12 @@ print(script_name({str(path)!r}), "torch" in sys.modules)
 """
     found = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True)
     assert found.stdout == b"grpo_diplomacy.py False\n", found.stderr
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + "/y.pt", "a\0b", "fast:" + "x" * 300])
+def test_a_name_that_no_file_can_have(name):
+    for action in (load_player, loading.policy_map):
+        with pytest.raises(loading.PlayerError, match="there is no player"):
+            action(name)
+    with pytest.raises(loading.PlayerError, match="there is no script"):
+        load_player("small-pure-1", script=name)

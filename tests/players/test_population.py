@@ -149,6 +149,13 @@ def test_files_that_are_no_weights(copy):
         pack_weights({"own": np.array([1e6])})
 
 
+def table(population: dict, name: str, number: float) -> list:
+    """Return a table of a population.json with another number at one place."""
+    rows = [list(row) for row in population[name]]
+    rows[0][1] = number
+    return rows
+
+
 def test_lists_that_are_refused(copy):
     assert "has no population.json" in refused(read_population, copy / "nowhere")
     good = json.loads((copy / POPULATION).read_text())
@@ -169,6 +176,12 @@ def test_lists_that_are_refused(copy):
         ({"year_limit": "no"}, "year_limit must be one of"),
         ({"met": [[1]]}, "'met' is no table of"),
         ({"above": "x"}, "'above' is no table of"),
+        ({"met": table(good, "met", 5e-324)}, "'met' counts games"),
+        ({"met": table(good, "met", 1e300)}, "'met' is no table of"),
+        ({"above": table(good, "above", 1e308)}, "'above' is no table of"),
+        ({"above": table(good, "above", 1e15)}, "'met' counts games"),
+        ({"met": table(good, "met", 0)}, "'met' counts games"),
+        ({"above": table(good, "above", -1)}, "'above' is no table of"),
     ]
     for changes, words in bad:
         change(copy, **{**good, **changes})

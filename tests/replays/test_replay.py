@@ -1,12 +1,14 @@
 """Replays: what a page holds, pictures and texts of a phase, and files that are no games."""
 
 import base64
+import hashlib
 import json
 import re
 import sys
 import zlib
 
 import pytest
+from diplomacy_engine.training.run_log import dashboard
 from support.players import Thinker
 from support.search import searcher
 
@@ -23,7 +25,6 @@ from diplomacy_engine.replays.replay import (
 )
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.checks import check_args
-from diplomacy_engine.training.run_log import dashboard
 from diplomacy_engine.training.sample_games import show_games, thoughts
 
 
@@ -344,12 +345,12 @@ def test_the_dashboard_groups_the_figures():
 
 def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_game):
     """The real writer writes; TensorBoard's own reader finds the images and the layout."""
+    from diplomacy_engine.training.run_log import RunLog
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     import ppo_selfplay_diplomacy as script
     from diplomacy_engine._progress import Progress
     from diplomacy_engine.training.run_folder import RunFolder
-    from diplomacy_engine.training.run_log import RunLog
 
     class Wandb:
         id, logged = "x", []
@@ -411,3 +412,13 @@ def test_a_training_without_the_png_library_is_refused(monkeypatch):
     arguments = parse_args(script.Args, ["--map", "small"], script.CONFIGS)
     with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
         check_args(arguments.args, frozenset(), load_map("small"))
+
+
+def test_the_page_lets_its_own_script_alone_run(small_file):
+    (replay,) = load_replays(small_file)[:1]
+    text = page([replay], "a page")
+    script = text.rpartition("<script>")[2].partition("</script>")[0]
+    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{own}'; style-src 'unsafe-inline';"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}' in text
+    assert text.index("Content-Security-Policy") < text.index("<script")

@@ -234,3 +234,20 @@ def test_talk_is_shown_as_text(tmp_path, open_page):
     assert view.locator("#orders .talk").count() == 0
     text = frame_text(replay, 0)
     assert f"  ENGLAND to RUSSIA: offers {deal}\n" in text and "\x1b" not in text
+
+
+def test_no_script_but_the_pages_own_runs(address, open_page):
+    """Even if a text of a game were taken for HTML one day."""
+    view = open_page(address, **DESK)
+    ready(view, "S1901M")
+    view.allowed += ["Content Security Policy", "Content-Security-Policy"]
+    view.evaluate(
+        """() => {
+            document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = 1'>");
+            const script = document.createElement("script");
+            script.text = "window.ran = 1";
+            document.body.append(script);
+        }"""
+    )
+    view.wait_for_timeout(100)
+    assert view.evaluate("() => window.ran") is None

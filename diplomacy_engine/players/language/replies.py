@@ -13,7 +13,7 @@ from .prompt import OPENING
 from .questions import Question, Slot
 
 MOST_LINES = 1000  # of a reply that are looked at
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")
 
 
@@ -65,13 +65,29 @@ def read_reply(
 
 def reply_lines(text: str) -> list[str]:
     """Return the lines of a reply that may be orders, without bullets and quotation marks."""
-    text = _THOUGHTS.sub("", text)
+    text = _without_thoughts(text)
     if OPENING in text:
         text = text.rpartition(OPENING)[2]
     found = _json_texts(text)
     lines = text.splitlines() if found is None else found
     cleaned = (_BULLET.sub("", line.strip()).strip("`'\"*,; ") for line in lines[:MOST_LINES])
     return [line for line in cleaned if 0 < len(line) <= 200]
+
+
+def _without_thoughts(text: str) -> str:
+    """Return a text without what stands between <think> and the next </think>.
+
+    In one pass: a pattern for the whole would look for an end once for each <think> that has none,
+    and hold the interpreter's lock meanwhile.
+    """
+    kept, end, opened = [], 0, None
+    for tag in _TAG.finditer(text):
+        if not tag[1]:
+            opened = tag.start() if opened is None else opened
+        elif opened is not None:
+            kept.append(text[end:opened])
+            end, opened = tag.end(), None
+    return "".join(kept) + text[end:]
 
 
 def _json_texts(text: str) -> list[str] | None:

@@ -6,6 +6,7 @@ is read and what is tried again are all to be known here.
 
 import contextlib
 import http.client
+import io
 import json
 import socket
 import threading
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..._suggest import printable
+from ..._timed_reader import TimedReader
 from ...errors import UserError
 
 MOST_BYTES = 4 * 2**20  # of a reply
@@ -60,7 +62,7 @@ class ChatServer:
         self._secure, self._host = url.scheme == "https", url.hostname
         self._port = url.port
         self._path = f"{url.path.rstrip('/')}/chat/completions"
-        self._open: set[http.client.HTTPConnection] = set()
+        self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self.answered = False  # whether it ever has
         self.retried = 0
@@ -109,8 +111,8 @@ class ChatServer:
         with self._lock:
             connections = list(self._open)
         for connection in connections:
-            with contextlib.suppress(OSError, AttributeError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def clean(self, text: str) -> str:
         """Return a text of the server without the key, which it may have repeated."""
@@ -122,8 +124,10 @@ class ChatServer:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        with self._lock:
-            self._open.add(connection)
+        connection.response_class = lambda sock, **options: http.client.HTTPResponse(
+            _Timed(sock, until), **options
+        )
+        sock = None
         try:
             try:
                 connection.connect()
@@ -131,21 +135,23 @@ class ChatServer:
                 if isinstance(error, TimeoutError):
                     raise TooLate("it took too long to connect") from None
                 raise Unreachable(f"no connection: {error.strerror or error}") from None
+            sock = connection.sock
+            with self._lock:
+                self._open.add(sock)
+            sock.settimeout(_left(until))
             connection.request("POST", self._path, body, headers)
-            connection.sock.settimeout(_left(until))
             response = connection.getresponse()
-            return response.status, response.headers, _read(connection, response, until)
+            return response.status, response.headers, _read(response)
         except TimeoutError:
             raise TooLate("no answer in time") from None
-        except (OSError, http.client.HTTPException, AttributeError) as error:
-            # AttributeError: `abandon` or a broken reply has closed the socket meanwhile
+        except (OSError, http.client.HTTPException) as error:
             if time.monotonic() >= until:
                 raise TooLate("no answer in time") from None
-            reason = printable(str(error))[:100] or type(error).__name__
+            reason = self._said(str(error), 100) or type(error).__name__
             raise NoReply(f"the connection broke off: {reason}") from None
         finally:
             with self._lock:
-                self._open.discard(connection)
+                self._open.discard(sock)
             connection.close()
 
     def _completion(self, content: bytes) -> Completion:
@@ -176,20 +182,27 @@ class ChatServer:
             text = str(error.get("message", error) if isinstance(error, dict) else error)
         except (ValueError, AttributeError, RecursionError):
             pass
-        return printable(" ".join(self.clean(text).split()))[:200] or "nothing more"
+        return self._said(text, 200) or "nothing more"
+
+    def _said(self, text: str, most: int) -> str:
+        """Return a text of the server for a message: without the key, on one line, cut."""
+        return printable(" ".join(self.clean(text).split()))[:most]
 
 
-def _read(
-    connection: http.client.HTTPConnection, response: http.client.HTTPResponse, until: float
-) -> bytes:
-    """Return a reply's body, however it drips; NoReply if it is too long or cut off."""
-    socket_ = connection.sock or response.fp.raw._sock  # the connection gives it up at its end
+class _Timed:
+    """A socket as http.client reads a reply from it: status line, headers and body in time."""
+
+    def __init__(self, connection: socket.socket, until: float):
+        self.connection, self.until = connection, until
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(TimedReader(self.connection, self.until))
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """Return a reply's body; NoReply if it is too long or cut off."""
     content = bytearray()
-    while True:
-        socket_.settimeout(_left(until))
-        part = response.read1(_CHUNK)
-        if not part:
-            break
+    while part := response.read1(_CHUNK):
         content += part
         if len(content) > MOST_BYTES:
             raise NoReply(f"an answer of more than {MOST_BYTES:,} bytes")

@@ -176,13 +176,27 @@ def test_no_waiting_longer_than_there_is_time():
 def drip(handler):
     handler.send_response(200)
     handler.end_headers()
+    drip_bytes(handler, b" ")
+
+
+def drip_bytes(handler, byte):
     for _ in range(200):
-        handler.wfile.write(b" ")
+        handler.wfile.write(byte)
         handler.wfile.flush()
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("bad", [silence(5), drip])
+def drip_headers(handler):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    drip_bytes(handler, b"x")
+
+
+def drip_body_and_close(handler):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    drip_bytes(handler, b" ")
+
+
+@pytest.mark.parametrize("bad", [silence(5), drip, drip_headers, drip_body_and_close])
 @pytest.mark.parametrize("limits", [{"timeout": 0.4}, {"deadline": 0.4}])
 def test_the_deadline_holds(bad, limits):
     with FakeServer(bad_after_first(bad)) as server:
@@ -275,6 +289,37 @@ def test_the_key_is_sent_and_stands_nowhere(monkeypatch, tmp_path):
         assert KEY not in json.dumps(server.requests)
     assert KEY not in log.read_text() and "your key is [key]" in log.read_text()
     assert KEY not in repr(player.counts()) and KEY not in repr(player.settings)
+
+
+def status_line(text):
+    return lambda handler: handler.wfile.write(f"{text}\r\n\r\n".encode())
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        status_line(KEY),
+        status_line("x" * 90 + KEY),  # cut in the middle of the key
+        status_line(f"HTTP/{KEY} 200 OK"),
+        status_line(f"HTTP/1.1 {KEY} OK"),
+        status_line(f"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: {KEY}"),
+        status(500, KEY),
+        status(429, {"key": [KEY]}),
+        raw(KEY.encode(), 503),
+    ],
+)
+def test_whatever_repeats_the_key_it_stands_nowhere(monkeypatch, tmp_path, capfd, bad):
+    monkeypatch.setenv("LLM_TEST_KEY", KEY)
+    log = tmp_path / "log.jsonl"
+    with FakeServer(bad_after_first(bad)) as server:
+        player = player_of(server, api_key_env="LLM_TEST_KEY", log=str(log), retries=0)
+        ask(player)
+        ask_again(player)
+        with pytest.raises(UserError) as refused:
+            ask(player_of(server, api_key_env="LLM_TEST_KEY", log=str(log), retries=0))
+    said = log.read_text() + str(refused.value) + "".join(capfd.readouterr())
+    assert len(log.read_text().splitlines()) == 2
+    assert not any(KEY[:length] in said for length in (6, len(KEY)))
 
 
 def test_no_key_without_a_variable(monkeypatch):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from support.language import question, question_of_game
+from support.limits import within
 
 from diplomacy_engine import Game
 from diplomacy_engine.constants import NONE
@@ -16,7 +17,8 @@ from diplomacy_engine.players.language.constraints import (
     request_fields,
 )
 from diplomacy_engine.players.language.questions import Slot
-from diplomacy_engine.players.language.replies import complaint, read_reply
+from diplomacy_engine.players.language.replies import complaint, read_reply, reply_lines
+from diplomacy_engine.players.language.server import MOST_BYTES
 
 WINTER = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL; GERMANY A MUN = MUN"
 
@@ -53,6 +55,34 @@ def test_replies_that_are_understood(france, text):
     slots = {france.slots[s].unit: order for s, order in found.items()}
     assert slots == {"F BRE": "F BRE - MAO", "A MAR": "A MAR - SPA", "A PAR": "A PAR - BUR"}
     assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a<think>b</think>c", "ac"),
+        ("a<THINKING>b</think>c<think>d", "ac<think>d"),
+        ("a<think>b<think>c</thinking>d</think>e", "ad</think>e"),
+        ("</think>a<think></think>b", "</think>ab"),
+        ("<think>\nA PAR H\n</think>", ""),
+    ],
+)
+def test_thoughts_are_left_out(text, left):
+    assert reply_lines(text) == ([left] if left else [])
+
+
+DELIMITERS = (
+    "<think>", "</think>", "<think></think>", "{", "}", "{[", '{"a":', "[", "]", '"', "`", "- ",
+    "1. ", "(", "/", "->", "*", "\\", "\n", "\u2028", "Orders:\n", "A PAR - ", "A PAR - BUR\n",
+    "A XXX - YYY\n", "A PAR S A MAR - BUR VIA CONVOY\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_no_reply_takes_long(france, delimiter):
+    """The longest that a server may send, of one delimiter; each takes less than a second."""
+    with within(60, delimiter):
+        read(france, delimiter * (MOST_BYTES // len(delimiter)))
 
 
 def test_complaints_name_the_line_and_the_reason(france):

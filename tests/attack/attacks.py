@@ -1,0 +1,590 @@
+"""What is tried against the engine, the play server and the language models' client.
+
+An attack prepares what it needs in a folder, and yields a function: of a generator of random
+numbers, it does one try and returns in a word what came of it. It raises where input is neither
+taken nor refused with one sentence, or does what it must not.
+"""
+
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
+from attack.watching import killed, tried, watched
+from support.games import orderable, play_randomly
+from support.language import question_of_game
+from support.limits import within
+from support.serving import serving
+
+from diplomacy_engine._files import atomic_write
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.matches.population_page import population_page
+from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
+from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TERMS, TOKEN_HEADER, WAITING
+from diplomacy_engine.play.session import PlaySession
+from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.language.remote import RemotePlayer
+from diplomacy_engine.players.language.replies import read_reply
+from diplomacy_engine.players.language.settings import settings_of
+from diplomacy_engine.players.loading import SCRIPT, load_player, load_script
+from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
+from diplomacy_engine.press.daide import is_daide, read_message
+from diplomacy_engine.press.game import Game as PressGame
+from diplomacy_engine.press.table import PressRules
+from diplomacy_engine.replays.replay import load_replays, page
+from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
+from diplomacy_engine.rules.teams import read_teams
+
+Try = Callable[[random.Random], str]
+SECONDS = 60  # of one try; they take milliseconds
+
+
+def outcome(taken: object) -> str:
+    return "taken" if taken is not None else "refused"
+
+
+@cache
+def positions() -> tuple[Game, ...]:
+    """Return positions of all kinds of phases, from random games."""
+    found = []
+    for name, seed in (("small", 0), ("three", 0), ("standard", 0), ("standard", 1)):
+        game, rng = Game(name, max_years=9), random.Random(seed)
+        for _ in range(15):
+            if not game.is_over:
+                found.append(game.copy())
+            play_randomly(game, rng)
+    assert {game.phase[-1] for game in found} == set("MRA")
+    return tuple(found)
+
+
+# --- Orders, positions, maps, settings, texts -----------------------------------------------------
+
+WORDS = (
+    "A", "F", "-", "->", "/", "NC", "(SC)", "H", "S", "C", "R", "D", "B", "VIA", "WAIVE", "*",
+    "PAR", "STP/NC", "Bulgaria", "North", "Sea", "LON", "ENGLAND", "0", "ß", "\u0130", "AND", "PRP",
+)  # fmt: skip
+
+
+@contextmanager
+def orders(folder: Path) -> Iterator[Try]:
+    """A list of orders for a power, some of them changed."""
+
+    def one(rng: random.Random) -> str:
+        game = rng.choice(positions()).copy()
+        power, places = rng.choice(sorted(orderable(game).items()))
+        texts = [rng.choice(game.legal_orders(place)) for place in places]
+        for _ in range(rng.randint(1, 3)):
+            i = rng.randrange(len(texts))
+            texts[i : i + 1] = rng.choice(
+                ([mutated_text(rng, texts[i], WORDS)], [texts[i]] * rng.choice((2, 50)), texts[:2])
+            ) or ["A PAR"]
+        given = (
+            rng.choice((texts, texts, mutated(rng, texts), *JUNK)) if rng.random() < 0.1 else texts
+        )
+        taken = tried(lambda: game.submit(power, given), TypeError)
+        if isinstance(given, list) and all(isinstance(text, str) for text in given):
+            game.submit(power, given, strict=False)
+        game.adjudicate()
+        assert Game.from_state(game.map, game.to_state()).to_state() == game.to_state()
+        return outcome(taken)
+
+    yield one
+
+
+@contextmanager
+def states(folder: Path) -> Iterator[Try]:
+    """A position, as a dictionary or on one line; what is loaded can be played."""
+
+    def one(rng: random.Random) -> str:
+        game = rng.choice(positions())
+        if rng.random() < 0.5:
+            line = mutated_text(rng, game.to_position(), WORDS)
+            found = tried(lambda: Game.from_position(line, max_years=9))
+        else:
+            state = mutated(rng, game.to_state())
+            found = tried(lambda: Game.from_state(game.map, state, 9))
+        if found is not None and not found.is_over:
+            play_randomly(found, rng, 2)
+        return outcome(found)
+
+    yield one
+
+
+@contextmanager
+def maps(folder: Path) -> Iterator[Try]:
+    """A map's facts, or the text of its file; what is loaded can be played on."""
+    texts = [(MAPS_FOLDER / f"{name}.toml").read_text() for name in ("small", "three")]
+    file = folder / "map.toml"
+
+    def one(rng: random.Random) -> str:
+        if rng.random() < 0.3:
+            file.write_text(mutated_text(rng, rng.choice(texts)), errors="replace")
+            found = tried(lambda: load_map(file))
+        else:
+            facts = mutated(rng, load_map(rng.choice(("small", "three"))).facts)
+            found = tried(lambda: Map(facts, "map"), TypeError) if isinstance(facts, dict) else None
+        if found is not None:
+            play_randomly(Game(found, max_years=2), rng, 2)
+        return outcome(found)
+
+    yield one
+
+
+SETTINGS = {
+    "model": "m", "base_url": "http://127.0.0.1:9/v1", "server": "vllm", "constraint": "json",
+    "api_key_env": "HOME", "prompt": "list", "history": 1, "temperature": 1.0, "timeout": 1.0,
+    "deadline": 2.0, "retries": 0, "fallback": "hold", "concurrency": 2, "log": "",
+}  # fmt: skip
+NAMES = (
+    "dumbbot", "small-pure-1", "fast(draws=3):small-pure-1", "nash(profiles=4)+dumbbot",
+    "population#2", "llm:x.toml", "llm:local:x", "llm:m@http://127.0.0.1:9/v1", "os:system",
+    "fast(leaf=x assume=infer:self,hold):y", "a/b.npz", "x.py:y",
+)  # fmt: skip
+
+
+@contextmanager
+def settings(folder: Path) -> Iterator[Try]:
+    """Settings of language models, teams, and names of players; nothing is asked or run."""
+    load_map("small")
+
+    def one(rng: random.Random) -> str:
+        kind = rng.randrange(3)
+        if kind == 0:
+            found = mutated(rng, SETTINGS)
+            return outcome(tried(lambda: settings_of(found, "file"), AttributeError, TypeError))
+        if kind == 1:
+            text = mutated_text(rng, "ENGLAND+(FRANCE+ITALY), RUSSIA", ("+", "(", ")", ","))
+            return outcome(tried(lambda: read_teams(text, load_map("standard").powers)))
+        name = mutated_text(rng, rng.choice(NAMES), ("llm:", "fast:", "+", "=", *NAMES))[:600]
+        if re.match(r"[a-z+()=0-9 ]*(llm:local|.*\.py)", name):
+            return "skipped"  # the user's own to load
+        with watched(folder):
+            return outcome(tried(lambda: load_player(name, game_map=load_map("small"))))
+
+    yield one
+
+
+@contextmanager
+def daide(folder: Path) -> Iterator[Try]:
+    """A text that may be an offer or an answer."""
+    game = PressGame("standard", press="offers")
+    game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], theirs=["F LON - NTH"], zone=["ENG"])
+    game.offer("FRANCE", "ENGLAND", peace=True, we_leave=["MAR"], they_keep_out=["BRE"])
+    game.accept("ENGLAND", 1)
+    texts = [message["message"] for message in game.messages]
+    words = tuple(sorted({word for text in texts for word in text.split()})) + ("REJ", "CVY", "SUP")
+
+    def one(rng: random.Random) -> str:
+        text = rng.choice(texts)
+        if rng.random() < 0.9:
+            text = mutated_text(rng, text, words)
+        powers = [game.map.power_index[power] for power in ("FRANCE", "ENGLAND")]
+        sides = rng.choice((powers, powers, powers, rng.sample(range(7), 2)))
+        is_daide(text)
+        return outcome(tried(lambda: read_message(game.vector_game, *sides, text)))
+
+    yield one
+
+
+@contextmanager
+def replies(folder: Path) -> Iterator[Try]:
+    """What a language model has written."""
+    asked = [question_of_game(Game("standard"), power) for power in ("FRANCE", "RUSSIA")]
+
+    def one(rng: random.Random) -> str:
+        question = rng.choice(asked)
+        text = "\n".join(rng.choice(slot.texts) for slot in question.slots)
+        text = rng.choice((text, json.dumps(text.splitlines()), f"<think>{text}</think>{text}"))
+        text = mutated_text(rng, text, ("<think>", "</think>", "Orders:", "{", *WORDS))
+        found = read_reply(question, range(len(question.slots)), {}, text)
+        for slot, number in found.numbers.items():
+            assert number in question.slots[slot].numbers
+        return "read" if found.numbers else "nothing"
+
+    yield one
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+class _Scripts(HTMLParser):
+    """Counts the elements of a page that could run something."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.scripts = self.running = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        self.scripts += tag == "script"
+        self.running += tag in ("iframe", "object", "embed", "base") or any(
+            name.startswith("on") for name, _ in attributes
+        )
+
+
+def written(rng: random.Random, file: Path, saved: dict) -> None:
+    """Write a changed saved game into a file."""
+    found = mutated(rng, saved)
+    if rng.random() < 0.1:
+        file.write_bytes(mutated_bytes(rng, json.dumps(found).encode()))
+    else:
+        file.write_text(json.dumps(found) + "\n")
+
+
+@contextmanager
+def saved_games(folder: Path) -> Iterator[Try]:
+    """A saved game is shown on a page, and played on."""
+    games = []
+    for seed, game in enumerate(
+        (PressGame("small", press="offers"), Game("three"), Game("standard"))
+    ):
+        if isinstance(game, PressGame):
+            game.offer("ENGLAND", "RUSSIA", peace=True)
+            game.send("RUSSIA", "GLOBAL", "<b>hello</b>")
+        play_randomly(game, random.Random(seed), 3)
+        saved = game.to_saved_game() | {"players": dict.fromkeys(game.powers, "a/b.pt")}
+        thought = {"value": 1.0, "orders": {"A": [["x", 0.5]]}, "prompt": "<i>"}
+        thought["tried"] = [[["A LON H"], 1.0, 0.5]]
+        saved["phases"][0]["thoughts"] = {game.powers[0]: thought}
+        games.append(saved)
+    file = folder / "game.jsonl"
+
+    def one(rng: random.Random) -> str:
+        written(rng, file, rng.choice(games))
+        with watched(folder):
+            replays = tried(lambda: load_replays(file), OSError)
+            found = tried(lambda: read_session(file), OSError)
+        if replays is not None:
+            counted = _Scripts(page(replays, "<script>alert(1)</script>"))
+            assert (counted.scripts, counted.running) == (2, 0)
+        if found is not None:
+            game = found[0]
+            json.dumps(game.to_saved_game())
+            if not game.is_over:
+                game.adjudicate()
+        return outcome(replays)
+
+    yield one
+
+
+HOSTILE = (
+    *NAMES, "llm:m@http://10.255.255.1/v1", "fast:llm:m@http://10.255.255.1/v1", "nash+os:system",
+    "llm:settings.toml", "/etc/passwd", "population:/", "/dev/zero", ".", "random", "hold",
+)  # fmt: skip
+
+
+@contextmanager
+def sessions(folder: Path) -> Iterator[Try]:
+    """`play --resume` of a changed file: nothing is asked, run, or written elsewhere."""
+    load_script(SCRIPT)  # PyTorch has programs of its own, which it starts when it is loaded
+    kept, file = folder / "kept.jsonl", folder / "game.jsonl"
+    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
+    PlaySession(Game("small", max_years=2), kept, ["hold"], make_bot, seats)
+    saved = json.loads(kept.read_text())
+    (folder / "settings.toml").write_text(
+        'model = "m"\nbase_url = "http://10.255.255.1/v1"\nlog = "log.jsonl"\n'
+    )
+
+    def one(rng: random.Random) -> str:
+        found = dict(saved, play=mutated(rng, saved["play"], (*HOSTILE, *JUNK)))
+        play = found["play"]
+        if isinstance(play, dict) and rng.random() < 0.5:
+            names = [rng.choice(HOSTILE) for _ in range(rng.randint(1, 2))]
+            place = rng.choice(("opponents", "hint", "seats"))
+            play["opponents"] = names if place == "opponents" else ["hold"]
+            play["hint"] = names[0] if place == "hint" else None
+            if place == "seats":
+                play["seats"] = dict(saved["play"]["seats"], RUSSIA=[PLAYER, names[0]])
+        file.write_text(json.dumps(found if rng.random() < 0.9 else mutated(rng, found)) + "\n")
+        out, err = io.StringIO(), io.StringIO()
+        silent = contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), no_input()
+        with silent[0], silent[1], silent[2], silent[3], watched(folder):
+            code = main(["play", "--text", "--resume", file.name])
+        said = err.getvalue()
+        assert (code, said) == (0, "") or (code == 2 and re.fullmatch("error: .+\n", said)), said
+        assert not (folder / "log.jsonl").exists()
+        return "taken" if code == 0 else "refused"
+
+    yield one
+
+
+@contextmanager
+def no_input() -> Iterator[None]:
+    """Let standard input be at its end."""
+    with open(os.devnull) as nothing:
+        before, os.sys.stdin = os.sys.stdin, nothing
+        try:
+            yield
+        finally:
+            os.sys.stdin = before
+
+
+@contextmanager
+def populations(folder: Path) -> Iterator[Try]:
+    """A population's folder with another population.json, or with other files in it."""
+    source = FOLDERS / "small"
+    saved = json.loads((source / "population.json").read_text())
+    count = 6
+    saved["members"] = saved["members"][:count]
+    for name in ("met", "above"):
+        saved[name] = [row[:count] for row in saved[name][:count]]
+    given = folder / "population"
+
+    def one(rng: random.Random) -> str:
+        shutil.rmtree(given, ignore_errors=True)
+        given.mkdir()
+        for member in saved["members"]:
+            if member.get("file"):
+                shutil.copyfile(source / member["file"], given / member["file"])
+        (given / "population.json").write_text(json.dumps(saved))
+        if rng.random() < 0.5:
+            (given / "population.json").write_text(json.dumps(mutated(rng, saved)))
+        else:
+            mutate_folder(rng, given)
+        with watched(folder):
+            found = tried(lambda: read_population(given))
+            if found is not None:
+                population_page(found)
+                for member in found.members:
+                    if member.file and tried(lambda: read_weights(found, member)) is None:  # noqa: B023
+                        return "refused"
+        return outcome(found)
+
+    yield one
+
+
+# --- Kills ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def killed_writes(folder: Path) -> Iterator[Try]:
+    """A process is killed while it writes a file: the old one is there, or the new one."""
+    file = folder / "file"
+    old, new = b"old" * 1000, b"new" * 2000
+
+    def one(rng: random.Random) -> str:
+        file.write_bytes(old)
+        ended = killed(lambda: atomic_write(file, new), rng.randint(0, 40))
+        assert file.read_bytes() in ((new,) if ended else (old, new))
+        left = [path.name for path in folder.iterdir() if path != file]
+        assert len(left) <= (not ended) and all(re.fullmatch(r"\.file\.\d+\.tmp", n) for n in left)
+        for name in left:
+            (folder / name).unlink()
+        return "ended" if ended else "killed"
+
+    yield one
+
+
+@contextmanager
+def killed_sessions(folder: Path) -> Iterator[Try]:
+    """A game is killed while a phase is played: it goes on before or after it, with its links."""
+    file = folder / "game.jsonl"
+    seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
+    session = PlaySession(Game("small", max_years=2), file, ["hold"], make_bot, seats)
+    content, tokens = file.read_bytes(), session.tokens
+    host = session.viewer(tokens[HOST])
+
+    def one(rng: random.Random) -> str:
+        file.write_bytes(content)
+        session._written = None  # the file is this test's
+        ended = killed(lambda: session.submit(host, 0, []), int(10 ** rng.uniform(0, 5)))
+        game, play = read_session(file)
+        assert play["tokens"] == tokens
+        assert (game.phase, play["step"]) in (
+            (("S1901M", 0), ("F1901M", 1)) if not ended else (("F1901M", 1),)
+        )
+        for path in folder.glob(".*.tmp"):
+            path.unlink()
+        return "ended" if ended else "killed"
+
+    yield one
+
+
+# --- Servers --------------------------------------------------------------------------------------
+
+STATUSES = {200, 400, 401, 403, 404, 405, 409, 411, 413, 414, 431, 501, 505}
+
+
+@contextmanager
+def requests(folder: Path) -> Iterator[Try]:
+    """Requests to the play server, their bytes changed or their JSON; it answers and gives away
+    nothing: no token, no order of another power, and no talk of others."""
+    game = PressGame("three", max_years=5, press="offers", press_rounds=4)
+    seats = {"ENGLAND": Seat(HOST), "ITALY": Seat(GUEST), "RUSSIA": Seat(GUEST)}
+    rules = PressRules("offers", 4)
+    secret_path = folder / "a-folder-of-the-host"
+    secret_path.mkdir()
+    session = PlaySession(game, secret_path / "g.jsonl", ["hold"], make_bot, seats, press=rules)
+    host = session.viewer(session.tokens[HOST])
+    with session.lock:
+        session.submit(
+            host, 0, [session.game.legal_orders(place)[1] for place in game.units["ENGLAND"]]
+        )
+        own = [text for text in session.game.orders["ENGLAND"] if not text.endswith(" H")]
+        session.offer(host, 0, "ITALY", {"zone": [game.map.provinces[0]]})
+    kept = session.now
+    paths = (*ACTIONS, *READS, *PAGES, WAITING, "/api/x", "/../x")
+    bodies = (
+        {"step": 0, "orders": ["A PIE - MAR"]}, {"seats": {"ENGLAND": "me"}}, {"map": "small"},
+        {"step": 0, "to": "ITALY", "terms": {"peace": True}}, {"step": 0},
+        {"step": 0, "number": 1, "agreed": True},
+        {"step": 0, "to": "ITALY", "terms": {name: ["PAR"] for name in TERMS}},
+    )  # fmt: skip
+    with serving(session) as server:
+
+        def one(rng: random.Random) -> str:
+            who = rng.choice(("watch", "RUSSIA", "RUSSIA", "nobody"))
+            session.now = kept  # of what guests have done the next knows nothing
+            raw = rng.random() < 0.4
+            body = json.dumps(mutated(rng, rng.choice(bodies))).encode()
+            path = rng.choice(paths) + rng.choice(("", "", "?phase=0", "?since=1", "?phase=x&y"))
+            head = [
+                f"{rng.choice(('GET', 'POST', 'POST', 'HEAD', 'PUT'))} {path} HTTP/1.1",
+                f"Host: 127.0.0.1:{server.server_address[1]}",
+                f"{TOKEN_HEADER}: {session.tokens.get(who, who)}",
+                f"Content-Length: {len(body)}",
+                "Content-Type: application/json",
+                "Connection: close",
+            ]
+            sent = "\r\n".join(head).encode() + b"\r\n\r\n" + body
+            answer = exchanged(server.server_address[:2], mutated_bytes(rng, sent) if raw else sent)
+            status = "no status"  # of HTTP/0.9, which has none
+            if answer.startswith(b"HTTP"):
+                status = answer.split()[1].decode()
+                assert int(status) in STATUSES, answer[:500]
+            for whose, token in session.tokens.items():
+                assert whose == who or token.encode() not in answer, whose
+            assert str(secret_path).encode() not in answer and b"a-folder-of-the-host" not in answer
+            if b"/api/board" not in sent:  # there stands what the viewer thinks about
+                assert not any(json.dumps(text)[1:-1].encode() in answer for text in own if text)
+            assert session.viewer(session.tokens[HOST]).host
+            return status if answer else "closed"
+
+        yield one
+
+
+def exchanged(address: tuple[str, int], sent: bytes) -> bytes:
+    """Return what a server answers to some bytes."""
+    with socket.create_connection(address, timeout=SECONDS / 2) as connection:
+        with contextlib.suppress(OSError):  # it may have closed the connection already
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionError), connection.makefile("rb") as stream:
+            return stream.read()
+    return b""
+
+
+KEY = "sk-attack-0123456789abcdef"
+
+
+@contextmanager
+def language_servers(folder: Path) -> Iterator[Try]:
+    """A language model's server answers with changed bytes: each unit has a legal order in time,
+    and the key stands nowhere."""
+    os.environ["ATTACK_KEY"] = KEY
+    listener = socket.create_server(("127.0.0.1", 0))
+    reply: list[bytes] = [b""]
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, contextlib.suppress(OSError):
+                connection.settimeout(1)
+                connection.recv(65_536)
+                connection.sendall(reply[0])
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65_536):
+                    pass
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    log = folder / "log.jsonl"
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    found = SETTINGS | {"base_url": url, "api_key_env": "ATTACK_KEY", "log": str(log), "reasks": 0}
+    chosen = settings_of(found | {"server": "", "constraint": "none", "timeout": 5.0}, "attack")
+    games = VectorGame("small", 1, threads=1, auto_reset=False)
+    decisions = games.decisions()
+
+    def one(rng: random.Random) -> str:
+        text = f"A LON H\n{KEY}"
+        message = {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": {}}
+        if rng.random() < 0.5:
+            message = mutated(rng, message)
+        body = json.dumps(message).encode()
+        status = rng.choice((200, 200, 200, 400, 429, 503))
+        head = f"HTTP/1.1 {status} {KEY}\r\nContent-Length: {len(body)}\r\nX-Key: {KEY}\r\n\r\n"
+        whole = head.encode() + body
+        reply[0] = mutated_bytes(rng, whole) if rng.random() < 0.7 else whole
+        player = RemotePlayer("llm:attack", chosen)
+        player.server.answered = True
+        log.unlink(missing_ok=True)
+        log.touch()
+        numbers, said = None, []
+
+        def act() -> None:
+            nonlocal numbers
+            try:
+                numbers = player.act(games, decisions)
+            except UserError as error:
+                said.append(str(error))
+                raise
+
+        tried(act)
+        for s, number in enumerate(() if numbers is None else numbers):
+            first, last = decisions.order_start[s : s + 2]
+            assert number in decisions.order[first:last]
+        assert KEY not in "".join(said) + log.read_text()
+        return (
+            "refused" if said else "answered" if player.counts()["legal_at_once"] else "fell back"
+        )
+
+    try:
+        yield one
+    finally:
+        listener.close()
+        del os.environ["ATTACK_KEY"]
+
+
+# Attack -> tries of the short piece, which together take about half a minute.
+ATTACKS: dict[Callable, int] = {
+    orders: 100,
+    states: 150,
+    maps: 60,
+    settings: 300,
+    daide: 300,
+    replies: 80,
+    saved_games: 80,
+    sessions: 60,
+    populations: 60,
+    killed_writes: 30,
+    killed_sessions: 15,
+    requests: 300,
+    language_servers: 100,
+}
+
+
+def attacked(attack: Callable, folder: Path, seed: int, number: int, one: Try) -> str:
+    """Do one try of an attack; what fails says how it is done again."""
+    try:
+        with within(SECONDS):
+            return one(random.Random(f"{seed} {attack.__name__} {number}"))
+    except BaseException as error:
+        error.add_note(f"try {number} of {attack.__name__}, --attack-seed {seed}")
+        raise

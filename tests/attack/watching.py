@@ -1,0 +1,127 @@
+"""Whether input from outside makes the program do what it must not: reach out, run, write."""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from diplomacy_engine._jit import CACHE_FOLDER
+from diplomacy_engine.errors import UserError
+
+_REACHING = (
+    "socket.connect", "socket.getaddrinfo", "socket.sendto", "subprocess.Popen", "os.system",
+    "os.exec", "os.posix_spawn", "pty.spawn", "webbrowser.open",
+)  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class ReachedOut(BaseException):
+    """Input has made the program do what it must not; nothing catches this by accident."""
+
+
+class _Watch:
+    """Where alone may be written just now, if anything is watched; what else was done."""
+
+    folder: Path | None = None
+    seen = ""
+
+
+def _look(event: str, arguments: tuple) -> None:
+    if _Watch.folder is None:
+        return
+    if event in _REACHING:
+        _refuse(f"{event} {arguments!r:.200}")
+    if event == "exec" and arguments[0].co_filename.startswith(str(_Watch.folder)):
+        _refuse(f"{arguments[0].co_filename} is run")
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING:
+        path = (
+            os.path.realpath(os.fsdecode(arguments[0])) if not isinstance(arguments[0], int) else ""
+        )
+        kept = ("/dev/", "/proc/", os.path.realpath(CACHE_FOLDER))
+        if path and not path.startswith((str(_Watch.folder), *kept)):
+            _refuse(f"{path} is opened to be written")
+    if event in ("os.remove", "os.rename", "os.rmdir", "shutil.rmtree"):
+        path = os.path.realpath(os.fsdecode(arguments[0]))
+        if not path.startswith((str(_Watch.folder), os.path.realpath(CACHE_FOLDER))):
+            _refuse(f"{event} {path}")
+
+
+def _refuse(what: str) -> None:
+    _Watch.seen = what
+    raise ReachedOut(what)
+
+
+_hooked = False
+
+
+@contextlib.contextmanager
+def watched(folder: Path) -> Iterator[None]:
+    """Fail if this process connects, starts a program, or writes outside of a folder meanwhile.
+
+    By Python's audit events, which no Python code gets around: see the library's table of them.
+    """
+    global _hooked
+    if not _hooked:
+        sys.addaudithook(_look)  # it stays, and looks away when nothing is watched
+        _hooked = True
+    _Watch.seen = ""
+    _Watch.folder = Path(os.path.realpath(folder))
+    try:
+        yield
+    finally:
+        _Watch.folder = None
+    assert not _Watch.seen, _Watch.seen
+
+
+def tried(work: Callable[[], object], *more: type[Exception]) -> object:
+    """Return what `work` returns, or None if it is refused with one short sentence.
+
+    Args:
+        more: exceptions beside UserError with which it may be refused.
+    """
+    try:
+        return work() or True
+    except UserError as error:
+        text = str(error)
+        assert text.strip() and "\n" not in text and len(text) < 1500, repr(text)[:2000]
+        assert all(sign.isprintable() or sign in "\u3000" for sign in text), repr(text)[:500]
+    except more:
+        pass
+    return None
+
+
+def killed(work: Callable[[], object], line: int, package: str = "diplomacy_engine") -> bool:
+    """Do some work in another process that is killed at a line; tell whether it came to its end.
+
+    Args:
+        work: done in a copy of this process, which keeps nothing but what it has written.
+        line: how many lines of Python in files of `package`, and of the standard library's json
+            and tempfile, are run before the kill.
+    """
+    child = os.fork()
+    if child == 0:
+        left = line
+
+        def count(frame, event, argument):
+            nonlocal left
+            name = frame.f_code.co_filename
+            if f"/{package}/" not in name and "/json/" not in name and "tempfile" not in name:
+                return None
+            if event == "line":
+                left -= 1
+                if left < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return count
+
+        try:
+            sys.settrace(count)
+            work()
+            sys.settrace(None)
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0, "the work has failed"
+    return not os.WIFSIGNALED(status)
