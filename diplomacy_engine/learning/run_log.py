@@ -5,6 +5,7 @@ import itertools
 import os
 import ssl
 import struct
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -13,7 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,6 +60,8 @@ class RunLog:
     ):
         self.folder, self.progress, self.game_map = folder, progress, game_map
         self.writer = SummaryWriter(str(folder.path))
+        # TensorBoard's thread prints a traceback of a full disk; its next call here raises it again.
+        threading.excepthook = _without_full_disks(threading.excepthook)
         self.clock = Clock(network=("inference", "learning"))
         self.wandb, self.wandb_id = wandb, wandb_id
         self._begun = time.monotonic() - seconds
@@ -340,10 +342,20 @@ def unreachable(server: str, seconds: float = 10.0) -> str:
             # Something answers; W&B has certificates of its own.
             reasons[0] = "" if isinstance(reason, ssl.SSLError) else str(reason)
 
-    thread = Thread(target=ask, daemon=True)
+    thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(seconds)
     return reasons[0]
+
+
+def _without_full_disks(before: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return a hook for exceptions of threads that passes over those of the operating system."""
+
+    def hook(about: Any) -> None:
+        if not issubclass(about.exc_type, OSError):
+            before(about)
+
+    return hook
 
 
 def _by_side(result: dict) -> dict[str, dict]:

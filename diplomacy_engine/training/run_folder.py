@@ -25,7 +25,7 @@ import re
 import shutil
 import struct
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -112,8 +112,9 @@ class RunFolder:
             check_writable(run.path)
             (run.path / "checkpoints").mkdir(exist_ok=True)
             (run.path / "games").mkdir(exist_ok=True)
-            for leftover in (*run.path.glob(".*.tmp"), *run.path.glob("checkpoints/.*.tmp")):
-                leftover.unlink(missing_ok=True)
+            for place in ("", "checkpoints/", "games/"):
+                for leftover in run.path.glob(f"{place}.*.tmp"):
+                    leftover.unlink(missing_ok=True)
         except BlockingIOError:
             raise UserError(f"another process is training in {run.path}") from None
         except OSError as error:
@@ -256,18 +257,28 @@ class RunFolder:
         Raises:
             UserError: a file cannot be changed.
         """
+        ends: dict[Path, int | None] = {}  # all are read before one is changed
         for path in self._growing():
             size = sizes.get(str(path.relative_to(self.path)))
-            try:
-                if type(size) is not int or size < 0:
+            known = type(size) is int and size >= 0
+            end_of = _end_of_lines if path.suffix == ".jsonl" else _end_of_records
+            with self._cutting(path), open(path, "r+b") as file:
+                ends[path] = end_of(file, size) if known else None
+        for path, end in ends.items():
+            with self._cutting(path):
+                if end is None:
                     path.unlink()
                     path.with_suffix(".html").unlink(missing_ok=True)  # the page of these games
-                    continue
-                with open(path, "r+b") as file:
-                    lines = path.suffix == ".jsonl"
-                    file.truncate((_end_of_lines if lines else _end_of_records)(file, size))
-            except OSError as error:
-                raise UserError(f"{path} cannot be cut back: {_reason(error)}") from error
+                else:
+                    os.truncate(path, end)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _cutting(path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"{path} cannot be cut back: {_reason(error)}") from error
 
 
 def _plain(value: Any) -> Any:

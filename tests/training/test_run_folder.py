@@ -288,3 +288,22 @@ def test_helpers(tmp_path):
         check_writable(path / "below")
     check_writable(tmp_path)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_refused_cut_back_changes_nothing(run):
+    run.save_games("first", [{"id": "a"}, {"id": "b"}])
+    run.save_games("second", [{"id": "c"}])
+    (run.path / "metrics.jsonl").mkdir()  # cannot be cut, and is last
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match="metrics.jsonl cannot be cut back"):
+        run.cut_back({"games/first.jsonl": 5, "metrics.jsonl": 0})
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
+def test_what_a_kill_left_of_a_page_is_removed(run):
+    run.save_checkpoint(1, b"x")
+    run.close()
+    left = run.path / "games" / ".000000001.html.77.tmp"
+    left.write_bytes(b"half")
+    RunFolder.open(run.path)
+    assert not left.exists()
