@@ -60,8 +60,8 @@ class RunLog:
     ):
         self.folder, self.progress, self.game_map = folder, progress, game_map
         self.writer = SummaryWriter(str(folder.path))
-        # TensorBoard's thread prints a traceback of a full disk; its next call here raises it again.
-        threading.excepthook = _without_full_disks(threading.excepthook)
+        # TensorBoard's thread would print a traceback of a full disk, which its next call raises.
+        threading.excepthook = _pass_over_full_disks
         self.clock = Clock(network=("inference", "learning"))
         self.wandb, self.wandb_id = wandb, wandb_id
         self._begun = time.monotonic() - seconds
@@ -348,14 +348,10 @@ def unreachable(server: str, seconds: float = 10.0) -> str:
     return reasons[0]
 
 
-def _without_full_disks(before: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Return a hook for exceptions of threads that passes over those of the operating system."""
-
-    def hook(about: Any) -> None:
-        if not issubclass(about.exc_type, OSError):
-            before(about)
-
-    return hook
+def _pass_over_full_disks(about: Any) -> None:
+    """Say what has ended a thread, unless the operating system has refused it something."""
+    if not issubclass(about.exc_type, OSError):
+        threading.__excepthook__(about)
 
 
 def _by_side(result: dict) -> dict[str, dict]:
