@@ -17,6 +17,7 @@ from ..training.progress import forget
 from .bench import add_bench, versions
 from .check_map import add_check_map
 from .check_reward import add_check_reward
+from .connect import add_connect
 from .evaluate import add_evaluate
 from .llm_prompt import add_llm_prompt
 from .play import add_play
@@ -85,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add_check_map(commands)
     add_check_reward(commands)
     add_replay(commands)
+    add_connect(commands)
     add_llm_prompt(commands)
     add_population(commands)
     return parser
