@@ -80,44 +80,44 @@ class DiplomacySeats:
     def positions(self) -> list[Position]:
         """See connection.Connection."""
         data, failed = None, {}
-        for power in sorted(self._unsure):
+        for power in sorted(self._unsure) or self._alive[:1]:
             try:
                 data = self._join(power)
             except Refused as error:
                 if power not in self._since:
                     raise
                 failed[power] = error
-        data = data or (self._join(self._alive[0]) if self._alive else self._watch())
-        seats = list(self._tokens)
-        position = self._reader.position(self._id, data, seats)
-        self._alive = [power for power in seats if _is_alive(position.game, power)]
+        position = self._reader.position(self._id, data or self._watch(), list(self._tokens))
+        self._alive = [power for power in self._tokens if _is_alive(position.game, power)]
         for power, error in failed.items():
-            if power in self._alive:
+            if power in self._alive and not position.over:
                 raise error
         self._unsure = set()
         self._phase = position.game.phase
-        self._note(data)
+        if data is not None:
+            self._note(data)
         if not self._alive and not position.over:
             position = position._replace(over="with our powers eliminated")
         return [position]
 
     def _watch(self) -> Fields:
-        """Return the game as somebody sees it who does not play."""
+        """Return the game as somebody sees it who plays nobody, as of a finished one."""
         token = next(iter(self._tokens.values()))
-        return _game_data(self._wire, token=token, game_id=self._id)
+        return _game_data(self._wire, **self._where(token))
+
+    def _where(self, token: object) -> dict:
+        password = {"registration_password": self._registration} if self._registration else {}
+        return {"token": token, "game_id": self._id} | password
 
     def _join(self, power: str) -> Fields:
         """Take a seat, or take note that it is ours; return the game as it sees it."""
         wanted, token = power, self._tokens[power]
-        fields = {"token": token, "game_id": self._id}
         if wanted == ANY:
             wanted = next(iter(self._free(token)), None)
             if wanted is None:
                 raise Refused(f"{self._id} has no free power")
-        if self._registration:
-            fields["registration_password"] = self._registration
         try:
-            data = _game_data(self._wire, power_name=wanted, **fields)
+            data = _game_data(self._wire, power_name=wanted, **self._where(token))
         except ServerError as error:
             raise self._refusal(error, token) from None
         role = data.get("role", str)
@@ -387,7 +387,10 @@ def _give(
     )
     if not final:
         return []
-    data = _game_data(wire, power_name=power, **where)
+    try:
+        data = _game_data(wire, power_name=power, **where)
+    except ServerError:  # these orders have ended the game, which only lets watchers in now
+        data = _game_data(wire, **where)
     if data.get("phase_abbr", str) != position.game.phase:
         played = data.fields("order_history").fields(position.game.phase)
         return [*played.texts(power, []), *(text for text in orders if text == "WAIVE")]

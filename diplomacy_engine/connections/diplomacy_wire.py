@@ -93,7 +93,7 @@ class Wire:
             raise ConnectionLost(f"{what}: {words_of(error)}") from None
 
     def ask(self, name: str, **fields: object) -> object:
-        """Send a request; return the `data` of its answer, None if it has none.
+        """Send a request; return the `data` of its answer, or all of an answer without.
 
         Raises:
             ConnectionLost: no answer came, or a token is not known any more.
@@ -138,7 +138,7 @@ class Wire:
             if kind == "TokenException":
                 raise ConnectionLost(f"it has forgotten who we are ({words})")
             raise ServerError(self.name, kind, words)
-        return answer.get("data")
+        return answer.get("data", answer)
 
     def wait(self, seconds: float) -> Fields | None:
         """Return the next notification; None if none comes in time."""

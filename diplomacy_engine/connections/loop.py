@@ -178,7 +178,7 @@ class SeatLoop:
         self._given[name] = {}
         self.counts.phases += 1
         if self.draws and position.running:
-            for power in position.seats:
+            for power in filter(position.game.units.get, position.seats):
                 self.connection.vote_draw(position, power)
 
     def _order(self, position: Position, power: str) -> None:
