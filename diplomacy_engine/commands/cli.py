@@ -19,6 +19,7 @@ from .check_map import add_check_map
 from .check_reward import add_check_reward
 from .connect import add_connect
 from .evaluate import add_evaluate
+from .import_game import add_import_game
 from .llm_prompt import add_llm_prompt
 from .play import add_play
 from .population import add_population
@@ -86,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add_check_map(commands)
     add_check_reward(commands)
     add_replay(commands)
+    add_import_game(commands)
     add_connect(commands)
     add_llm_prompt(commands)
     add_population(commands)

@@ -67,7 +67,7 @@ class Connection(Protocol):
     def positions(self) -> list[Position]:
         """Return the games, as they stand now."""
 
-    def give(self, position: Position, power: str, orders: list[str], final: bool) -> list[str]:
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         """Send a power's orders; return the texts of those that the server has kept.
 
         Args:
@@ -75,11 +75,13 @@ class Connection(Protocol):
             power: one of its seats.
             orders: texts as Game writes them, in place of all that were sent before; units left
                 out hold or disband.
-            final: whether the phase may end now.
 
         Raises:
             PhaseOver: they are not taken.
         """
+
+    def finish(self, position: Position, power: str) -> None:
+        """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Vote for a draw in this phase."""

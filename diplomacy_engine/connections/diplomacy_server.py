@@ -162,13 +162,17 @@ class DiplomacySeats:
                 self._say(f"{self._id}: {note}")
         self._told = set(notes)
 
-    def give(self, position: Position, power: str, orders: list[str], final: bool) -> list[str]:
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         """See connection.Connection."""
         try:
-            return _give(self._wire, self._tokens[power], position, power, orders, final)
+            return _give(self._wire, self._tokens[power], position, power, orders)
         except ServerError as error:
             self._unsure = set(self._tokens)  # we may have been kicked
             raise PhaseOver(str(error)) from None
+
+    def finish(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        _finish(self._wire, self._tokens[power], position, power)
 
     def vote_draw(self, position: Position, power: str) -> None:
         """See connection.Connection."""
@@ -268,12 +272,16 @@ class DiplomacyDummies:
         data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
         return self._reader.position(game_id, data, powers)
 
-    def give(self, position: Position, power: str, orders: list[str], final: bool) -> list[str]:
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         """See connection.Connection."""
         try:
-            return _give(self._wire, self._token, position, power, orders, final)
+            return _give(self._wire, self._token, position, power, orders)
         except ServerError as error:
             raise PhaseOver(str(error)) from None
+
+    def finish(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        _finish(self._wire, self._token, position, power)
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Do nothing: powers that nobody plays have no vote."""
@@ -372,31 +380,30 @@ def _game_data(wire: Wire, **fields: object) -> Fields:
 
 
 def _give(
-    wire: Wire, token: object, position: Position, power: str, orders: list[str], final: bool
+    wire: Wire, token: object, position: Position, power: str, orders: list[str]
 ) -> list[str]:
-    """Send orders, and return those that the server has kept: its answer does not say."""
-    game_id = position.game.id
-    where = {"token": token, "game_id": game_id}
-    wire.ask(
-        "set_orders",
-        game_role=power,
-        phase=position.game.phase,
-        orders=orders,
-        wait=not final,
-        **where,
-    )
-    if not final:
-        return []
-    try:
-        data = _game_data(wire, power_name=power, **where)
-    except ServerError:  # these orders have ended the game, which only lets watchers in now
-        data = _game_data(wire, **where)
-    if data.get("phase_abbr", str) != position.game.phase:
-        played = data.fields("order_history").fields(position.game.phase)
-        return [*played.texts(power, []), *(text for text in orders if text == "WAIVE")]
+    """Send orders, and return those that the server has kept: its answer does not say.
+
+    It waits for us then, until `_finish`, so that they can be looked at before they are played.
+    """
+    where = {"token": token, "game_id": position.game.id}
+    phase = position.game.phase
+    wire.ask("set_orders", game_role=power, phase=phase, orders=orders, wait=True, **where)
+    data = _game_data(wire, power_name=power, **where)
+    if data.get("phase_abbr", str) != phase:
+        raise PhaseOver(f"{phase} has passed")
     kept = data.fields("powers").fields(power)
     texts = [f"{unit} {text}" for unit, text in kept.get("orders", dict, {}).items()]
     return texts + kept.texts("adjust", [])
+
+
+def _finish(wire: Wire, token: object, position: Position, power: str) -> None:
+    """Let the phase end; from then on the server does not wait for a power."""
+    where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
+    try:
+        wire.ask("set_wait_flag", token=token, wait=False, **where)
+    except ServerError as error:
+        raise PhaseOver(str(error)) from None
 
 
 def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:

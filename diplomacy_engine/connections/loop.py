@@ -183,21 +183,21 @@ class SeatLoop:
 
     def _order(self, position: Position, power: str) -> None:
         if position.has_deadline:  # so that nothing worse than holds comes of a slow player
-            self.connection.give(position, power, [], final=False)
+            self.connection.give(position, power, [])
         moment = parse_phase(position.game.phase)
         seed = int(np.random.SeedSequence([self.seed, *moment]).generate_state(1, np.uint64)[0])
         (orders,) = orders_by_player(position.game, self.player, [power], seed).values()
-        kept = self.connection.give(position, power, orders, final=True)
-        lost = dropped(position.game, orders, kept)
-        if lost:
-            with contextlib.suppress(PhaseOver):
-                kept = self.connection.give(position, power, orders, final=True)
-                lost = dropped(position.game, orders, kept)
+        for _ in range(2):
+            lost = dropped(position.game, orders, self.connection.give(position, power, orders))
+            if not lost:
+                break
         self._refusals = 0
         self.counts.orders += len(orders)
         self.counts.dropped += len(lost)
         for text in lost:
             self._say(f"{position.id}: {power}'s order {text} was dropped by the server")
+        with contextlib.suppress(PhaseOver):  # at its deadline
+            self.connection.finish(position, power)
 
 
 def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:

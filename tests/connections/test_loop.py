@@ -91,10 +91,10 @@ def test_what_is_dropped_is_sent_again_and_told(server):
     orders = []
 
     class Watched(Stopping):
-        def give(self, position, power, texts, final):
+        def give(self, position, power, texts):
             orders.append(texts)
             server.drops = {texts[0]} if position.game.phase == "S1901M" else set()
-            return self.connection.give(position, power, texts, final)
+            return self.connection.give(position, power, texts)
 
     server.n_controls = 99  # so that the phase does not end at once
     told = []
@@ -146,8 +146,7 @@ def test_holds_come_first_where_a_deadline_may_pass():
     with StandIn(deadline=60) as server:
         play(seats(server), "F1901M")
         first, second = (r for r in server.asked if r["name"] == "set_orders")
-        assert (first["orders"], first["wait"]) == ([], True)
-        assert second["orders"] and second["wait"] is False
+        assert first["orders"] == [] != second["orders"] and first["wait"] is second["wait"] is True
 
 
 @pytest.mark.parametrize("draws", [False, True])
@@ -274,7 +273,7 @@ def test_press_is_told(server):
 # Broken lines.
 
 
-@pytest.mark.parametrize("request_name", ["sign_in", "join_game", "set_orders"])
+@pytest.mark.parametrize("request_name", ["sign_in", "join_game", "set_orders", "set_wait_flag"])
 def test_a_line_that_breaks(server, request_name):
     """The loop connects again, and every phase is played once."""
     server.instead(request_name, None)
@@ -359,7 +358,7 @@ def test_a_stale_phase_is_not_taken(server):
     (position,) = connection.positions()
     server.process()
     with pytest.raises(PhaseOver, match="Invalid order phase"):
-        connection.give(position, "FRANCE", ["A PAR H"], final=True)
+        connection.give(position, "FRANCE", ["A PAR H"])
     connection.close()
 
 

@@ -291,7 +291,10 @@ class StandIn:
         trial.submit(power, request["orders"], strict=False)
         legal = [text for text, numbers in trial._submitted[power] if numbers]
         self.given[power] = [text for text in legal if text not in self.drops]
-        self.waits[power] = request["wait"]
+        self._set_wait_flag(request)
+
+    def _set_wait_flag(self, request: dict) -> None:
+        self.waits[self._playing(request)] = request["wait"]
         self._process_if_ready()
 
     def _process_if_ready(self) -> None:
