@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import secrets
 import sys
 from collections.abc import Callable
@@ -9,8 +10,14 @@ from pathlib import Path
 
 from .._files import atomic_write, check_target
 from .._jit import announce_compilation
-from .._suggest import printable
-from ..connections.connection import Connection, ConnectionLost, read_address, read_secret
+from .._suggest import printable, quoted
+from ..connections.connection import (
+    Connection,
+    ConnectionLost,
+    environment_secret,
+    read_address,
+    read_secret,
+)
 from ..connections.diplomacy_server import (
     ANY,
     Account,
@@ -20,13 +27,18 @@ from ..connections.diplomacy_server import (
 )
 from ..connections.diplomacy_wire import Wire
 from ..connections.loop import PATIENCE, SeatLoop, check_plays
+from ..connections.webdip import WebdipSeat
+from ..connections.webdip_site import Site
 from ..errors import UserError
+from ..games.webdiplomacy import FIRST_YEAR
 from ..players.loading import load_player
 from ..players.negotiators.naming import voice
 from ..rules.map import Map, load_map
 from ._arguments import add_assume, add_script, check_assume, whole_number
 from ._console import make_console, print_table
 
+_WEBDIP = ("WEBDIP_URL", "WEBDIP_API_KEY", "WEBDIP_GAME_ID", "WEBDIP_COUNTRY_ID", "WEBDIP_SEED")
+_WEBDIP += ("WEBDIP_END_YEAR",)
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
 _EPILOG = """\
@@ -35,6 +47,7 @@ examples:
   python -m diplomacy_engine connect diplomacy localhost:8432 --game-id g1 --power FRANCE \\
       --player dumbbot
   python -m diplomacy_engine connect diplomacy localhost:8432 --power all-dummies --player dumbbot
+  python -m diplomacy_engine connect webdip https://example.org --game-id 5 --player dumbbot
 """
 
 
@@ -50,6 +63,7 @@ def add_connect(commands) -> None:
     )
     servers = parser.add_subparsers(title="servers", metavar="SERVER", required=True)
     _add_diplomacy(servers)
+    _add_webdip(servers)
 
 
 def _add_diplomacy(servers) -> None:
@@ -93,6 +107,39 @@ def _add_diplomacy(servers) -> None:
     parser.set_defaults(run=run_diplomacy)
 
 
+def _add_webdip(servers) -> None:
+    parser = servers.add_parser(
+        "webdip",
+        help="a webDiplomacy site",
+        description="Play on a webDiplomacy site with the API of September 2026. What is not given "
+        f"is taken from the environment: {', '.join(_WEBDIP)}. The key comes only from there or "
+        "from a file.",
+    )
+    add = parser.add_argument
+    add("url", nargs="?", metavar="URL", help="the site, such as https://webdiplomacy.net")
+    add(
+        "--game-id",
+        type=whole_number(0, 2**62),
+        metavar="N",
+        help="the game (default: the only one that the key's user plays)",
+    )
+    add(
+        "--country",
+        type=whole_number(1, 1000),
+        metavar="N",
+        help="the country's number (default: the one that the user has)",
+    )
+    add("--key-file", metavar="FILE", help="file that has the user's key")
+    add(
+        "--vote-draw",
+        choices=("never", "always"),
+        default="never",
+        help="how to vote on a draw in each phase (default: never, which is no vote)",
+    )
+    _add_playing(parser)
+    parser.set_defaults(run=run_webdip)
+
+
 def _add_playing(parser: argparse.ArgumentParser) -> None:
     """Add the options of every connection."""
     add = parser.add_argument
@@ -104,7 +151,6 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
     add(
         "--seed",
         type=whole_number(0, 2**62),
-        default=1,
         metavar="N",
         help="seed of the player's draws (default: 1)",
     )
@@ -146,6 +192,46 @@ def run_diplomacy(arguments: argparse.Namespace) -> int:
         return DiplomacySeats(wire, arguments.game_id, accounts, game_map, **options)
 
     return _play(arguments, connect)
+
+
+def run_webdip(arguments: argparse.Namespace) -> int:
+    """Play until the game is over."""
+    url = arguments.url or os.environ.get("WEBDIP_URL", "")
+    if not url:
+        raise UserError("say the site's address, or set WEBDIP_URL")
+    if arguments.key_file:
+        key = read_secret(arguments.key_file, "key")
+    else:
+        key = environment_secret("WEBDIP_API_KEY", "key")
+    if not key:
+        raise UserError("set WEBDIP_API_KEY to the user's key, or name a --key-file")
+    game_id, country, seed, end_year = (
+        _environment_number(name) for name in ("GAME_ID", "COUNTRY_ID", "SEED", "END_YEAR")
+    )
+    game_id = game_id if arguments.game_id is None else arguments.game_id
+    country = arguments.country or country
+    if arguments.seed is None:
+        arguments.seed = seed
+    if end_year is not None and arguments.max_years is None:
+        if end_year < FIRST_YEAR:
+            raise UserError(f"WEBDIP_END_YEAR must be from {FIRST_YEAR} on, not {end_year}")
+        arguments.max_years = end_year - FIRST_YEAR + 1
+    site = Site(url, key)
+
+    def connect(game_map: Map, years: int | None) -> Connection:
+        return WebdipSeat(site, game_id, country, game_map, max_years=years, say=say)
+
+    return _play(arguments, connect)
+
+
+def _environment_number(name: str) -> int | None:
+    """Return a number that a ladder has set, None if it has not."""
+    text = os.environ.get(f"WEBDIP_{name}", "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise UserError(f"WEBDIP_{name} must be a whole number, not {quoted(text, 40)}")
+    return int(text)
 
 
 def _list(arguments: argparse.Namespace, wire: Wire) -> int:
@@ -237,6 +323,7 @@ def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Co
         if target.exists():
             raise UserError(f"{target} exists already")
     check_assume(arguments, [arguments.player])
+    seed = 1 if arguments.seed is None else arguments.seed
     game_map = load_map(arguments.map or "standard")
     connection = connect(game_map, arguments.max_years or game_map.max_years)
     announce_compilation()
@@ -245,15 +332,15 @@ def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Co
         game_map=game_map,
         script=arguments.script,
         greedy=arguments.greedy,
-        seed=arguments.seed,
+        seed=seed,
         assume=arguments.assume,
     )
     check_plays(player, game_map)
     loop = SeatLoop(
         connection,
         player,
-        arguments.seed,
-        draws=getattr(arguments, "vote_draw", "never") == "always",
+        seed,
+        draws=arguments.vote_draw == "always",
         patience=arguments.patience,
         wait=arguments.wait,
         say=say,

@@ -106,7 +106,7 @@ def _saved(
     try:
         known = classic(found_map) if variant is None else _variant_file(variant, found_map)
         phases = history_phases(known, game)
-        game_id = str(game.get("gameID", "game"))[:40]
+        game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
         return replayed(phases, found_map, game_id, note).to_saved_game()
     except UserError as error:
         raise UserError(f"{path}: {error}") from None

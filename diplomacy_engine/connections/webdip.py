@@ -1,0 +1,349 @@
+"""A seat in a game of a webDiplomacy site, by its API of September 2026.
+
+What everybody may see stands in files (`game.json`, `history.json`, `variant.json`), what a player
+may see in the answer of `game/playercontext`, which also says which versions of the files count.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ..constants import ARMY, COMPLETED, FLEET, NONE, SEA, UNIT_LETTERS, phase_kind
+from ..errors import UserError
+from ..games.game import Game
+from ..games.imports import replayed
+from ..games.webdiplomacy import (
+    FINISHED,
+    PHASES,
+    Phase,
+    Variant,
+    history_phases,
+    order_row,
+    order_text,
+    phase_of,
+    read_variant,
+    unit_text,
+)
+from ..rules.map import Map
+from ..rules.notation import location_of, province_of, read_order
+from .connection import ConnectionLost, Fields, PhaseOver, Position, Refused, Say
+from .webdip_site import Gone, Site
+
+POLL = 0.5  # seconds between two looks at the site
+_MOST_LOOKS = 10  # for files that fit together
+_MOST_PATHS = 20_000  # that are looked at for a convoy
+_NOT_PROCESSING = "Not-processing"
+
+
+class WebdipSeat:
+    """A seat in one game.
+
+    Args:
+        site: where it is.
+        game_id: of the game; None: the only one that the key's user plays.
+        country: that is to be played; None: the one that the user has there.
+        game_map: the map of the player.
+        max_years: as for Game.
+        say: told what is worth knowing.
+        sleep: waits between two looks.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        game_id: int | None,
+        country: int | None,
+        game_map: Map,
+        *,
+        max_years: int | None = None,
+        say: Say = print,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self.name = site.name
+        self._site, self._id, self._country = site, game_id, country
+        self._map, self._max_years = game_map, max_years
+        self._say, self._sleep = say, sleep
+        self._variant: Variant | None = None
+        self._files: dict[str, tuple[str, Fields]] = {}  # name -> version, content
+        self._last: Position | None = None
+        self._seen: tuple = ()
+        self._told: set[str] = set()
+
+    def enter(self) -> None:
+        """See connection.Connection."""
+        if self._id is None:
+            self._id = self._only_game()
+
+    def _only_game(self) -> int:
+        try:
+            games = self._site.get("game/playercontext").rows("games")
+        except Gone as error:
+            raise Refused(f"{self.name} has no list of games: {error}") from None
+        numbers = [row.get("gameID", int) for row in games]
+        if len(numbers) != 1:
+            which = ", ".join(map(str, numbers[:20])) or "none"
+            raise Refused(f"say with --game-id which game of {self.name} is meant: {which}")
+        return numbers[0]
+
+    def positions(self) -> list[Position]:
+        """See connection.Connection."""
+        try:
+            for _ in range(_MOST_LOOKS):
+                context = self._context()
+                position = self._read(context)
+                if position is not None:
+                    return [position]
+                self._sleep(POLL)
+        except Gone as error:
+            if self._last is None:
+                raise Refused(f"{self.name} has no game {self._id}: {error}") from None
+            return [self._last._replace(over="gone from the site")]
+        raise ConnectionLost("its files do not fit together")
+
+    def _context(self) -> Fields:
+        more = {} if self._country is None else {"countryID": self._country}
+        return self._site.get("game/playercontext", gameID=self._id, orders=1, **more)
+
+    def _read(self, context: Fields) -> Position | None:
+        """Return the position; None while the files are of another phase than the context."""
+        game, member, power = context.fields("game"), *self._seat(context)
+        turn, phase = game.get("turn", int), game.get("phase", str)
+        if phase != FINISHED and phase not in PHASES:
+            raise Refused(f"game {self._id} of {self.name} has not begun")
+        files = context.fields("files")
+        status = member.texts("orderStatus", [])
+        is_open = game.get("processStatus", str, "") == _NOT_PROCESSING
+        seen = turn, phase, files.fields("game").get("version", str, "")
+        if self._last is None or self._seen != seen or self._last.over:
+            now = self._now(files, turn, phase)
+            if now is None:
+                return None
+            self._last = Position(f"game {self._id}", now, [power], frozenset())
+            self._seen = seen
+        self._note(game)
+        saved = {"Saved", "Completed", "Ready", "None"} & set(status)
+        over = "finished" if phase == FINISHED else ""
+        self._last = self._last._replace(
+            missing=frozenset() if saved else frozenset([power]),
+            running=is_open and not over,
+            has_deadline=True,
+            over=over,
+        )
+        return self._last
+
+    def _seat(self, context: Fields) -> tuple[Fields, str]:
+        """Return the member that we are, and its power."""
+        if context.table.get("member") is None:
+            raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
+        member = context.fields("member")
+        country = member.get("countryID", int)
+        if self._country not in (None, country):
+            raise Refused(f"our country in game {self._id} is {country}, not {self._country}")
+        if self._variant is None:
+            data = self._file(context.fields("files"), "variant")
+            try:
+                self._variant = read_variant(data.table, self._map)
+            except UserError as error:
+                raise UserError(
+                    f"the game's map is not {self._map.name}: {error}; --map names its map file"
+                ) from None
+        return member, self._variant.power(country)
+
+    def _note(self, game: Fields) -> None:
+        if game.get("pressType", str, "NoPress") != "NoPress":
+            note = f"game {self._id}: powers may talk in it, and the player says nothing"
+            if note not in self._told:
+                self._say(note)
+            self._told.add(note)
+
+    def _file(self, files: Fields, name: str) -> Fields:
+        """Return a file in the version that the site names."""
+        row = files.fields(name)
+        version = row.get("version", str)
+        known = self._files.get(name)
+        if known is None or known[0] != version:
+            self._files[name] = version, self._site.file(row.get("url", str), version)
+        return self._files[name][1]
+
+    def _now(self, files: Fields, turn: int, phase: str) -> Game | None:
+        """Return the game in its present phase; None if a file is of another one."""
+        history = self._file(files, "history")
+        phases = history_phases(self._variant, history.table)
+        name = phase_of(turn, phase)
+        if phases[-1].name != name:
+            self._files.clear()
+            return None
+        if name != COMPLETED:
+            board = self._file(files, "game")
+            if (board.get("turn", int), board.get("phase", str)) != (turn, phase):
+                self._files.clear()
+                return None
+            phases[-1] = self._board(board, name)
+        game = replayed(phases, self._map, str(self._id), self._differs)
+        found = Game.from_saved_game(game.to_saved_game(), self._map, self._max_years)
+        if found.phase != name:
+            raise UserError(
+                f"game {self._id} of {self.name} is in {name}, and by our rules in {found.phase}"
+            )
+        return found
+
+    def _differs(self, note: str) -> None:
+        if note not in self._told:
+            self._say(f"game {self._id}: {note}")
+        self._told.add(note)
+
+    def _board(self, board: Fields, name: str) -> Phase:
+        """Return the present phase as `game.json` has it."""
+        units: dict[str, list[str]] = {power: [] for power in self._map.powers}
+        centers: dict[str, list[str]] = {power: [] for power in self._map.powers}
+        standing, gone = set(), {}
+        for unit in board.rows("units"):
+            text = unit_text(self._variant, unit.get("type", str), unit.get("terrID", int))
+            power = self._variant.power(unit.get("countryID", int))
+            if unit.get("retreating", bool, False):
+                gone[province_of(text)] = text
+                units[power].append(f"*{text}")
+            else:
+                standing.add(province_of(text))
+                units[power].append(text)
+        closed, came_from = set(standing), {}
+        index = self._map.board.province_center
+        for row in board.rows("territories"):
+            place = province_of(self._variant.place(row.get("terrID", int)))
+            owner, origin = row.table.get("ownerCountryID"), row.table.get("occupiedFromTerrID")
+            if owner and index[self._map.province_index[place]] != NONE:
+                centers[self._variant.power(owner)].append(place)
+            if row.table.get("standoff") is True:
+                closed.add(place)
+            if origin:
+                came_from[place] = province_of(self._variant.place(origin))
+        centers = {power: list(dict.fromkeys(held)) for power, held in centers.items()}
+        retreats = {
+            unit: [p for p in self._near(unit) if province_of(p) not in {*closed, origin}]
+            for place, unit in gone.items()
+            for origin in [came_from.get(place)]
+        }
+        return Phase(name, {}, units, centers, retreats)
+
+    def _near(self, unit: str) -> list[str]:
+        """Return the locations next to a unit's."""
+        board, kind = self._map.board, UNIT_LETTERS.index(unit[0])
+        here = self._map.location_index[location_of(unit)]
+        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+        return [self._map.locations[location] for location in near.tolist()]
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        """See connection.Connection."""
+        phase = position.game.phase
+        winter = phase_kind(phase) == "adjustments"
+        rows = [
+            order_row(self._variant, text, winter, convoy_path(position.game, text))
+            for text in dict.fromkeys(orders)  # one Wait fills all builds
+        ]
+        kept = self._orders(position, power, rows, "No")
+        letters = _letters(position.game)
+        texts = []
+        for row in kept:
+            try:
+                texts.append(order_text(self._variant, row, letters))
+            except UserError:
+                continue  # what cannot be read is none of ours
+        return texts
+
+    def finish(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        self._orders(position, power, [], "Yes")  # no orders: those that were saved stay
+
+    def _orders(
+        self, position: Position, power: str, rows: Sequence[dict], ready: str
+    ) -> list[Mapping]:
+        turn, phase, _ = self._seen
+        body = {"gameID": self._id, "turn": turn, "phase": phase, "ready": ready}
+        body |= {"countryID": self._variant.country(power), "orders": list(rows)}
+        try:
+            answer = self._site.post("game/orders", body)
+        except Gone as error:
+            raise PhaseOver(str(error)) from None
+        if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
+            raise UserError(
+                f"the orders that {self.name} has kept break the form: they are no list"
+            )
+        return answer
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        body = {"gameID": self._id, "countryID": self._variant.country(power)}
+        try:
+            self._site.post_plain("game/setvote", body | {"vote": "Draw", "voteOn": "Yes"})
+        except (Gone, PhaseOver, Refused) as error:
+            self._say(f"game {self._id}: no vote for a draw: {error}")
+
+    def wait(self, seconds: float) -> None:
+        """See connection.Connection."""
+        self._sleep(min(seconds, POLL))
+
+    def close(self) -> None:
+        """Do nothing: every request has a line of its own."""
+
+
+def _letters(game: Game) -> dict[str, str]:
+    """Return province -> A or F of the units that a phase is about."""
+    if game.dislodged:
+        units = [unit for own in game.dislodged.values() for unit in own]
+    else:
+        units = [unit for own in game.units.values() for unit in own]
+    return {province_of(unit): unit[0] for unit in units}
+
+
+def convoy_path(game: Game, text: str) -> list[str]:
+    """Return the provinces over which an army that an order is about goes by sea.
+
+    Args:
+        game: the position.
+        text: an order, as Game writes it.
+
+    Returns:
+        The army's province and those of the fleets, in order; empty if it goes by land, or if no
+        fleets on the board can carry it. A convoy goes over the fleet that is ordered, a support
+        not.
+    """
+    if text == "WAIVE":
+        return []
+    order = read_order(game.map, text)
+    names, verb = game.map.provinces, text.split()[2]
+    mover = order.unit if verb == "-" else order.other
+    if order.target is None or mover is None or mover.kind != ARMY or verb not in ("-", "S", "C"):
+        return []
+    origin, goal = mover.place.province, order.target.province
+    by_land = bool(game.map.board.reach[ARMY, game.map.board.province_location[origin], goal])
+    if (verb == "-" and not order.via) or (verb == "S" and by_land):
+        return []
+    own = order.unit.place.province
+    for path in _sea_paths(game, origin, goal):
+        if (verb != "C" or own in path) and (verb != "S" or own not in path):
+            return [names[v] for v in path]
+    return []
+
+
+def _sea_paths(game: Game, origin: int, goal: int) -> Iterator[list[int]]:
+    """Yield ways over fleets on the board, the shortest first, as provinces without the goal."""
+    board = game.map.board
+    fleets = [unit for own in game.units.values() for unit in own if unit[0] == "F"]
+    seas = [game.map.province_index[province_of(unit)] for unit in fleets]
+    seas = [v for v in seas if board.terrain[v] == SEA]
+    near = {v: _sea_neighbors(game.map, v) for v in seas}
+    paths = deque([origin, v] for v in seas if origin in near[v])
+    for _ in range(_MOST_PATHS):
+        if not paths:
+            return
+        path = paths.popleft()
+        if goal in near[path[-1]]:
+            yield path
+        paths.extend([*path, v] for v in seas if v not in path and v in near[path[-1]])
+
+
+def _sea_neighbors(game_map: Map, v: int) -> set[int]:
+    """Return the provinces next to a sea."""
+    board, here = game_map.board, game_map.board.province_location[v]
+    near = board.neighbor[FLEET, here, : board.neighbor_count[FLEET, here]]
+    return {int(board.location_province[location]) for location in near.tolist()}
