@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ..constants import ARMY, COMPLETED, FLEET, NONE, SEA, UNIT_LETTERS, phase_kind
 from ..errors import UserError
 from ..games.game import Game
-from ..games.imports import replayed
+from ..games.imports import played_on, replayed
 from ..games.webdiplomacy import (
     FINISHED,
     PHASES,
@@ -65,20 +65,24 @@ class WebdipSeat:
         self._say, self._sleep = say, sleep
         self._variant: Variant | None = None
         self._files: dict[str, tuple[str, Fields]] = {}  # name -> version, content
+        self._game: Game | None = None  # after the phases that have been played
+        self._played: list[Phase] = []
         self._last: Position | None = None
         self._seen: tuple = ()
         self._told: set[str] = set()
 
     def enter(self) -> None:
         """See connection.Connection."""
-        if self._id is None:
-            self._id = self._only_game()
+        try:
+            if self._id is None:
+                self._id = self._only_game()
+            self._context()
+        except Gone as error:
+            if self._last is None:
+                raise Refused(f"{self.name} has no game {self._id}: {error}") from None
 
     def _only_game(self) -> int:
-        try:
-            games = self._site.get("game/playercontext").rows("games")
-        except Gone as error:
-            raise Refused(f"{self.name} has no list of games: {error}") from None
+        games = self._site.get("game/playercontext").rows("games")
         numbers = [row.get("gameID", int) for row in games]
         if len(numbers) != 1:
             which = ", ".join(map(str, numbers[:20])) or "none"
@@ -96,7 +100,7 @@ class WebdipSeat:
                 self._sleep(POLL)
         except Gone as error:
             if self._last is None:
-                raise Refused(f"{self.name} has no game {self._id}: {error}") from None
+                raise Refused(f"{self.name} has lost game {self._id}: {error}") from None
             return [self._last._replace(over="gone from the site")]
         raise ConnectionLost("its files do not fit together")
 
@@ -167,20 +171,23 @@ class WebdipSeat:
 
     def _now(self, files: Fields, turn: int, phase: str) -> Game | None:
         """Return the game in its present phase; None if a file is of another one."""
-        history = self._file(files, "history")
-        phases = history_phases(self._variant, history.table)
+        *played, last = history_phases(self._variant, self._file(files, "history").table)
         name = phase_of(turn, phase)
-        if phases[-1].name != name:
+        if last.name == name and name != COMPLETED:
+            board = self._file(files, "game")
+            fits = (board.get("turn", int), board.get("phase", str)) == (turn, phase)
+            last = self._board(board, name) if fits else None
+        if last is None or last.name != name:
             self._files.clear()
             return None
-        if name != COMPLETED:
-            board = self._file(files, "game")
-            if (board.get("turn", int), board.get("phase", str)) != (turn, phase):
-                self._files.clear()
-                return None
-            phases[-1] = self._board(board, name)
-        game = replayed(phases, self._map, str(self._id), self._differs)
-        found = Game.from_saved_game(game.to_saved_game(), self._map, self._max_years)
+        done = self._played
+        if self._game is None or played[: len(done)] != done:
+            opening = [(played or [last])[0]._replace(orders={})]
+            self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
+            done = []
+        self._game = played_on(self._game, played[len(done) :], self._differs)
+        self._played = played
+        found = played_on(self._game.copy(), [last], self._differs)
         if found.phase != name:
             raise UserError(
                 f"game {self._id} of {self.name} is in {name}, and by our rules in {found.phase}"

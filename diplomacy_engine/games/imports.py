@@ -151,17 +151,32 @@ def played_blocks(
 
 
 def replayed(
-    phases: Sequence[Phase], game_map: Map, game_id: str, note: Note = lambda text: None
+    phases: Sequence[Phase],
+    game_map: Map,
+    game_id: str = "game",
+    note: Note = lambda text: None,
+    max_years: int | None = None,
 ) -> Game:
     """Return a game that was played elsewhere, played again by our rules.
 
     Where a phase says what its position was and ours is another, it goes on from the said one.
 
+    Args:
+        phases: in order; the last one may have no orders yet.
+        game_map, max_years: as for Game.
+        game_id: names the game.
+        note: told in a sentence what does not agree.
+
     Raises:
         UserError: a position is impossible, or the phases are out of order.
     """
-    game = _start(phases[0], game_map)
+    game = _start(phases[0], game_map, max_years)
     game.id = game_id
+    return played_on(game, phases, note)
+
+
+def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: None) -> Game:
+    """Return a game after more phases; see `replayed`. The game itself may be played on."""
     for phase in phases:
         game = _caught_up(game, phase, note)
         if game.phase != phase.name:
@@ -178,15 +193,15 @@ def replayed(
     return game
 
 
-def _start(phase: Phase, game_map: Map) -> Game:
-    game = Game(game_map)
+def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
+    game = Game(game_map, max_years)
     if phase.units is None:
         if _moment(phase.name) < _moment(game.phase):
             raise UserError(f"{phase.name} is before {game.phase}, the first phase of the map")
         return game
     if phase.name == game.phase and not _differs(game, phase):
         return game
-    return Game.from_state(game_map, _state(phase, {}))
+    return Game.from_state(game_map, _state(phase, {}), max_years)
 
 
 def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
@@ -233,7 +248,8 @@ def _differs(game: Game, phase: Phase) -> bool:
 def _placed(game: Game, phase: Phase) -> Game:
     """Return a game that goes on from the position of a phase, with the same history."""
     retreats = game.dislodged if game.phase == phase.name else {}
-    placed = Game.from_state(game.map, _state(phase, retreats))
+    known = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+    placed = Game.from_state(game.map, _state(phase, retreats) | known, game.max_years)
     placed.id, placed.history = game.id, game.history
     return placed
 

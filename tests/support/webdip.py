@@ -116,6 +116,10 @@ def history(game: Game) -> dict:
     """Return the `history.json` of a game."""
     phases = []
     for record in game.history:
+        known = game.__dict__.setdefault("rows_of_phases", {})  # each is made once
+        if id(record) in known:
+            phases.append(known[id(record)])
+            continue
         turn, phase = turn_and_phase(record["name"])
         then = Game.from_state(game.map, record["state"])
         rows = []
@@ -124,6 +128,7 @@ def history(game: Game) -> dict:
             for text in then.orders[power]:
                 rows.append(row_of(then, text) | {"countryID": POWERS.index(power) + 1})
         phases.append(_phase(turn, phase, record["state"], rows))
+        known[id(record)] = phases[-1]
     now = game.to_state()
     last = (0, "Finished") if now["name"] == COMPLETED else turn_and_phase(now["name"])
     phases.append(_phase(*last, now, []))
