@@ -18,6 +18,7 @@ from ..connections.connection import (
     read_address,
     read_secret,
 )
+from ..connections.daide import DaideSeat
 from ..connections.diplomacy_server import (
     ANY,
     Account,
@@ -64,6 +65,7 @@ def add_connect(commands) -> None:
     servers = parser.add_subparsers(title="servers", metavar="SERVER", required=True)
     _add_diplomacy(servers)
     _add_webdip(servers)
+    _add_daide(servers)
 
 
 def _add_diplomacy(servers) -> None:
@@ -138,6 +140,26 @@ def _add_webdip(servers) -> None:
     )
     _add_playing(parser)
     parser.set_defaults(run=run_webdip)
+
+
+def _add_daide(servers) -> None:
+    parser = servers.add_parser(
+        "daide",
+        help="a DAIDE server, such as the diplomacy package's",
+        description="Play on a DAIDE server, without press. The server of the diplomacy package "
+        "has a port of its own for each game, which `connect diplomacy --list` shows.",
+    )
+    add = parser.add_argument
+    add("address", metavar="HOST:PORT", help="where the server of the game listens")
+    add("--power", required=True, metavar="POWER", help=f"the power to play, or {ANY}")
+    add(
+        "--vote-draw",
+        choices=("never", "always"),
+        default="never",
+        help="how to vote on a draw in each phase (default: never, which is no vote)",
+    )
+    _add_playing(parser)
+    parser.set_defaults(run=run_daide)
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
@@ -224,6 +246,19 @@ def run_webdip(arguments: argparse.Namespace) -> int:
     return _play(arguments, connect)
 
 
+def run_daide(arguments: argparse.Namespace) -> int:
+    """Play until the game is over."""
+    address = read_address(arguments.address)
+
+    def connect(game_map: Map, years: int | None) -> Connection:
+        power = None
+        if arguments.power != ANY:
+            power = game_map.powers[game_map.power_number(arguments.power)]
+        return DaideSeat(address, power, game_map, max_years=years, say=say)
+
+    return _play(arguments, connect)
+
+
 def _environment_number(name: str) -> int | None:
     """Return a number that a ladder has set, None if it has not."""
     text = os.environ.get(f"WEBDIP_{name}", "").strip()
@@ -251,6 +286,7 @@ def _list(arguments: argparse.Namespace, wire: Wire) -> int:
                 game.status,
                 " ".join(game.free) or "-",
                 f"{game.deadline} s" if game.deadline else "none",
+                str(game.daide_port or "-"),
             ],
         )
         for game in games
@@ -258,7 +294,7 @@ def _list(arguments: argparse.Namespace, wire: Wire) -> int:
     if not rows:
         print(f"{wire.name} has no game that goes on")
         return 0
-    columns = ["map", "phase", "status", "free powers", "deadline"]
+    columns = ["map", "phase", "status", "free powers", "deadline", "DAIDE port"]
     print_table(make_console(), "game", columns, rows)
     return 0
 

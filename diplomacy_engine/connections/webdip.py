@@ -5,10 +5,9 @@ may see in the answer of `game/playercontext`, which also says which versions of
 """
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ..constants import ARMY, COMPLETED, FLEET, NONE, SEA, UNIT_LETTERS, phase_kind
+from ..constants import COMPLETED, NONE, UNIT_LETTERS, phase_kind
 from ..errors import UserError
 from ..games.game import Game
 from ..games.imports import played_on, replayed
@@ -25,13 +24,13 @@ from ..games.webdiplomacy import (
     unit_text,
 )
 from ..rules.map import Map
-from ..rules.notation import location_of, province_of, read_order
+from ..rules.notation import location_of, province_of
 from .connection import ConnectionLost, Fields, PhaseOver, Position, Refused, Say
+from .sea_paths import convoy_path
 from .webdip_site import Gone, Site
 
 POLL = 0.5  # seconds between two looks at the site
 _MOST_LOOKS = 10  # for files that fit together
-_MOST_PATHS = 20_000  # that are looked at for a convoy
 _NOT_PROCESSING = "Not-processing"
 
 
@@ -300,57 +299,3 @@ def _letters(game: Game) -> dict[str, str]:
     else:
         units = [unit for own in game.units.values() for unit in own]
     return {province_of(unit): unit[0] for unit in units}
-
-
-def convoy_path(game: Game, text: str) -> list[str]:
-    """Return the provinces over which an army that an order is about goes by sea.
-
-    Args:
-        game: the position.
-        text: an order, as Game writes it.
-
-    Returns:
-        The army's province and those of the fleets, in order; empty if it goes by land, or if no
-        fleets on the board can carry it. A convoy goes over the fleet that is ordered, a support
-        not.
-    """
-    if text == "WAIVE":
-        return []
-    order = read_order(game.map, text)
-    names, verb = game.map.provinces, text.split()[2]
-    mover = order.unit if verb == "-" else order.other
-    if order.target is None or mover is None or mover.kind != ARMY or verb not in ("-", "S", "C"):
-        return []
-    origin, goal = mover.place.province, order.target.province
-    by_land = bool(game.map.board.reach[ARMY, game.map.board.province_location[origin], goal])
-    if (verb == "-" and not order.via) or (verb == "S" and by_land):
-        return []
-    own = order.unit.place.province
-    for path in _sea_paths(game, origin, goal):
-        if (verb != "C" or own in path) and (verb != "S" or own not in path):
-            return [names[v] for v in path]
-    return []
-
-
-def _sea_paths(game: Game, origin: int, goal: int) -> Iterator[list[int]]:
-    """Yield ways over fleets on the board, the shortest first, as provinces without the goal."""
-    board = game.map.board
-    fleets = [unit for own in game.units.values() for unit in own if unit[0] == "F"]
-    seas = [game.map.province_index[province_of(unit)] for unit in fleets]
-    seas = [v for v in seas if board.terrain[v] == SEA]
-    near = {v: _sea_neighbors(game.map, v) for v in seas}
-    paths = deque([origin, v] for v in seas if origin in near[v])
-    for _ in range(_MOST_PATHS):
-        if not paths:
-            return
-        path = paths.popleft()
-        if goal in near[path[-1]]:
-            yield path
-        paths.extend([*path, v] for v in seas if v not in path and v in near[path[-1]])
-
-
-def _sea_neighbors(game_map: Map, v: int) -> set[int]:
-    """Return the provinces next to a sea."""
-    board, here = game_map.board, game_map.board.province_location[v]
-    near = board.neighbor[FLEET, here, : board.neighbor_count[FLEET, here]]
-    return {int(board.location_province[location]) for location in near.tolist()}
