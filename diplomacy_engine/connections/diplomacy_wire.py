@@ -6,6 +6,7 @@ notification. Nothing of the package itself is needed.
 
 import contextlib
 import json
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ class Wire:
     """
 
     def __init__(self, address: Address, secure: bool = False, seconds: float = ANSWER_SECONDS):
-        self.name = str(address)
+        self.name, self._address = str(address), address
         self._url = f"{'wss' if secure else 'ws'}://{address}/"
         self._seconds = seconds
         self._connect, self._error = _websockets()
@@ -57,9 +58,12 @@ class Wire:
         """Connect; ConnectionLost if nobody listens."""
         self.close()
         with self._losses("cannot be reached"):
+            line = socket.create_connection(self._address, self._seconds)
+            self._stack.callback(line.close)
             self._socket = self._stack.enter_context(
                 self._connect(
                     self._url,
+                    sock=line,  # a line of ours cannot be led to another server
                     compression=None,  # so that no short message becomes a long one
                     max_size=MOST_BYTES,
                     max_queue=_MOST_QUEUED,
@@ -85,6 +89,8 @@ class Wire:
             raise ConnectionLost(f"{what}: no answer in time") from None
         except OSError as error:
             raise ConnectionLost(f"{what}: {words_of(error.strerror or error)}") from None
+        except ValueError:  # of a line that shall be led elsewhere
+            raise ConnectionLost(f"{what}: it points to another server") from None
         except self._error as error:
             if getattr(getattr(error, "sent", None), "code", None) == _TOO_BIG:
                 raise UserError(

@@ -9,7 +9,8 @@ import pytest
 from support.diplomacy_server import RealServer, diplomacy_python
 from support.waiting import until
 
-from diplomacy_engine.connections.connection import PhaseOver
+from diplomacy_engine.connections.connection import Address, PhaseOver
+from diplomacy_engine.connections.daide import DaideSeat
 from diplomacy_engine.connections.diplomacy_server import (
     Account,
     DiplomacyDummies,
@@ -298,7 +299,7 @@ def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
             crashed.append(position.game.phase)
             own_server.stop(signal.SIGKILL)
             own_server.start()
-        return position.game.phase == "S1903M"
+        return bool(crashed) and position.game.phase == "F1902M"
 
     connection = Until(seats(own_server, "crash", POWERS), crash_once)
     counts, told = play(connection, sleep=lambda seconds: None)
@@ -306,3 +307,45 @@ def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
     assert any("has gone back from S1902M to F1901M" in text for text in told), told
     names = [phase["name"] for phase in own_server.saved_game("crash")["phases"]]
     assert names == list(dict.fromkeys(names)) and names[:2] == ["S1901M", "F1901M"]
+
+
+def test_seven_daide_seats(server):
+    """What NOW and SCO say is the position that the same orders lead to by our rules."""
+    server.create("daide", n_controls=7)
+    with server.administrator() as ask:
+        port = ask("join_game", game_id="daide")["daide_port"]
+    loops = []
+    for power in POWERS:
+        connection = DaideSeat(Address("127.0.0.1", port), power, STANDARD, say=lambda text: None)
+        loop = SeatLoop(connection, make_bot("dumbbot"), say=lambda text: None)
+        connection.wait = lambda seconds, wait=connection.wait: wait(0.05)
+        loops.append(loop)
+    seen = {}
+
+    def played():
+        for loop in loops:
+            loop._round()
+            for position in loop.counts.last.values():
+                seen[position.game.phase] = position.game
+        return "W1902A" in seen or "S1903M" in seen
+
+    until(played, 120)
+    assert sum(loop.counts.dropped for loop in loops) == 0
+    assert sum(loop.counts.orders for loop in loops) > 80
+    for loop in loops:
+        loop.connection.close()
+    phases = server.saved_game("daide")["phases"]
+    compared = 0
+    for phase in phases:
+        game = seen.get(phase["name"])
+        if game is not None:
+            theirs = phase["state"]
+            for power in POWERS:
+                standing = [unit for unit in theirs["units"][power] if unit[0] != "*"]
+                assert sorted(game.units[power]) == sorted(standing)
+                assert game.centers[power] == sorted(theirs["centers"][power])
+                retreats = {u: sorted(there) for u, there in theirs["retreats"][power].items()}
+                mine = game.dislodged.get(power, {})
+                assert {u: sorted(there) for u, there in mine.items()} == retreats
+            compared += 1
+    assert compared >= 5

@@ -1,6 +1,7 @@
 """The loop and the client of the `diplomacy` server, against a stand-in that may misbehave."""
 
 import json
+import socket
 import threading
 
 import pytest
@@ -9,7 +10,7 @@ from support.diplomacy_server import StandIn, free_port
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.connections import diplomacy_wire
-from diplomacy_engine.connections.connection import ConnectionLost, PhaseOver
+from diplomacy_engine.connections.connection import Address, ConnectionLost, PhaseOver
 from diplomacy_engine.connections.diplomacy_server import Account, DiplomacyDummies, DiplomacySeats
 from diplomacy_engine.connections.diplomacy_wire import Wire
 from diplomacy_engine.connections.loop import SeatLoop, dropped
@@ -159,7 +160,7 @@ def test_votes_for_a_draw(server, draws):
 
 
 def test_nobody_listens():
-    wire = Wire(diplomacy_wire.Address("127.0.0.1", free_port()))
+    wire = Wire(Address("127.0.0.1", free_port()))
     connection = DiplomacySeats(wire, "g", {"FRANCE": Account("u", "w")}, STANDARD)
     with pytest.raises(UserError, match=r"127\.0\.0\.1:\d+: cannot be reached"):
         play(connection)
@@ -167,7 +168,7 @@ def test_nobody_listens():
 
 def test_a_server_that_is_waited_for():
     """Another try after 1, 2, 4 ... 30 seconds, until the patience is at its end."""
-    wire = Wire(diplomacy_wire.Address("127.0.0.1", free_port()))
+    wire = Wire(Address("127.0.0.1", free_port()))
     connection = DiplomacySeats(wire, "g", {"FRANCE": Account("u", "w")}, STANDARD)
     told = []
     loop = SeatLoop(
@@ -271,6 +272,25 @@ def test_press_is_told(server):
 
 
 # Broken lines.
+
+
+def test_a_server_that_points_elsewhere(server):
+    """Nobody else is connected to, whatever a server says."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def redirect():
+            line, _ = other.accept()
+            where = f"ws://127.0.0.1:{server.address.port}/"
+            head = f"HTTP/1.1 302 Found\r\nLocation: {where}\r\nContent-Length: 0\r\n\r\n"
+            with line:
+                line.recv(10_000)
+                line.sendall(head.encode())
+
+        threading.Thread(target=redirect, daemon=True).start()
+        wire = Wire(Address("127.0.0.1", other.getsockname()[1]), seconds=5)
+        with pytest.raises(ConnectionLost, match="points to another server"):
+            wire.open()
+    assert server._lines == []
 
 
 @pytest.mark.parametrize("request_name", ["sign_in", "join_game", "set_orders", "set_wait_flag"])

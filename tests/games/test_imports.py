@@ -6,6 +6,7 @@ import random
 import pytest
 from support.commands import refusal
 from support.games import play_randomly
+from support.pages import blocks, page_text, quoted_lines
 from support.webdip import history, variant
 
 from diplomacy_engine.commands.cli import main
@@ -271,3 +272,13 @@ def test_games_of_a_file_are_read_one_by_one(tmp_path):
     assert [saved["id"] for saved in read_games(file)] == ["0", "1", "2"]
     file.write_text("[" + ",\n".join(lines) + "]")
     assert [saved["id"] for saved in read_games(file)] == ["0", "1", "2"]
+
+
+def test_the_example_of_the_page(tmp_path, capsys):
+    page = page_text("docs/elsewhere.md")
+    (text,) = blocks(page, "text")
+    file = tmp_path / "orders.txt"
+    file.write_text(text)
+    assert main(["import-game", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert out.strip() in quoted_lines(page) and err == ""
