@@ -53,6 +53,11 @@ class Position(NamedTuple):
     over: str = ""  # how the game has ended, in a word; empty while it goes on
 
 
+def is_alive(game: Game, power: str) -> bool:
+    """Tell whether a power has units or centers left."""
+    return bool(game.units[power] or game.centers[power] or power in game.dislodged)
+
+
 class Connection(Protocol):
     """One or more seats on a server.
 

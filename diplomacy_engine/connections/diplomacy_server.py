@@ -8,7 +8,7 @@ from ..constants import COMPLETED
 from ..errors import UserError
 from ..games.game import Game
 from ..rules.map import MAP_NAMES, Map
-from .connection import Fields, PhaseOver, Position, Refused, Say, words_of
+from .connection import Fields, PhaseOver, Position, Refused, Say, is_alive, words_of
 from .diplomacy_wire import ServerError, Wire
 
 ANY = "any"  # in place of a power: whichever is free
@@ -88,7 +88,7 @@ class DiplomacySeats:
                     raise
                 failed[power] = error
         position = self._reader.position(self._id, data or self._watch(), list(self._tokens))
-        self._alive = [power for power in self._tokens if _is_alive(position.game, power)]
+        self._alive = [power for power in self._tokens if is_alive(position.game, power)]
         for power, error in failed.items():
             if power in self._alive and not position.over:
                 raise error
@@ -96,8 +96,6 @@ class DiplomacySeats:
         self._phase = position.game.phase
         if data is not None:
             self._note(data)
-        if not self._alive and not position.over:
-            position = position._replace(over="with our powers eliminated")
         return [position]
 
     def _watch(self) -> Fields:
@@ -363,10 +361,6 @@ def _controlled_since(data: Fields, power: str) -> int:
     """Return the server's moment, in microseconds, since which a power has its present user."""
     times = data.fields("powers").fields(power).get("controller", dict, {})
     return max((int(time) for time in times if time.isdecimal() and len(time) < 20), default=0)
-
-
-def _is_alive(game: Game, power: str) -> bool:
-    return bool(game.units[power] or game.centers[power] or power in game.dislodged)
 
 
 def _sign_in(wire: Wire, account: Account) -> object:

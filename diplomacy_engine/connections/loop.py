@@ -19,7 +19,7 @@ from ..players.advice import orders_by_player
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..rules.notation import matching_orders, read_order
-from .connection import Connection, ConnectionLost, PhaseOver, Position, Say
+from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
 PATIENCE = 600.0  # seconds without a server after which it is given up
@@ -27,6 +27,7 @@ _LONGEST_PAUSE = 30.0  # seconds between two tries to connect
 _MOST_TRIES = 3  # times that orders are given in one phase, if the server keeps losing them
 _MOST_REFUSALS = 5  # in a row
 _AFTER_ALL = (10**9, 0)
+_ELIMINATED = "with our powers eliminated"
 
 
 @dataclass
@@ -106,7 +107,7 @@ class SeatLoop:
         try:
             if not self._entered:
                 self._enter()
-            positions = self.connection.positions()
+            positions = [_or_eliminated(position) for position in self.connection.positions()]
             self._waited = 0.0
             for position in positions:
                 self._play(position)
@@ -117,6 +118,7 @@ class SeatLoop:
             self._refusals += 1
             if self._refusals > _MOST_REFUSALS:
                 raise UserError(f"{self.connection.name} takes no orders: {error}") from None
+            self._say(f"{self.connection.name} did not take orders: {error}")
         except ConnectionLost as error:
             self._recover(error)
         return False
@@ -175,7 +177,7 @@ class SeatLoop:
             self._say(f"{name}: the server has gone back from {before} to {phase}")
         else:
             self._say(f"{name}: {phase}")
-        self._given[name] = {}
+        self._given[name], self._refusals = {}, 0
         self.counts.phases += 1
         if self.draws and position.running:
             for power in filter(position.game.units.get, position.seats):
@@ -198,6 +200,12 @@ class SeatLoop:
             self._say(f"{position.id}: {power}'s order {text} was dropped by the server")
         with contextlib.suppress(PhaseOver):  # at its deadline
             self.connection.finish(position, power)
+
+
+def _or_eliminated(position: Position) -> Position:
+    """Return a position, as over if none of its seats has anything left."""
+    alive = any(is_alive(position.game, power) for power in position.seats)
+    return position if alive or position.over else position._replace(over=_ELIMINATED)
 
 
 def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:

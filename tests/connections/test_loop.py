@@ -156,6 +156,38 @@ def test_votes_for_a_draw(server, draws):
     assert server.votes == ({"FRANCE"} if draws else set())
 
 
+def test_a_paused_game_is_left_alone(server):
+    server.status = "paused"
+    connection = seats(server, say=lambda text: None)
+    loop = SeatLoop(connection, make_bot("dumbbot"), say=lambda text: None)
+    connection.wait = lambda seconds: None
+    loop._round()
+    assert "set_orders" not in server.names()
+    server.status = "active"
+    loop._round()
+    assert server.names().count("set_orders") == 1
+    connection.close()
+
+
+def test_a_player_that_is_too_slow(server):
+    """Its orders are for a phase that has passed: this is told, and the next one is played."""
+
+    class Slow(Stopping):
+        def give(self, position, power, orders):
+            if (
+                position.game.phase in ("S1901M", "F1901M")
+                and server.game.phase == position[1].phase
+            ):
+                server.process()
+            return self.connection.give(position, power, orders)
+
+    counts, told = [], []
+    loop = SeatLoop(Slow(seats(server), "S1903M"), make_bot("dumbbot"), say=told.append)
+    counts = loop.run()
+    assert sum("did not take orders" in text for text in told) == 2
+    assert counts.orders >= 7
+
+
 # Nobody there, wrong names.
 
 
