@@ -386,7 +386,8 @@ def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Co
     except KeyboardInterrupt:
         say("stopped; the seats stay taken")
     finally:
-        print(loop.counts, file=sys.stderr)
+        if loop.counts.phases:
+            print(loop.counts, file=sys.stderr)
         if arguments.save and loop.counts.last:
             lines = [json.dumps(saved) + "\n" for saved in loop.saved_games()]
             atomic_write(arguments.save, "".join(lines).encode())

@@ -305,11 +305,9 @@ class _GameReader:
         """Return a game as its `data_game` has it; UserError for one that cannot be played."""
         name = data.get("map_name", str)
         if name != self.map.name and not self.any_map:
-            which = "another one" if name in MAP_NAMES else "none of ours"
-            raise UserError(
-                f"the game is on map {words_of(name, 40)!r}, which is {which}: `--map` names its "
-                "map file"
-            )
+            shown = words_of(name, 40)
+            hint = f"--map {name}" if name in MAP_NAMES else "--map FILE, with a map file of it"
+            raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
         saved = {"id": game_id, "map": name, "phases": [*_history(data), _present(data)]}
         try:
             game = Game.from_saved_game(saved, self.map, self.max_years)
@@ -319,7 +317,7 @@ class _GameReader:
         missing = [p for p in seats if powers.fields(p).get("order_is_set", int, 0) == 0]
         over = status if status in _FINISHED else "completed" if game.is_over else ""
         return Position(
-            f"{self.map.name} {words_of(game_id, 60)}",
+            words_of(game_id, 60),
             game,
             list(seats),
             frozenset(missing),

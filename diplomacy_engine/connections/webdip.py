@@ -93,6 +93,9 @@ class WebdipSeat:
         try:
             for _ in range(_MOST_LOOKS):
                 context = self._context()
+                if context.fields("game").get("phase", str) == "Pre-game":
+                    self._tell("it has not begun")
+                    return []
                 position = self._read(context)
                 if position is not None:
                     return [position]
@@ -112,7 +115,7 @@ class WebdipSeat:
         game, member, power = context.fields("game"), *self._seat(context)
         turn, phase = game.get("turn", int), game.get("phase", str)
         if phase != FINISHED and phase not in PHASES:
-            raise Refused(f"game {self._id} of {self.name} has not begun")
+            raise UserError(f"game {self._id} of {self.name} is in no phase that is known")
         files = context.fields("files")
         status = member.texts("orderStatus", [])
         is_open = game.get("processStatus", str, "") == _NOT_PROCESSING
@@ -123,7 +126,8 @@ class WebdipSeat:
                 return None
             self._last = Position(f"game {self._id}", now, [power], frozenset())
             self._seen = seen
-        self._note(game)
+        if game.get("pressType", str, "NoPress") != "NoPress":
+            self._tell("powers may talk in it, and the player says nothing")
         saved = {"Saved", "Completed", "Ready", "None"} & set(status)
         over = "finished" if phase == FINISHED else ""
         self._last = self._last._replace(
@@ -152,12 +156,11 @@ class WebdipSeat:
                 ) from None
         return member, self._variant.power(country)
 
-    def _note(self, game: Fields) -> None:
-        if game.get("pressType", str, "NoPress") != "NoPress":
-            note = f"game {self._id}: powers may talk in it, and the player says nothing"
-            if note not in self._told:
-                self._say(note)
-            self._told.add(note)
+    def _tell(self, note: str) -> None:
+        """Say something once."""
+        if note not in self._told:
+            self._say(f"game {self._id}: {note}")
+        self._told.add(note)
 
     def _file(self, files: Fields, name: str) -> Fields:
         """Return a file in the version that the site names."""
@@ -184,19 +187,14 @@ class WebdipSeat:
             opening = [(played or [last])[0]._replace(orders={})]
             self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
             done = []
-        self._game = played_on(self._game, played[len(done) :], self._differs)
+        self._game = played_on(self._game, played[len(done) :], self._tell)
         self._played = played
-        found = played_on(self._game.copy(), [last], self._differs)
+        found = played_on(self._game.copy(), [last], self._tell)
         if found.phase != name:
             raise UserError(
                 f"game {self._id} of {self.name} is in {name}, and by our rules in {found.phase}"
             )
         return found
-
-    def _differs(self, note: str) -> None:
-        if note not in self._told:
-            self._say(f"game {self._id}: {note}")
-        self._told.add(note)
 
     def _board(self, board: Fields, name: str) -> Phase:
         """Return the present phase as `game.json` has it."""

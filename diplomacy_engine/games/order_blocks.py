@@ -22,6 +22,7 @@ from ..rules.map import Map
 from ..rules.notation import read_order
 
 MOST_LETTERS = 1_000_000
+_MOST_OF_A_LINE, _MOST_OF_A_NAME = 2000, 60  # letters
 _CODE = re.compile(r"([SFW])(\d{1,4})([MRA])")
 _SEASON = re.compile(
     r"(spring|summer|fall|autumn|winter)[\s,]*(?:of[\s,]+)?(\d{1,4})\b[\s,:.-]*([a-z ]*)[\s:.]*",
@@ -79,6 +80,8 @@ def read_blocks(game_map: Map, text: str) -> list[Block]:
         line = _plain(line)
         if not line:
             continue
+        if len(line) > _MOST_OF_A_LINE:
+            raise UserError(f"line {number} has over {_MOST_OF_A_LINE:,} letters")
         named = read_phase(line)
         if named:
             phase, power = named, ""
@@ -113,6 +116,8 @@ def _plain(line: str) -> str:
 
 def read_phase(line: str) -> str:
     """Return the phase that a line names, such as F1901R; empty if it names none."""
+    if len(line) > _MOST_OF_A_NAME:
+        return ""
     code = _CODE.fullmatch(line.rstrip(":").upper())
     if code:
         return code[0]
@@ -131,6 +136,8 @@ def read_phase(line: str) -> str:
 def _heading(game_map: Map, line: str) -> tuple[str, str]:
     """Return the power whose name a line begins with, and the rest of the line."""
     name, colon, rest = line.partition(":")
+    if len(name) > _MOST_OF_A_NAME:
+        return "", line
     name = re.sub(r"[*_`]|\(.*?\)", "", name).strip().upper()
     matching = [p for p in game_map.powers if len(name) >= 3 and p.startswith(name)]
     return (matching[0], rest if colon else "") if len(matching) == 1 else ("", line)
@@ -138,8 +145,8 @@ def _heading(game_map: Map, line: str) -> tuple[str, str]:
 
 def _orders(line: str) -> Iterator[str]:
     for part in re.split(r"[;,]|\s{3,}|(?<=\w)\.\s+(?=[AF]\s)", line):
-        text = _OUTCOME.sub("", _REMARKS.sub(" ", part).strip().rstrip(".")).rstrip("-=> \t")
-        text = _SENTENCE.sub(r"\1 ", " ".join(text.split()))
+        text = " ".join(_REMARKS.sub(" ", part).split()).rstrip(".")
+        text = _SENTENCE.sub(r"\1 ", _OUTCOME.sub("", text).rstrip("-=>: "))
         if text and text.lower() not in ("none", "no orders", "nmr", "-"):
             yield text
 

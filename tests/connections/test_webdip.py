@@ -263,6 +263,22 @@ def test_the_end(site):
     assert connection.positions()[0].over == "gone from the site"
 
 
+def test_a_game_that_has_not_begun(site):
+    site.waits, told = True, []
+    connection = seat(site, say=told.append)
+    connection.enter()
+    assert connection.positions() == connection.positions() == []
+    site.waits = False
+    assert connection.positions()[0].game.phase == "S1901M"
+    assert told == ["game 5: it has not begun"]
+
+
+def test_press_is_told(site):
+    site.press, told = "Regular", []
+    seat(site, say=told.append).positions()
+    assert told == ["game 5: powers may talk in it, and the player says nothing"]
+
+
 def test_votes(site):
     loop = loop_of(seat(site))
     loop.draws = True
@@ -351,7 +367,7 @@ def test_the_only_game_is_found(site):
         ("game/playercontext", b"<html>", "is no JSON"),
         ("game/playercontext", b"[" * 100_000, "is no JSON"),
         ("game/playercontext", b"[]", "is a list, not a dictionary"),
-        ("game/playercontext", b'{"game": {}, "member": []}', "'member' is a list"),
+        ("game/playercontext", b'{"game": {"phase": 3}}', "'phase' is a whole number"),
         ("/variants/Classic/cache/variant.json", b'{"territories": []}', "'countries'"),
         ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "no name or number"),
         ("/cache/games/0/5/history.json", b'{"phases": []}', "0 phases"),

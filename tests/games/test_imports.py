@@ -30,7 +30,7 @@ The army at Berlin move to Kiel
 F Kie - Den; A Mun-Ruh (bounce)
 Italy: Ven H, Rom-Apu, Nap-Ion
 Russia:
- - A Mos-Ukr
+ - A Mos-Ukr: succeeds
  - A War-Gal -> bounced
  - F StP(sc)-Bot
  - Sev-Bla
@@ -187,6 +187,8 @@ def test_blocks_tell_line_phase_and_power():
         ("Spring 1905\nFrance: A Par H\n", "S1905M comes where S1901M should"),
         ("S1901M\nFrance: A Par H\nF1901M\nFrance: A Par H\nS1901M\nItaly: A Ven H", "comes twice"),
         ("hello\n", "line 1 is not JSON"),
+        ("France:\n" + "(" * 3000, "line 2 has over 2,000 letters"),
+        ("Spring 1901" + " " * 300_000 + "!", "line 1 is not JSON"),
         ("", "has no game in it"),
         ('{"phases": [{"turn": 0, "phase": "Builds"}]}', "is no list of rows"),
         ('{"phases": [{"turn": -1, "phase": "Diplomacy"}]}', "is no phase"),

@@ -164,7 +164,7 @@ class Site:
         self.trouble: dict[str, list[tuple[int, bool]]] = {}
         self.instead: dict[str, Callable[[], bytes]] = {}
         self.asked: list[tuple[str, str, str]] = []
-        self.cancelled = self.processing = False
+        self.cancelled = self.processing = self.waits = False
         self.press = "NoPress"
         self._version, self._before = 1, {}
         self._lock = threading.RLock()
@@ -243,6 +243,8 @@ class Site:
         return self._orders(country, data)
 
     def _now(self) -> tuple[int, str]:
+        if self.waits:
+            return 0, "Pre-game"
         if self.game.is_over:
             return 2 * len(self.game.history), "Finished"
         return turn_and_phase(self.game.phase)
