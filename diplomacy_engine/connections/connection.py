@@ -19,11 +19,11 @@ _MOST_SECRET = 10_000  # bytes of a file that holds one
 _HOST = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+")
 
 
-class ConnectionLost(Exception):
+class ConnectionLost(UserError):
     """The line is down, or the server does not answer: worth trying again."""
 
 
-class PhaseOver(Exception):
+class PhaseOver(UserError):
     """The server does not take what was sent, as when its phase has passed: read it anew."""
 
 

@@ -8,7 +8,16 @@ from ..constants import COMPLETED
 from ..errors import UserError
 from ..games.game import Game
 from ..rules.map import MAP_NAMES, Map
-from .connection import Fields, PhaseOver, Position, Refused, Say, is_alive, words_of
+from .connection import (
+    ConnectionLost,
+    Fields,
+    PhaseOver,
+    Position,
+    Refused,
+    Say,
+    is_alive,
+    words_of,
+)
 from .diplomacy_wire import ServerError, Wire
 
 ANY = "any"  # in place of a power: whichever is free
@@ -252,6 +261,8 @@ class DiplomacyDummies:
         for game_id in games.table:
             try:
                 position = self._taken(game_id, games.texts(game_id))
+            except ConnectionLost:
+                raise
             except ServerError as error:  # the game has gone on, or is gone
                 self._say(f"{words_of(game_id, 60)}: {error}")
                 continue

@@ -20,7 +20,7 @@ _SECONDS = 30.0
 _FILE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 
 
-class Gone(Exception):
+class Gone(UserError):
     """The game is over or cancelled, and the site knows nothing of it any more."""
 
 
