@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 import threading
 
 import pytest
@@ -245,9 +246,15 @@ def test_bad_command_lines(words, sentence, capsys):
     assert sentence in refusal("connect", "diplomacy", *words, "--player", "hold", capsys=capsys)
 
 
+def test_without_the_package_that_it_needs(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "websockets.sync.client", None)
+    words = ["connect", "diplomacy", "localhost:80", *SEAT, "--player", "hold"]
+    assert "pip install '.[connect]'" in refusal(*words, capsys=capsys)
+
+
 def test_players_that_talk_are_refused(capsys):
     words = ["connect", "diplomacy", "localhost:80", *SEAT, "--player", "nash+dumbbot"]
-    assert "says nothing" in refusal(*words, capsys=capsys).replace("say nothing", "says nothing")
+    assert "players say nothing" in refusal(*words, capsys=capsys)
 
 
 def failing(server, capsys, *words):
