@@ -19,7 +19,7 @@ FLOORS = (
     ("players", "policy", "replays"),
     ("matches",),
     ("training",),
-    ("selfplay", "environments", "play"),
+    ("selfplay", "environments", "play", "connections"),
     ("commands",),
     ("__init__", "__main__"),
 )
@@ -34,6 +34,7 @@ FOREIGN = {
     "resvg_py": ("pictures/png.py",),
     "rich": ("training/progress.py", "commands"),
     "tyro": ("training/settings.py",),
+    "websockets": ("connections/diplomacy_wire.py",),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

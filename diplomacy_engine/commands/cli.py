@@ -17,7 +17,9 @@ from ..rules.map import MAP_NAMES
 from .bench import add_bench, versions
 from .check_map import add_check_map
 from .check_reward import add_check_reward
+from .connect import add_connect
 from .evaluate import add_evaluate
+from .import_game import add_import_game
 from .llm_prompt import add_llm_prompt
 from .play import add_play
 from .population import add_population
@@ -87,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     add_check_map(commands)
     add_check_reward(commands)
     add_replay(commands)
+    add_import_game(commands)
+    add_connect(commands)
     add_llm_prompt(commands)
     add_population(commands)
     return parser

@@ -92,7 +92,12 @@ def add_play(commands) -> None:
     add("--watch", action="store_true", help="nobody plays; you watch the players")
     add("--text", action="store_true", help="play in the terminal instead of a page")
     add("--explain", action="store_true", help="with --text: show the hint at every turn")
-    add("--resume", metavar="FILE", help="go on with a saved game; `play`'s own keep their links")
+    add(
+        "--resume",
+        metavar="FILE",
+        help="go on with a saved game, or one that `import-game` reads; `play`'s own keep their "
+        "links",
+    )
     add("--save", metavar="FILE", help=f"where the game is kept (default: a file in {FOLDER})")
     add(
         "--hint",

@@ -28,7 +28,8 @@ def add_replay(commands) -> None:
     add(
         "file",
         metavar="FILE",
-        help="saved games (.jsonl, one a line) or one (.json), or a run folder for all it has",
+        help="saved games (.jsonl, one a line) or one (.json), a run folder for all it has, or a "
+        "game from elsewhere that `import-game` reads",
     )
     add("--output", metavar="FILE", help="file to write: a page (.html) or a picture (.svg, .png)")
     add("--text", action="store_true", help="show the game in the terminal instead")

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..games.saved_game import MAX_GAME_BYTES, read_saved_games
+from ..games.imports import read_games
+from ..games.saved_game import MAX_GAME_BYTES
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map
@@ -94,7 +95,8 @@ def read_session(
     """Return the game in a file, and its key `play` in order, if it has one.
 
     Args:
-        file: a session's file, or any saved games; of several the last one counts.
+        file: a session's file, or any games that games/imports.py reads; of several the last one
+            counts.
         game_map: the map; None for the one it names.
         max_years, press: of a game without the key `play`.
 
@@ -104,7 +106,7 @@ def read_session(
     """
     if os.path.getsize(file) > MAX_GAME_BYTES:
         raise UserError(f"{file} is too large to be a game")
-    saved = deque(read_saved_games(file), maxlen=1)
+    saved = deque(read_games(file, game_map), maxlen=1)
     if not saved:
         raise UserError(f"{file} has no game in it")
     (saved,), play = saved, None

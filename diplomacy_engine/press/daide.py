@@ -37,7 +37,7 @@ from .deals import CONFIRMED, Clause, Offers, Side
 
 ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
-_COASTS = ("", "NCS", "ECS", "SCS", "WCS")
+COAST_NAMES = ("", "NCS", "ECS", "SCS", "WCS")
 _KINDS = {ARMY: "AMY", FLEET: "FLT"}
 _MOST_SIGNS, _MOST_DEPTH = 5000, 12
 ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offers
@@ -50,7 +50,7 @@ def offer_text(games: VectorGame, sender: int, receiver: int, clauses: Sequence[
     return f"PRP ( {inside} )"
 
 
-def _power_names(game_map: Map) -> list[str]:
+def power_names(game_map: Map) -> list[str]:
     """Return DAIDE's names of the powers: three letters, the whole name where two share them."""
     short = [name[:3].upper() for name in game_map.powers]
     return [
@@ -59,7 +59,7 @@ def _power_names(game_map: Map) -> list[str]:
     ]
 
 
-def _province_names(game_map: Map) -> list[str]:
+def province_names(game_map: Map) -> list[str]:
     return [
         other if (other := _SEAS.get(code)) and other not in game_map.provinces else code
         for code in game_map.provinces
@@ -68,14 +68,14 @@ def _province_names(game_map: Map) -> list[str]:
 
 def _location_text(game_map: Map, location: int) -> str:
     board = game_map.board
-    name = _province_names(game_map)[board.location_province[location]]
-    coast = _COASTS[board.location_coast[location]]
+    name = province_names(game_map)[board.location_province[location]]
+    coast = COAST_NAMES[board.location_coast[location]]
     return f"( {name} {coast} )" if coast else name
 
 
 def _unit_text(games: VectorGame, kind: int, location: int) -> str:
     v = games.board.location_province[location]
-    power = _power_names(games.map)[games.state.unit_power[0, v]]
+    power = power_names(games.map)[games.state.unit_power[0, v]]
     return f"( {power} {_KINDS[int(kind)]} {_location_text(games.map, location)} )"
 
 
@@ -102,7 +102,7 @@ def _order_text(games: VectorGame, number: int) -> str:
 
 def _route(games: VectorGame, origin: int, goal: int) -> list[str]:
     """Return seas over which fleets on the board can carry an army."""
-    table, names = games.table, _province_names(games.map)
+    table, names = games.table, province_names(games.map)
     for r in range(table.route_first[origin], table.route_first[origin + 1]):
         seas = [
             v
@@ -116,7 +116,7 @@ def _route(games: VectorGame, origin: int, goal: int) -> list[str]:
 
 def _clause_text(games: VectorGame, powers: tuple[int, int], clause: ClauseRow) -> str:
     kind, side, v, number = clause
-    names, provinces = _power_names(games.map), _province_names(games.map)
+    names, provinces = power_names(games.map), province_names(games.map)
     both = " ".join(sorted(names[power] for power in powers))
     if kind == Clause.PEACE:
         return f"PCE ( {both} )"
@@ -184,7 +184,7 @@ def _tree(text: str) -> list:
 
 
 def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> ClauseRow:
-    names = _power_names(games.map)
+    names = power_names(games.map)
     both = sorted(names[power] for power in powers)
     match part:
         case ["PCE", list(who)] if sorted(map(str, who)) == both:
@@ -207,7 +207,7 @@ def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> Cl
 
 
 def _read_province(game_map: Map, code: str) -> int:
-    names = _province_names(game_map)
+    names = province_names(game_map)
     if code not in names:
         raise UserError(f"there is no province {quoted(code)}")
     return names.index(code)
@@ -217,12 +217,12 @@ def _read_location(game_map: Map, place: object) -> int:
     match place:
         case str(code):
             return int(game_map.board.province_location[_read_province(game_map, code)])
-        case [str(code), str(coast)] if coast in _COASTS[1:]:
+        case [str(code), str(coast)] if coast in COAST_NAMES[1:]:
             v = _read_province(game_map, code)
             board = game_map.board
             for location in range(len(board.location_province)):
                 at = board.location_province[location], board.location_coast[location]
-                if at == (v, _COASTS.index(coast)):
+                if at == (v, COAST_NAMES.index(coast)):
                     return location
     raise UserError(f"{quoted(place)} is no place")
 
@@ -235,7 +235,7 @@ def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
             v, state = games.board.location_province[location], games.state
             found = state.unit_power[0, v], state.unit_kind[0, v], state.unit_location[0, v]
             number = ARMY if kind == "AMY" else FLEET
-            names = _power_names(games.map)
+            names = power_names(games.map)
             if power in names and found == (names.index(power), number, location):
                 return names.index(power), number, location
     raise UserError(f"{quoted(unit)} is no unit on the board")

@@ -9,15 +9,15 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from .._files import read_file
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..games.causes import played_orders, result_words
+from ..games.imports import read_games
 from ..games.position import (
     load_state,
     owned_centers,
@@ -25,7 +25,7 @@ from ..games.position import (
     standing_units,
     winners,
 )
-from ..games.saved_game import MAX_GAME_BYTES, check_saved_game, read_saved_games
+from ..games.saved_game import check_saved_game
 from ..games.vector_game import VectorGame
 from ..pictures.board import (
     Scene,
@@ -96,7 +96,7 @@ class Replay(NamedTuple):
 
 
 def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
-    """Return the games of a .jsonl file (ours or the diplomacy package's), or of one .json.
+    """Return the games of a file, of any kind that games/imports.py reads.
 
     Of a run folder, all of its sample games, each with the decisions after which it was played.
 
@@ -110,7 +110,7 @@ def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
         found = [(_moment(file), load_replays(file, game_map)) for file in files]
         return [r._replace(id=f"{moment}{r.id}") for moment, replays in found for r in replays]
     try:
-        games = list(_saved_games(Path(path)))
+        games = list(read_games(path, game_map))
     except UnicodeDecodeError:
         raise UserError(f"{path} is not a text file") from None
     if not games:
@@ -128,21 +128,6 @@ def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:
 def _moment(file: Path) -> str:
     """Return what a file of a run's games, named by learner decisions, says of the time."""
     return f"{int(file.stem):,} decisions, " if file.stem.isdecimal() else f"{file.stem}, "
-
-
-def _saved_games(path: Path) -> Iterable[dict]:
-    """Yield saved games: one a line, or a whole file that is one."""
-    try:
-        yield from read_saved_games(path)
-    except UserError as error:
-        try:
-            whole = json.loads(read_file(path, MAX_GAME_BYTES))
-        except (OSError, ValueError, RecursionError):
-            raise error from None
-        games = whole if isinstance(whole, list) else [whole]
-        if not all(isinstance(game, dict) for game in games):
-            raise UserError(f"{path} is no saved game") from None
-        yield from games
 
 
 def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:

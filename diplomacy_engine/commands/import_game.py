@@ -1,0 +1,66 @@
+"""`import-game`: games that were played elsewhere become saved games."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from .._files import atomic_write, check_target
+from .._suggest import printable
+from ..errors import UserError
+from ..games.imports import read_games, short_report
+
+_MOST_NOTES = 20
+
+_EPILOG = """\
+examples:
+  python -m diplomacy_engine import-game history.json --output game.jsonl
+  python -m diplomacy_engine import-game orders.txt --output game.jsonl
+"""
+
+
+def add_import_game(commands) -> None:
+    """Describe `import-game`."""
+    parser = commands.add_parser(
+        "import-game",
+        help="make a saved game of one that was played elsewhere",
+        description="Read a webDiplomacy site's history.json, blocks of order texts by power and "
+        "phase, or saved games; play them again by our rules; say what is in them and what does "
+        "not agree. `replay` and `play --resume` read the same files.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="the file, told apart by what is in it")
+    add("--output", "-o", metavar="FILE", help="write the saved games here (.jsonl)")
+    add("--map", metavar="FILE", help="map of the game, if it does not name it (default: standard)")
+    add(
+        "--variant",
+        metavar="FILE",
+        help="the site's variant.json, for a history.json on another map than its Classic one",
+    )
+    parser.set_defaults(run=run_import_game)
+
+
+def run_import_game(arguments: argparse.Namespace) -> int:
+    """Read, report and write."""
+    if arguments.output:
+        check_target(Path(arguments.output))
+    notes: list[str] = []
+    games = list(read_games(arguments.file, arguments.map, arguments.variant, notes.append))
+    if not games:
+        raise UserError(f"{arguments.file} has no game in it")
+    try:
+        reports = [short_report(game, arguments.map) for game in games]
+    except UserError as error:
+        raise UserError(f"{arguments.file}: {error}") from None
+    for note in notes[:_MOST_NOTES]:
+        print(f"note: {printable(note)}", file=sys.stderr)
+    if len(notes) > _MOST_NOTES:
+        print(f"note: and {len(notes) - _MOST_NOTES} more", file=sys.stderr)
+    for report in reports:
+        print(printable(report))
+    if arguments.output:
+        lines = "".join(json.dumps(game) + "\n" for game in games)
+        atomic_write(arguments.output, lines.encode())
+    return 0

@@ -1,0 +1,198 @@
+"""What the loop asks of a connection, whatever its server speaks; and how a server is read.
+
+A server is a stranger: each field of its messages is checked before it is used, and its texts are
+shown only in errors and notes, which print no control characters.
+"""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from .._files import read_file
+from .._suggest import printable, quoted
+from ..errors import UserError
+from ..games.game import Game
+
+_MOST_SECRET = 10_000  # bytes of a file that holds one
+_HOST = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+")
+
+
+class ConnectionLost(UserError):
+    """The line is down, or the server does not answer: worth trying again."""
+
+
+class PhaseOver(UserError):
+    """The server does not take what was sent, as when its phase has passed: read it anew."""
+
+
+class Refused(UserError):
+    """The server says no, and would say it again; the message has its own words."""
+
+
+class Address(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Position(NamedTuple):
+    """A game as its server has it."""
+
+    id: str  # of the game, for people
+    game: Game
+    seats: Sequence[str]  # powers that this connection plays
+    missing: frozenset[str]  # those of them that have no orders there in this phase
+    running: bool = True  # whether orders are taken now
+    has_deadline: bool = False  # whether the phase ends without us
+    over: str = ""  # how the game has ended, in a word; empty while it goes on
+
+
+def is_alive(game: Game, power: str) -> bool:
+    """Tell whether a power has units or centers left."""
+    return bool(game.units[power] or game.centers[power] or power in game.dislodged)
+
+
+class Connection(Protocol):
+    """One or more seats on a server.
+
+    Any call may raise ConnectionLost; then `enter` is called again. UserError ends it all.
+    """
+
+    name: str  # of the server, for people
+
+    def enter(self) -> None:
+        """Connect, log in and take the seats; again after the connection was lost."""
+
+    def positions(self) -> list[Position]:
+        """Return the games, as they stand now."""
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        """Send a power's orders; return the texts of those that the server has kept.
+
+        Args:
+            position: what the orders are for.
+            power: one of its seats.
+            orders: texts as Game writes them, in place of all that were sent before; units left
+                out hold or disband.
+
+        Raises:
+            PhaseOver: they are not taken.
+        """
+
+    def finish(self, position: Position, power: str) -> None:
+        """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        """Vote for a draw in this phase."""
+
+    def wait(self, seconds: float) -> None:
+        """Return as soon as something may have changed, at the latest after so many seconds."""
+
+    def close(self) -> None:
+        """Hang up; the seats stay taken."""
+
+
+Say = Callable[[str], None]
+
+
+def read_address(text: str) -> Address:
+    """Return the parts of HOST:PORT; UserError if they are none."""
+    host, colon, port = text.rpartition(":")
+    sound = colon and _HOST.fullmatch(host) and port.isascii() and port.isdigit()
+    if not sound or not 0 < int(port[:9]) < 65536:
+        raise UserError(f"a server is named HOST:PORT, such as localhost:8432, not {quoted(text)}")
+    return Address(host, int(port))
+
+
+def read_secret(path: str | Path, what: str) -> str:
+    """Return the first line of a file that holds a password or key.
+
+    Raises:
+        UserError: it cannot be read or used; its content is never repeated.
+    """
+    try:
+        text = read_file(path, _MOST_SECRET).decode().strip("\r\n")
+    except OSError as error:
+        raise UserError(f"{path} with the {what} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} holds no {what}: it is no text") from None
+    return checked_secret(text, f"{path} holds", what)
+
+
+def environment_secret(name: str, what: str) -> str:
+    """Return a secret of the environment, empty if it is not there."""
+    text = os.environ.get(name, "").strip()
+    return checked_secret(text, f"{name} holds", what) if text else ""
+
+
+def checked_secret(text: str, where: str, what: str) -> str:
+    """Return a secret; UserError if it cannot be one."""
+    if not text or not text.isprintable():
+        raise UserError(f"{where} no {what}: it must be one line of letters and signs")
+    return text
+
+
+class Fields:
+    """A dictionary that a server has sent, read field by field.
+
+    Args:
+        table: what should be a dictionary.
+        where: what it is, for the sentence about a field that breaks the form.
+    """
+
+    def __init__(self, table: object, where: str):
+        self.where = where
+        if not isinstance(table, dict):
+            raise UserError(f"{where} breaks the form: it is {_kind(table)}, not a dictionary")
+        self.table = table
+
+    def get(self, key: str, kind: type, default: object = None):
+        """Return a field of one kind; without one the default, if there is any."""
+        value = self.table.get(key)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise UserError(
+                f"{self.where} breaks the form: {key!r} is {_kind(value)}, not {_NAMES[kind]}"
+            )
+        return value
+
+    def fields(self, key: str) -> "Fields":
+        """Return a field that is a dictionary."""
+        return Fields(self.get(key, dict), f"{self.where}, {key!r},")
+
+    def texts(self, key: str, default: object = None) -> list[str]:
+        """Return a field that is a list of texts."""
+        found = self.get(key, list, default)
+        if not all(isinstance(text, str) for text in found):
+            raise UserError(f"{self.where} breaks the form: {key!r} is no list of texts")
+        return found
+
+    def rows(self, key: str) -> list["Fields"]:
+        """Return a field that is a list of dictionaries."""
+        where = f"{self.where}, a row of {key!r},"
+        return [Fields(row, where) for row in self.get(key, list)]
+
+
+_NAMES = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a dictionary",
+}
+
+
+def _kind(value: object) -> str:
+    return "missing" if value is None else _NAMES.get(type(value), "something else")
+
+
+def words_of(text: object, width: int = 200) -> str:
+    """Return what a server says, cut and on one line, to be quoted in a sentence."""
+    return printable(" ".join(str(text)[: 4 * width].split()))[:width].rstrip(". ")

@@ -1,0 +1,460 @@
+"""Seats in a game of the `diplomacy` package's server, and the powers there that nobody plays."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..constants import COMPLETED
+from ..errors import UserError
+from ..games.game import Game
+from ..rules.map import MAP_NAMES, Map
+from .connection import (
+    ConnectionLost,
+    Fields,
+    PhaseOver,
+    Position,
+    Refused,
+    Say,
+    is_alive,
+    words_of,
+)
+from .diplomacy_wire import ServerError, Wire
+
+ANY = "any"  # in place of a power: whichever is free
+# The account by which the server lets a program give the orders of powers that nobody plays. Every
+# server has it, and it opens nothing else.
+_BOT = (
+    "#bot@2e723r43tr70fh2239-qf3947-3449-21128-9dh1321d12dm13d83820d28-9dm,xw201=ed283994f4n832483",
+    "#bot:password:28131821--mx1fh5g7hg5gg5g\u00b4[],s222222223djdjje399333x93901deedd|e[[[]{{|@S{@244f",
+)
+_DUMMY_POLL = 1.0  # seconds
+_MOST_GAMES = 1000  # that are asked for at once
+_FINISHED = ("completed", "canceled")
+_NEWS = ("game_processed", "game_phase_update", "game_status_update", "game_deleted")
+
+
+class Account(NamedTuple):
+    """A user of a server; one that it does not know yet is made by logging in."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Account({self.user!r})"
+
+
+class DiplomacySeats:
+    """Seats in one game.
+
+    Args:
+        wire: to the server.
+        game_id: of the game.
+        accounts: of each power that is to be played, or of ANY.
+        game_map: the map of the player.
+        any_map: whether the game may have a map of another name.
+        max_years: as for Game.
+        registration: password that the game asks for; empty: none.
+        say: told what is worth knowing.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        game_id: str,
+        accounts: Mapping[str, Account],
+        game_map: Map,
+        *,
+        any_map: bool = False,
+        max_years: int | None = None,
+        registration: str = "",
+        say: Say = print,
+    ):
+        self.name = wire.name
+        self._wire, self._id, self._accounts = wire, game_id, dict(accounts)
+        self._reader = _GameReader(game_map, any_map, max_years)
+        self._registration, self._say = registration, say
+        self._tokens: dict[str, object] = {}
+        self._unsure: set[str] = set()  # powers whose seat may have been lost
+        self._since: dict[str, int] = {}  # power -> moment at which its seat was taken
+        self._alive: list[str] = []
+        self._phase = ""
+        self._told: set[str] = set()
+
+    def enter(self) -> None:
+        """See connection.Connection."""
+        self._wire.open()
+        self._tokens = {power: _sign_in(self._wire, a) for power, a in self._accounts.items()}
+        self._unsure = set(self._tokens)
+
+    def positions(self) -> list[Position]:
+        """See connection.Connection."""
+        data, failed = None, {}
+        for power in sorted(self._unsure) or self._alive[:1]:
+            try:
+                data = self._join(power)
+            except Refused as error:
+                if power not in self._since:
+                    raise
+                failed[power] = error
+        position = self._reader.position(self._id, data or self._watch(), list(self._tokens))
+        self._alive = [power for power in self._tokens if is_alive(position.game, power)]
+        for power, error in failed.items():
+            if power in self._alive and not position.over:
+                raise error
+        self._unsure = set()
+        self._phase = position.game.phase
+        if data is not None:
+            self._note(data)
+        return [position]
+
+    def _watch(self) -> Fields:
+        """Return the game as somebody sees it who plays nobody, as of a finished one."""
+        token = next(iter(self._tokens.values()))
+        return _game_data(self._wire, **self._where(token))
+
+    def _where(self, token: object) -> dict:
+        password = {"registration_password": self._registration} if self._registration else {}
+        return {"token": token, "game_id": self._id} | password
+
+    def _join(self, power: str) -> Fields:
+        """Take a seat, or take note that it is ours; return the game as it sees it."""
+        wanted, token = power, self._tokens[power]
+        if wanted == ANY:
+            wanted = next(iter(self._free(token)), None)
+            if wanted is None:
+                raise Refused(f"{self._id} has no free power")
+        try:
+            data = _game_data(self._wire, power_name=wanted, **self._where(token))
+        except ServerError as error:
+            raise self._refusal(error, token) from None
+        role = data.get("role", str)
+        if role == power:
+            self._since[power] = _controlled_since(data, power)
+            return data
+        if power != ANY:
+            phase = data.get("phase_abbr", str)
+            where = {"token": token, "game_id": self._id, "game_role": role, "phase": phase}
+            self._wire.ask("leave_game", **where)
+            raise Refused(
+                f"{self._id} gives powers at random, and gave {words_of(role, 40)} instead of "
+                f"{power}; --power {ANY} takes what comes"
+            )
+        self._say(f"{self._id}: this is {words_of(role, 40)}")
+        self._tokens = {role: token}
+        self._accounts = {role: self._accounts[ANY]}
+        self._since = {role: _controlled_since(data, role)}
+        return data
+
+    def _refusal(self, error: ServerError, token: object) -> UserError:
+        """Return an error with what else there is to take."""
+        try:
+            free = self._free(token)
+        except ServerError:
+            return error
+        return Refused(f"{error}; free powers of {self._id}: {', '.join(free) or 'none'}")
+
+    def _free(self, token: object) -> list[str]:
+        return free_powers(self._wire, token, self._id)
+
+    def _note(self, data: Fields) -> None:
+        """Say once what is not as usual."""
+        status, rules = data.get("status", str), data.texts("rules", [])
+        notes = []
+        if status not in ("active", *_FINISHED):
+            notes.append(f"the game is {words_of(status, 20)}")
+        if "NO_PRESS" not in rules:
+            notes.append("powers may talk in this game, and the player says nothing")
+        for note in notes:
+            if note not in self._told:
+                self._say(f"{self._id}: {note}")
+        self._told = set(notes)
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        """See connection.Connection."""
+        try:
+            return _give(self._wire, self._tokens[power], position, power, orders)
+        except ServerError as error:
+            self._unsure = set(self._tokens)  # we may have been kicked
+            raise PhaseOver(str(error)) from None
+
+    def finish(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        _finish(self._wire, self._tokens[power], position, power)
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        where = {"game_id": self._id, "game_role": power, "phase": position.game.phase}
+        try:
+            self._wire.ask("vote", token=self._tokens[power], vote="yes", **where)
+        except ServerError as error:
+            self._say(f"{position.id}: {error}")
+
+    def wait(self, seconds: float) -> None:
+        """See connection.Connection."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            note = self._wire.wait(left)
+            if note is not None and self._is_news(note):
+                return
+
+    def _is_news(self, note: Fields) -> bool:
+        name = note.get("name", str, "")
+        if note.get("game_id", str, self._id) != self._id:
+            return False
+        if name == "powers_controllers":
+            users, times = note.get("powers", dict), note.fields("timestamps")
+            lost = {
+                power
+                for power in self._alive
+                if users.get(power) != self._accounts[power].user
+                and times.get(power, int, 0) > self._since[power]  # else it is old news
+            }
+            for power in sorted(lost):
+                self._say(f"{self._id}: {power} was taken from us")
+            self._unsure |= lost
+            return bool(lost)
+        if name == "game_processed":  # it comes once for each seat
+            return note.fields("current_phase_data").get("name", str) != self._phase
+        return name in _NEWS
+
+    def close(self) -> None:
+        """See connection.Connection."""
+        self._wire.close()
+
+
+class DiplomacyDummies:
+    """The powers that nobody plays, in all games of a server on maps like the standard one.
+
+    Args:
+        wire: to the server.
+        game_map, any_map, max_years: as for DiplomacySeats.
+        say: told what is worth knowing.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        game_map: Map,
+        *,
+        any_map: bool = False,
+        max_years: int | None = None,
+        say: Say = print,
+    ):
+        self.name = wire.name
+        self._wire, self._say = wire, say
+        self._reader = _GameReader(game_map, any_map, max_years)
+        self._token: object = None
+        self._passed_over: set[str] = set()
+
+    def enter(self) -> None:
+        """See connection.Connection."""
+        self._wire.open()
+        self._token = _sign_in(self._wire, Account(*_BOT))
+
+    def positions(self) -> list[Position]:
+        """See connection.Connection."""
+        waiting = self._wire.ask(
+            "get_dummy_waiting_powers", token=self._token, buffer_size=_MOST_GAMES
+        )
+        games = Fields(waiting, f"a list of games of {self.name}")
+        found = []
+        for game_id in games.table:
+            try:
+                position = self._taken(game_id, games.texts(game_id))
+            except ConnectionLost:
+                raise
+            except ServerError as error:  # the game has gone on, or is gone
+                self._say(f"{words_of(game_id, 60)}: {error}")
+                continue
+            except UserError as error:
+                if game_id not in self._passed_over:
+                    self._say(f"{words_of(game_id, 60)} is passed over: {error}")
+                self._passed_over.add(game_id)
+                continue
+            found.append(position)
+        return found
+
+    def _taken(self, game_id: str, powers: list[str]) -> Position:
+        """Take the waiting powers of a game."""
+        where = {"token": self._token, "game_id": game_id}
+        self._wire.ask("join_powers", power_names=powers, **where)
+        data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
+        return self._reader.position(game_id, data, powers)
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        """See connection.Connection."""
+        try:
+            return _give(self._wire, self._token, position, power, orders)
+        except ServerError as error:
+            raise PhaseOver(str(error)) from None
+
+    def finish(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        _finish(self._wire, self._token, position, power)
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        """Do nothing: powers that nobody plays have no vote."""
+
+    def wait(self, seconds: float) -> None:
+        """See connection.Connection."""
+        until = time.monotonic() + min(seconds, _DUMMY_POLL)  # nobody is told that one waits
+        while (left := until - time.monotonic()) > 0:
+            self._wire.wait(left)
+
+    def close(self) -> None:
+        """See connection.Connection."""
+        self._wire.close()
+
+
+class _GameReader:
+    """Makes positions of what the server says of a game."""
+
+    def __init__(self, game_map: Map, any_map: bool, max_years: int | None):
+        self.map, self.any_map, self.max_years = game_map, any_map, max_years
+
+    def position(self, game_id: str, data: Fields, seats: Sequence[str]) -> Position:
+        """Return a game as its `data_game` has it; UserError for one that cannot be played."""
+        name = data.get("map_name", str)
+        if name != self.map.name and not self.any_map:
+            shown = words_of(name, 40)
+            hint = f"--map {name}" if name in MAP_NAMES else "--map FILE, with a map file of it"
+            raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
+        saved = {"id": game_id, "map": name, "phases": [*_history(data), _present(data)]}
+        try:
+            game = Game.from_saved_game(saved, self.map, self.max_years)
+        except UserError as error:
+            raise UserError(f"{data.where} is impossible on map {self.map.name}: {error}") from None
+        status, powers = data.get("status", str), data.fields("powers")
+        missing = [p for p in seats if powers.fields(p).get("order_is_set", int, 0) == 0]
+        over = status if status in _FINISHED else "completed" if game.is_over else ""
+        return Position(
+            words_of(game_id, 60),
+            game,
+            list(seats),
+            frozenset(missing),
+            status in ("forming", "active"),
+            data.get("deadline", int, 0) > 0,
+            over,
+        )
+
+
+def _history(data: Fields) -> list[dict]:
+    """Return the phases that were played, as a saved game has them."""
+    states = data.fields("state_history")
+    orders, results = data.fields("order_history"), data.fields("result_history")
+    return [
+        {
+            "name": name,
+            "state": states.get(name, dict),
+            "orders": orders.get(name, dict, {}),
+            "results": results.get(name, dict, {}),
+        }
+        for name in states.table
+    ]
+
+
+def _present(data: Fields) -> dict:
+    """Return the phase that is being played."""
+    powers, name = data.fields("powers"), data.get("phase_abbr", str)
+    state: dict = {"name": name, "units": {}, "centers": {}, "retreats": {}}
+    for power in powers.table:
+        fields = powers.fields(power)
+        state["units"][power] = fields.texts("units")
+        state["centers"][power] = fields.texts("centers")
+        if name != COMPLETED:
+            state["retreats"][power] = fields.get("retreats", dict, {})
+    return {"name": name, "state": state, "orders": {}, "results": {}}
+
+
+def _controlled_since(data: Fields, power: str) -> int:
+    """Return the server's moment, in microseconds, since which a power has its present user."""
+    times = data.fields("powers").fields(power).get("controller", dict, {})
+    return max((int(time) for time in times if time.isdecimal() and len(time) < 20), default=0)
+
+
+def _sign_in(wire: Wire, account: Account) -> object:
+    """Return the token of a user."""
+    return wire.ask("sign_in", username=account.user, password=account.password)
+
+
+def _game_data(wire: Wire, **fields: object) -> Fields:
+    given = {key: value for key, value in fields.items() if value is not None}
+    return Fields(wire.ask("join_game", **given), f"the game of {wire.name}")
+
+
+def _give(
+    wire: Wire, token: object, position: Position, power: str, orders: list[str]
+) -> list[str]:
+    """Send orders, and return those that the server has kept: its answer does not say.
+
+    It waits for us then, until `_finish`, so that they can be looked at before they are played.
+    """
+    where = {"token": token, "game_id": position.game.id}
+    phase = position.game.phase
+    wire.ask("set_orders", game_role=power, phase=phase, orders=orders, wait=True, **where)
+    data = _game_data(wire, power_name=power, **where)
+    if data.get("phase_abbr", str) != phase:
+        raise PhaseOver(f"{phase} has passed")
+    kept = data.fields("powers").fields(power)
+    texts = [f"{unit} {text}" for unit, text in kept.get("orders", dict, {}).items()]
+    return texts + kept.texts("adjust", [])
+
+
+def _finish(wire: Wire, token: object, position: Position, power: str) -> None:
+    """Let the phase end; from then on the server does not wait for a power."""
+    where = {"game_id": position.game.id, "game_role": power, "phase": position.game.phase}
+    try:
+        wire.ask("set_wait_flag", token=token, wait=False, **where)
+    except ServerError as error:
+        raise PhaseOver(str(error)) from None
+
+
+def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
+    """Return the powers of a game that nobody plays, in order."""
+    found = wire.ask("get_playable_powers", token=token, game_id=game_id)
+    names = Fields({"powers": found}, f"the free powers of {wire.name}").texts("powers", [])
+    return sorted(words_of(name, 40) for name in names)
+
+
+def _daide_port(wire: Wire, game_id: str) -> int:
+    """Return the port at which DAIDE is spoken for a game; 0 if it has none."""
+    try:
+        port = wire.ask("get_daide_port", game_id=game_id)
+    except ServerError:
+        return 0
+    return port if type(port) is int and 0 < port < 65536 else 0
+
+
+class ListedGame(NamedTuple):
+    """A game of a server, for people."""
+
+    id: str
+    map: str
+    phase: str
+    status: str
+    free: list[str]
+    deadline: int  # seconds; 0: none
+    asks_password: bool
+    daide_port: int  # 0: none
+
+
+def list_games(wire: Wire, account: Account) -> list[ListedGame]:
+    """Return the games of a server that are not over."""
+    wire.open()
+    try:
+        token = _sign_in(wire, account)
+        answer = wire.ask("list_games", token=token, include_protected=True)
+        rows = Fields({"games": answer}, f"the list of {wire.name}").rows("games")
+        found = []
+        for row in rows:
+            if row.get("status", str) in _FINISHED:
+                continue
+            game_id = row.get("game_id", str)
+            texts = [words_of(row.get(key, str), 40) for key in ("map_name", "phase", "status")]
+            free = free_powers(wire, token, game_id)
+            asks, deadline = row.get("registration_password", bool), row.get("deadline", int, 0)
+            port = _daide_port(wire, game_id)
+            found.append(ListedGame(words_of(game_id, 60), *texts, free, deadline, asks, port))
+        return found
+    finally:
+        wire.close()

@@ -1,0 +1,250 @@
+"""The loop of a seat elsewhere: read the position, ask the player, send, compare, wait.
+
+It is the same for every server. No player knows of a network, and none sees more than its position:
+the past of the game, the board, and no order that others gave in this phase.
+"""
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..constants import COMPLETED, parse_phase
+from ..errors import UserError
+from ..games.game import Game
+from ..players.advice import orders_by_player
+from ..players.protocols import Player
+from ..rules.map import Map
+from ..rules.notation import matching_orders, read_order
+from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
+
+POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
+PATIENCE = 600.0  # seconds without a server after which it is given up
+_LONGEST_PAUSE = 30.0  # seconds between two tries to connect
+_MOST_TRIES = 3  # times that orders are given in one phase, if the server keeps losing them
+_MOST_REFUSALS = 5  # in a row
+_AFTER_ALL = (10**9, 0)
+_ELIMINATED = "with our powers eliminated"
+
+
+@dataclass
+class Counts:
+    """What came of it."""
+
+    phases: int = 0
+    orders: int = 0
+    dropped: int = 0
+    reconnections: int = 0
+    last: dict[str, Position] = field(default_factory=dict)  # by game
+
+    def __str__(self) -> str:
+        counted = f"{self.phases} phases, {self.orders} orders, {self.dropped} of them dropped"
+        return f"{counted}, {self.reconnections} reconnections"
+
+
+class SeatLoop:
+    """Plays the seats of a connection.
+
+    Args:
+        connection: to a server; `run` enters and closes it.
+        player: gives the orders of all its seats.
+        seed: of the player's draws; each phase has one of its own.
+        draws: whether every phase is voted to be a draw.
+        patience: seconds after which a server that does not answer is given up.
+        wait: whether a server that is not there yet is waited for, too.
+        say: told in a sentence what happens.
+        sleep: waits between two tries to connect.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        player: Player,
+        seed: int = 1,
+        *,
+        draws: bool = False,
+        patience: float = PATIENCE,
+        wait: bool = False,
+        say: Say = print,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self.connection, self.player, self.seed = connection, player, seed
+        self.draws, self.patience, self.wait = draws, patience, wait
+        self.counts = Counts()
+        self._say, self._sleep = say, sleep
+        self._given: dict[str, dict[str, int]] = {}  # game -> power -> times in this phase
+        self._entered = self._ever = False
+        self._waited = 0.0
+        self._pauses: Iterator[float] = iter(())
+        self._refusals = 0
+
+    def run(self) -> Counts:
+        """Play until all games are over.
+
+        Raises:
+            UserError: the server refuses, breaks the form, or is gone for too long.
+        """
+        try:
+            while not self._round():
+                pass
+        finally:
+            self.connection.close()
+        return self.counts
+
+    def saved_games(self) -> list[dict]:
+        """Return the games as they stood last, with the player's name at its powers."""
+        return [
+            position.game.to_saved_game()
+            | {"players": dict.fromkeys(position.seats, self.player.name)}
+            for position in self.counts.last.values()
+        ]
+
+    def _round(self) -> bool:
+        """Read and play everything once, then wait; tell whether all is over."""
+        try:
+            if not self._entered:
+                self._enter()
+            positions = [_or_eliminated(position) for position in self.connection.positions()]
+            self._waited = 0.0
+            for position in positions:
+                self._play(position)
+            if positions and all(position.over for position in positions):
+                return True
+            self.connection.wait(POLL)
+        except PhaseOver as error:
+            self._refusals += 1
+            if self._refusals > _MOST_REFUSALS:
+                raise UserError(f"{self.connection.name} takes no orders: {error}") from None
+            self._say(f"{self.connection.name} did not take orders: {error}")
+        except ConnectionLost as error:
+            self._recover(error)
+        return False
+
+    def _enter(self) -> None:
+        self.connection.enter()
+        if self._ever:
+            self.counts.reconnections += 1
+            self._say(f"connected to {self.connection.name} again")
+        self._entered = self._ever = True
+
+    def _recover(self, error: ConnectionLost) -> None:
+        """Wait before the next try: 1, 2, 4 ... 30 seconds, as long as the patience lasts."""
+        self.connection.close()
+        if not self._ever and not self.wait:
+            raise UserError(f"{self.connection.name}: {error}") from None
+        if self._entered or not self._waited:
+            self._say(f"{self.connection.name}: {error}; trying again")
+            self._pauses = itertools.chain((1.0, 2.0, 4.0, 8.0, 16.0), itertools.repeat(30.0))
+        self._entered = False
+        if self._waited >= self.patience:
+            raise UserError(
+                f"{self.connection.name} has not answered for {self._waited:.0f} seconds: {error}"
+            ) from None
+        pause = min(next(self._pauses), _LONGEST_PAUSE, max(self.patience - self._waited, 0.1))
+        self._waited += pause
+        self._sleep(pause)
+
+    def _play(self, position: Position) -> None:
+        """Give the orders that a game waits for."""
+        name, phase = position.id, position.game.phase
+        last = self.counts.last.get(name)
+        self.counts.last[name] = position
+        if position.over:
+            if last is None or not last.over:
+                self._say(f"{name} is over, {position.over}: {_standing(position)}")
+            return
+        if last is None or last.game.phase != phase:
+            self._begin(position, None if last is None else last.game.phase)
+        if not position.running:
+            return
+        waiting = set(position.game.decisions().power.tolist())
+        given = self._given[name]
+        for power in position.seats:
+            if position.game.map.power_index[power] not in waiting:
+                continue
+            times = given.get(power, 0)
+            if times == 0 or (power in position.missing and times < _MOST_TRIES):
+                self._order(position, power)
+                given[power] = times + 1
+
+    def _begin(self, position: Position, before: str | None) -> None:
+        """Note that another phase begins."""
+        name, phase = position.id, position.game.phase
+        if before is not None and _moment(phase) < _moment(before):
+            self._say(f"{name}: the server has gone back from {before} to {phase}")
+        else:
+            self._say(f"{name}: {phase}")
+        self._given[name], self._refusals = {}, 0
+        self.counts.phases += 1
+        if self.draws and position.running:
+            for power in filter(position.game.units.get, position.seats):
+                self.connection.vote_draw(position, power)
+
+    def _order(self, position: Position, power: str) -> None:
+        if position.has_deadline:  # so that nothing worse than holds comes of a slow player
+            self.connection.give(position, power, [])
+        moment = parse_phase(position.game.phase)
+        seed = int(np.random.SeedSequence([self.seed, *moment]).generate_state(1, np.uint64)[0])
+        (orders,) = orders_by_player(position.game, self.player, [power], seed).values()
+        for _ in range(2):
+            lost = dropped(position.game, orders, self.connection.give(position, power, orders))
+            if not lost:
+                break
+        self._refusals = 0
+        self.counts.orders += len(orders)
+        self.counts.dropped += len(lost)
+        for text in lost:
+            self._say(f"{position.id}: {power}'s order {text} was dropped by the server")
+        with contextlib.suppress(PhaseOver):  # at its deadline
+            self.connection.finish(position, power)
+
+
+def _or_eliminated(position: Position) -> Position:
+    """Return a position, as over if none of its seats has anything left."""
+    alive = any(is_alive(position.game, power) for power in position.seats)
+    return position if alive or position.over else position._replace(over=_ELIMINATED)
+
+
+def dropped(game: Game, sent: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Return the orders that a server has not kept; a text that means the same counts as kept."""
+    left, lost = list(kept), []
+    for text in sent:
+        found = next((other for other in left if _means(game, other, text)), None)
+        if found is None:
+            lost.append(text)
+        else:
+            left.remove(found)
+    return lost
+
+
+def _means(game: Game, text: str, order: str) -> bool:
+    """Tell whether a text says what an order of the vocabulary does."""
+    if text == order:
+        return True
+    vocabulary = game.vector_game.vocabulary
+    number = vocabulary.number.get(order)
+    try:
+        read = read_order(game.map, text)
+    except UserError:
+        return False
+    return number is not None and bool(matching_orders(game.map, vocabulary, read, [number]))
+
+
+def _moment(phase: str) -> tuple[int, int]:
+    return _AFTER_ALL if phase == COMPLETED else parse_phase(phase)
+
+
+def _standing(position: Position) -> str:
+    """Return how many centers the seats of a game have in the end."""
+    return ", ".join(
+        f"{power} {len(position.game.centers[power])} centers" for power in position.seats
+    )
+
+
+def check_plays(player: Player, game_map: Map) -> None:
+    """Raise UserError unless a player gives orders in the first position of a map; it is compiled
+    and loaded by that, so that no deadline passes meanwhile."""
+    orders_by_player(Game(game_map), player, game_map.powers[:1], 1)

@@ -1,0 +1,299 @@
+"""A seat in a game of a webDiplomacy site, by its API of September 2026.
+
+What everybody may see stands in files (`game.json`, `history.json`, `variant.json`), what a player
+may see in the answer of `game/playercontext`, which also says which versions of the files count.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from ..constants import COMPLETED, NONE, UNIT_LETTERS, phase_kind
+from ..errors import UserError
+from ..games.game import Game
+from ..games.imports import played_on, replayed
+from ..games.webdiplomacy import (
+    FINISHED,
+    PHASES,
+    Phase,
+    Variant,
+    history_phases,
+    order_row,
+    order_text,
+    phase_of,
+    read_variant,
+    unit_text,
+)
+from ..rules.map import Map
+from ..rules.notation import location_of, province_of
+from .connection import ConnectionLost, Fields, PhaseOver, Position, Refused, Say
+from .sea_paths import convoy_path
+from .webdip_site import Gone, Site
+
+POLL = 0.5  # seconds between two looks at the site
+_MOST_LOOKS = 10  # for files that fit together
+_NOT_PROCESSING = "Not-processing"
+
+
+class WebdipSeat:
+    """A seat in one game.
+
+    Args:
+        site: where it is.
+        game_id: of the game; None: the only one that the key's user plays.
+        country: that is to be played; None: the one that the user has there.
+        game_map: the map of the player.
+        max_years: as for Game.
+        say: told what is worth knowing.
+        sleep: waits between two looks.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        game_id: int | None,
+        country: int | None,
+        game_map: Map,
+        *,
+        max_years: int | None = None,
+        say: Say = print,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self.name = site.name
+        self._site, self._id, self._country = site, game_id, country
+        self._map, self._max_years = game_map, max_years
+        self._say, self._sleep = say, sleep
+        self._variant: Variant | None = None
+        self._files: dict[str, tuple[str, Fields]] = {}  # name -> version, content
+        self._game: Game | None = None  # after the phases that have been played
+        self._played: list[Phase] = []
+        self._last: Position | None = None
+        self._seen: tuple = ()
+        self._told: set[str] = set()
+
+    def enter(self) -> None:
+        """See connection.Connection."""
+        try:
+            if self._id is None:
+                self._id = self._only_game()
+            self._context()
+        except Gone as error:
+            if self._last is None:
+                raise Refused(f"{self.name} has no game {self._id}: {error}") from None
+
+    def _only_game(self) -> int:
+        games = self._site.get("game/playercontext").rows("games")
+        numbers = [row.get("gameID", int) for row in games]
+        if len(numbers) != 1:
+            which = ", ".join(map(str, numbers[:20])) or "none"
+            raise Refused(f"say with --game-id which game of {self.name} is meant: {which}")
+        return numbers[0]
+
+    def positions(self) -> list[Position]:
+        """See connection.Connection."""
+        try:
+            for _ in range(_MOST_LOOKS):
+                context = self._context()
+                if context.fields("game").get("phase", str) == "Pre-game":
+                    self._tell("it has not begun")
+                    return []
+                position = self._read(context)
+                if position is not None:
+                    return [position]
+                self._sleep(POLL)
+        except Gone as error:
+            if self._last is None:
+                raise Refused(f"{self.name} has lost game {self._id}: {error}") from None
+            return [self._last._replace(over="gone from the site")]
+        raise ConnectionLost("its files do not fit together")
+
+    def _context(self) -> Fields:
+        more = {} if self._country is None else {"countryID": self._country}
+        return self._site.get("game/playercontext", gameID=self._id, orders=1, **more)
+
+    def _read(self, context: Fields) -> Position | None:
+        """Return the position; None while the files are of another phase than the context."""
+        game, member, power = context.fields("game"), *self._seat(context)
+        turn, phase = game.get("turn", int), game.get("phase", str)
+        if phase != FINISHED and phase not in PHASES:
+            raise UserError(f"game {self._id} of {self.name} is in no phase that is known")
+        files = context.fields("files")
+        status = member.texts("orderStatus", [])
+        is_open = game.get("processStatus", str, "") == _NOT_PROCESSING
+        seen = turn, phase, files.fields("game").get("version", str, "")
+        if self._last is None or self._seen != seen or self._last.over:
+            now = self._now(files, turn, phase)
+            if now is None:
+                return None
+            self._last = Position(f"game {self._id}", now, [power], frozenset())
+            self._seen = seen
+        if game.get("pressType", str, "NoPress") != "NoPress":
+            self._tell("powers may talk in it, and the player says nothing")
+        saved = {"Saved", "Completed", "Ready", "None"} & set(status)
+        over = "finished" if phase == FINISHED else ""
+        self._last = self._last._replace(
+            missing=frozenset() if saved else frozenset([power]),
+            running=is_open and not over,
+            has_deadline=True,
+            over=over,
+        )
+        return self._last
+
+    def _seat(self, context: Fields) -> tuple[Fields, str]:
+        """Return the member that we are, and its power."""
+        if context.table.get("member") is None:
+            raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
+        member = context.fields("member")
+        country = member.get("countryID", int)
+        if self._country not in (None, country):
+            raise Refused(f"our country in game {self._id} is {country}, not {self._country}")
+        if self._variant is None:
+            data = self._file(context.fields("files"), "variant")
+            try:
+                self._variant = read_variant(data.table, self._map)
+            except UserError as error:
+                raise UserError(
+                    f"the game's map is not {self._map.name}: {error}; --map names its map file"
+                ) from None
+        return member, self._variant.power(country)
+
+    def _tell(self, note: str) -> None:
+        """Say something once."""
+        if note not in self._told:
+            self._say(f"game {self._id}: {note}")
+        self._told.add(note)
+
+    def _file(self, files: Fields, name: str) -> Fields:
+        """Return a file in the version that the site names."""
+        row = files.fields(name)
+        version = row.get("version", str)
+        known = self._files.get(name)
+        if known is None or known[0] != version:
+            self._files[name] = version, self._site.file(row.get("url", str), version)
+        return self._files[name][1]
+
+    def _now(self, files: Fields, turn: int, phase: str) -> Game | None:
+        """Return the game in its present phase; None if a file is of another one."""
+        *played, last = history_phases(self._variant, self._file(files, "history").table)
+        name = phase_of(turn, phase)
+        if last.name == name and name != COMPLETED:
+            board = self._file(files, "game")
+            fits = (board.get("turn", int), board.get("phase", str)) == (turn, phase)
+            last = self._board(board, name) if fits else None
+        if last is None or last.name != name:
+            self._files.clear()
+            return None
+        done = self._played
+        if self._game is None or played[: len(done)] != done:
+            opening = [(played or [last])[0]._replace(orders={})]
+            self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
+            done = []
+        self._game = played_on(self._game, played[len(done) :], self._tell)
+        self._played = played
+        found = played_on(self._game.copy(), [last], self._tell)
+        if found.phase != name:
+            raise UserError(
+                f"game {self._id} of {self.name} is in {name}, and by our rules in {found.phase}"
+            )
+        return found
+
+    def _board(self, board: Fields, name: str) -> Phase:
+        """Return the present phase as `game.json` has it."""
+        units: dict[str, list[str]] = {power: [] for power in self._map.powers}
+        centers: dict[str, list[str]] = {power: [] for power in self._map.powers}
+        standing, gone = set(), {}
+        for unit in board.rows("units"):
+            text = unit_text(self._variant, unit.get("type", str), unit.get("terrID", int))
+            power = self._variant.power(unit.get("countryID", int))
+            if unit.get("retreating", bool, False):
+                gone[province_of(text)] = text
+                units[power].append(f"*{text}")
+            else:
+                standing.add(province_of(text))
+                units[power].append(text)
+        closed, came_from = set(standing), {}
+        index = self._map.board.province_center
+        for row in board.rows("territories"):
+            place = province_of(self._variant.place(row.get("terrID", int)))
+            owner, origin = row.table.get("ownerCountryID"), row.table.get("occupiedFromTerrID")
+            if owner and index[self._map.province_index[place]] != NONE:
+                centers[self._variant.power(owner)].append(place)
+            if row.table.get("standoff") is True:
+                closed.add(place)
+            if origin:
+                came_from[place] = province_of(self._variant.place(origin))
+        centers = {power: list(dict.fromkeys(held)) for power, held in centers.items()}
+        retreats = {
+            unit: [p for p in self._near(unit) if province_of(p) not in {*closed, origin}]
+            for place, unit in gone.items()
+            for origin in [came_from.get(place)]
+        }
+        return Phase(name, {}, units, centers, retreats)
+
+    def _near(self, unit: str) -> list[str]:
+        """Return the locations next to a unit's."""
+        board, kind = self._map.board, UNIT_LETTERS.index(unit[0])
+        here = self._map.location_index[location_of(unit)]
+        near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+        return [self._map.locations[location] for location in near.tolist()]
+
+    def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
+        """See connection.Connection."""
+        phase = position.game.phase
+        winter = phase_kind(phase) == "adjustments"
+        rows = [
+            order_row(self._variant, text, winter, convoy_path(position.game, text))
+            for text in dict.fromkeys(orders)  # one Wait fills all builds
+        ]
+        kept = self._orders(position, power, rows, "No")
+        letters = _letters(position.game)
+        texts = []
+        for row in kept:
+            try:
+                texts.append(order_text(self._variant, row, letters))
+            except UserError:
+                continue  # what cannot be read is none of ours
+        return texts
+
+    def finish(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        self._orders(position, power, [], "Yes")  # no orders: those that were saved stay
+
+    def _orders(
+        self, position: Position, power: str, rows: Sequence[dict], ready: str
+    ) -> list[Mapping]:
+        turn, phase, _ = self._seen
+        body = {"gameID": self._id, "turn": turn, "phase": phase, "ready": ready}
+        body |= {"countryID": self._variant.country(power), "orders": list(rows)}
+        try:
+            answer = self._site.post("game/orders", body)
+        except Gone as error:
+            raise PhaseOver(str(error)) from None
+        if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
+            raise UserError(
+                f"the orders that {self.name} has kept break the form: they are no list"
+            )
+        return answer
+
+    def vote_draw(self, position: Position, power: str) -> None:
+        """See connection.Connection."""
+        body = {"gameID": self._id, "countryID": self._variant.country(power)}
+        try:
+            self._site.post_plain("game/setvote", body | {"vote": "Draw", "voteOn": "Yes"})
+        except (Gone, PhaseOver, Refused) as error:
+            self._say(f"game {self._id}: no vote for a draw: {error}")
+
+    def wait(self, seconds: float) -> None:
+        """See connection.Connection."""
+        self._sleep(min(seconds, POLL))
+
+    def close(self) -> None:
+        """Do nothing: every request has a line of its own."""
+
+
+def _letters(game: Game) -> dict[str, str]:
+    """Return province -> A or F of the units that a phase is about."""
+    if game.dislodged:
+        units = [unit for own in game.dislodged.values() for unit in own]
+    else:
+        units = [unit for own in game.units.values() for unit in own]
+    return {province_of(unit): unit[0] for unit in units}

@@ -1,0 +1,270 @@
+"""webDiplomacy's numbers and rows: its map, its orders and the phases of its `history.json`.
+
+Territories and countries are numbers there. A variant's `variant.json` names them; those of its
+Classic variant, which is our standard map, are known without. Source: the site's public
+api/README.md and doc/gamedata/02-spec.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from .._suggest import quoted
+from ..constants import COMPLETED, PHASE_KINDS, phase_name
+from ..errors import UserError
+from ..rules.map import Map
+from ..rules.notation import place_text, province_of, read_order, read_place
+
+FIRST_YEAR = 1901
+FINISHED = "Finished"
+PHASES = ("Diplomacy", "Retreats", "Builds")
+MOST_PHASES = 2000
+_CLASSIC_POWERS = ("ENGLAND", "FRANCE", "ITALY", "GERMANY", "AUSTRIA", "TURKEY", "RUSSIA")
+_CLASSIC_PLACES = """
+    CLY EDI LVP YOR WAL LON POR SPA NAF TUN NAP ROM TUS PIE VEN APU GRE ALB SER BUL RUM CON SMY ANK
+    ARM SYR SEV UKR WAR LVN MOS STP FIN SWE NWY DEN KIE BER PRU SIL MUN RUH HOL BEL PIC BRE PAR BUR
+    MAR GAS BAR NWG NTH SKA HEL BAL BOT NAO IRI ENG MAO WES LYO TYS ION ADR AEG EAS BLA TYR BOH VIE
+    TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC
+"""  # in the order of its numbers, from 1 on
+_NAMES = {  # that our standard map spells otherwise
+    "Skagerrack": "SKA",
+    "Heligoland Bight": "HEL",
+    "Gulf of Lyons": "LYO",
+    "Bulgaria (North Coast)": "BUL/EC",
+}
+_LETTERS = {"Army": "A", "Fleet": "F"}
+
+
+class Variant(NamedTuple):
+    """A map of the site, as one of ours."""
+
+    map: Map
+    powers: dict[int, str]  # by country
+    places: dict[int, str]  # locations by territory
+    numbers: dict[str, int]  # territories by location
+
+    def power(self, country: object) -> str:
+        """Return the power of a country; UserError if there is none."""
+        if type(country) is not int or country not in self.powers:
+            raise UserError(f"there is no country {quoted(country, 40)}")
+        return self.powers[country]
+
+    def country(self, power: str) -> int:
+        """Return the country that a power is."""
+        return next(number for number, name in self.powers.items() if name == power)
+
+    def place(self, territory: object) -> str:
+        """Return the location of a territory; UserError if there is none."""
+        if type(territory) is not int or territory not in self.places:
+            raise UserError(f"there is no territory {quoted(territory, 40)}")
+        return self.places[territory]
+
+
+def classic(game_map: Map) -> Variant:
+    """Return the site's Classic variant; UserError unless the map is like the standard one."""
+    found = _CLASSIC_PLACES.split()
+    known = set(found) == set(game_map.locations)
+    if not known or set(_CLASSIC_POWERS) != set(game_map.powers):
+        raise UserError(
+            f"map {game_map.name} is not the site's Classic variant: its variant.json is needed"
+        )
+    places = dict(enumerate(found, 1))
+    powers = dict(enumerate(_CLASSIC_POWERS, 1))
+    return Variant(game_map, powers, places, {place: n for n, place in places.items()})
+
+
+def read_variant(data: object, game_map: Map) -> Variant:
+    """Return a variant as its `variant.json` describes it.
+
+    Raises:
+        UserError: it breaks the form, or names what the map does not have.
+    """
+    places, powers = {}, {}
+    for row in _rows(data, "territories"):
+        name, number = row.get("name"), row.get("id")
+        if not isinstance(name, str) or type(number) is not int:
+            raise UserError("a row of 'territories' has no name or number")
+        _, place = read_place(game_map, _NAMES.get(name, name))
+        text = place_text(game_map, place)
+        if text not in game_map.location_index:
+            raise UserError(f"map {game_map.name} has no {quoted(name, 60)}")
+        places[number] = text
+    for row in _rows(data, "countries"):
+        name, number = row.get("name"), row.get("countryID")
+        if not isinstance(name, str) or type(number) is not int:
+            raise UserError("a row of 'countries' has no name or number")
+        powers[number] = game_map.powers[game_map.power_number(name)]
+    if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
+        game_map.powers
+    ):
+        raise UserError(f"the variant has other places or powers than map {game_map.name}")
+    return Variant(game_map, powers, places, {place: n for n, place in places.items()})
+
+
+class Phase(NamedTuple):
+    """A phase that was played elsewhere."""
+
+    name: str  # such as S1901M; COMPLETED for how it ended
+    orders: dict[str, list[str]]  # texts by power
+    units: dict[str, list[str]] | None = None  # by power; dislodged ones with a star; None: unsaid
+    centers: dict[str, list[str]] | None = None
+    retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
+
+
+def phase_of(turn: object, phase: object) -> str:
+    """Return our name of a phase, COMPLETED for a finished game; UserError if it is none."""
+    if phase == FINISHED:
+        return COMPLETED
+    if type(turn) is not int or not 0 <= turn < 10_000 or phase not in PHASES:
+        raise UserError(f"turn {quoted(turn, 20)}, {quoted(phase, 20)} is no phase")
+    if phase == "Builds":
+        number = PHASE_KINDS.index("adjustments")
+    else:
+        number = 2 * (turn % 2) + (phase == "Retreats")
+    return phase_name(FIRST_YEAR + turn // 2, number)
+
+
+def history_phases(variant: Variant, data: object) -> list[Phase]:
+    """Return the phases of a `history.json`, the last one still open or the end.
+
+    Raises:
+        UserError: it breaks the form, or names what the variant does not have.
+    """
+    rows = _rows(data, "phases")
+    if not 0 < len(rows) <= MOST_PHASES:
+        raise UserError(f"the history has {len(rows)} phases, not 1 to {MOST_PHASES}")
+    phases = []
+    for row in rows:
+        name = phase_of(row.get("turn"), row.get("phase"))
+        try:
+            phases.append(_phase(variant, name, row))
+        except UserError as error:
+            raise UserError(f"phase {name} of the history: {error}") from None
+    return phases
+
+
+def _phase(variant: Variant, name: str, row: Mapping) -> Phase:
+    units: dict[str, list[str]] = {power: [] for power in variant.map.powers}
+    letters = {}
+    for unit in _rows(row, "units"):
+        text = unit_text(variant, unit.get("type"), unit.get("terrID"))
+        star = "*" if unit.get("retreating") is True else ""
+        units[variant.power(unit.get("countryID"))].append(star + text)
+        letters[province_of(text)] = text[0]
+    centers: dict[str, list[str]] = {power: [] for power in variant.map.powers}
+    for center in _rows(row, "centers"):
+        if center.get("countryID"):
+            centers[variant.power(center["countryID"])].append(variant.place(center.get("terrID")))
+    orders: dict[str, list[str]] = {power: [] for power in variant.map.powers}
+    for order in _rows(row, "orders"):
+        text = order_text(variant, order, letters)
+        orders[variant.power(order.get("countryID"))].append(text)
+    return Phase(name, orders, units, centers)
+
+
+def unit_text(variant: Variant, kind: object, territory: object) -> str:
+    """Return a unit such as `F STP/SC`."""
+    if kind not in _LETTERS:
+        raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
+    place = variant.place(territory)
+    return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"
+
+
+def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> str:
+    """Return an order of the site as a text.
+
+    Args:
+        variant: of the game.
+        row: of the site, with type, terrID, toTerrID, fromTerrID, viaConvoy.
+        letters: province -> A or F, of the units on the board.
+
+    Raises:
+        UserError: it breaks the form, or helps a unit that is not there.
+    """
+    kind = row.get("type")
+    if kind == "Wait":
+        return "WAIVE"
+    if kind in ("Build Army", "Build Fleet"):
+        unit = unit_text(variant, kind.removeprefix("Build "), row.get("toTerrID"))
+        return f"{unit} B"
+    if kind == "Destroy":
+        place = province_of(variant.place(row.get("toTerrID") or row.get("terrID")))
+        return f"{_letter(letters, place)} {place} D"
+    here = variant.place(row.get("terrID"))
+    unit = f"{_letter(letters, province_of(here), row.get('unitType'))} {here}"
+    if kind == "Hold":
+        return f"{unit} H"
+    if kind == "Disband":
+        return f"{unit} D"
+    goal = variant.place(row.get("toTerrID"))
+    if kind == "Retreat":
+        return f"{unit} R {goal}"
+    if kind == "Move":
+        return f"{unit} - {goal}{' VIA' if row.get('viaConvoy') in (True, 'Yes') else ''}"
+    if kind == "Support hold":
+        return f"{unit} S {_letter(letters, province_of(goal))} {goal}"
+    origin = variant.place(row.get("fromTerrID"))
+    if kind == "Support move":
+        return f"{unit} S {_letter(letters, province_of(origin))} {origin} - {goal}"
+    if kind == "Convoy":
+        return f"{unit} C A {province_of(origin)} - {province_of(goal)}"
+    raise UserError(f"{quoted(kind, 30)} is no kind of order")
+
+
+def _letter(letters: Mapping[str, str], province: str, kind: object = None) -> str:
+    """Return A or F for the unit in a province."""
+    if isinstance(kind, str) and kind in _LETTERS:
+        return _LETTERS[kind]
+    if province not in letters:
+        raise UserError(f"there is no unit in {province}")
+    return letters[province]
+
+
+def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
+    """Return an order of ours as the site takes it.
+
+    Args:
+        variant: of the game.
+        text: as Game writes it.
+        winter: whether it is an adjustment.
+        path: provinces of a convoy, from the army's to the last fleet's, where the order has one.
+    """
+    row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
+    if text == "WAIVE":
+        return row | {"type": "Wait"}
+    number, provinces = variant.numbers, variant.map.provinces
+    order, (letter, here, verb, *_) = read_order(variant.map, text), text.split()
+    row["terrID"] = number[here]
+    goal = None if order.target is None else number[place_text(variant.map, order.target)]
+    to = None if order.target is None else number[provinces[order.target.province]]
+    other = None if order.other is None else number[provinces[order.other.place.province]]
+    if path:
+        row["convoyPath"] = [number[place] for place in path]
+    match verb:
+        case "H":
+            return row | {"type": "Hold"}
+        case "-":
+            via = "Yes" if order.via else "No"
+            return row | {"type": "Move", "toTerrID": goal, "viaConvoy": via}
+        case "S" if goal is None:
+            return row | {"type": "Support hold", "toTerrID": other}
+        case "S":
+            return row | {"type": "Support move", "fromTerrID": other, "toTerrID": to}
+        case "C":
+            return row | {"type": "Convoy", "fromTerrID": other, "toTerrID": to}
+        case "R":
+            return row | {"type": "Retreat", "toTerrID": goal}
+        case "B":
+            kind = "Build Army" if letter == "A" else "Build Fleet"
+            return row | {"type": kind, "toTerrID": number[here]}
+    if not winter:
+        return row | {"type": "Disband"}
+    parent = number[province_of(here)]  # by which the site names units that are removed
+    return row | {"type": "Destroy", "terrID": parent, "toTerrID": parent}
+
+
+def _rows(data: object, key: str) -> list[Mapping]:
+    rows = data.get(key) if isinstance(data, Mapping) else None
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise UserError(f"{key!r} is no list of rows")
+    return rows
