@@ -24,9 +24,9 @@ def test_it_is_short():
     assert all(f"`{name}`" in README for name in MAP_NAMES)
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_python_examples(number, capsys):
-    assert len(blocks(README, "python")) == 3
+    assert len(blocks(README, "python")) == 2
     code = blocks(README, "python")[number]
     exec(compile(code, f"README.md, example {number}", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
