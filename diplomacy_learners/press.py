@@ -758,7 +758,7 @@ def train(begun: launch.Begun, ranks: Ranks) -> bool:
     return True
 
 
-NETWORK = (*ppo.NETWORK, "press")  # the settings that a network is made of
+NETWORK = ("press", *ppo.NETWORK)  # the settings that a network is made of
 
 
 def make_agent(settings: dict, game_map: engine.Map) -> TalkingAgent:
