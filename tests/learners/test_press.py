@@ -415,7 +415,10 @@ def stop_in_phase(patch: pytest.MonkeyPatch, number: int) -> None:
     patch.setattr(press, "play_phase", stopping)
 
 
-@pytest.mark.parametrize(("protocol", "processes"), [("mutual", 1), ("offers", 2)])
+@pytest.mark.parametrize(
+    ("protocol", "processes"),
+    [("mutual", 1), ("offers", 1), pytest.param("offers", 2, marks=pytest.mark.slow)],
+)
 def test_a_run_that_is_stopped_goes_on_the_same(tmp_path, monkeypatch, protocol, processes):
     """With ranks, two seats, bots and warm-ups, a resumed run is one that never stopped."""
     changes = {
