@@ -1,18 +1,17 @@
 """Self-play PPO with talk: before each movement phase powers wish peace, or offer each other deals.
 
-    python ppo_press_diplomacy.py --map three                  # with whom to wish peace
-    python ppo_press_diplomacy.py --map three --press offers   # what to offer, what to agree to
+    python -m diplomacy_learners.press --map three                  # with whom to wish peace
+    python -m diplomacy_learners.press --map three --press offers   # what to offer, and agree to
     python -m diplomacy_engine evaluate --map three --press mutual \\
-        --player runs/three__ppo_press...  --against peaceful+dumbbot
+        --player runs/three__press...  --against peaceful+dumbbot
 
 Deals bind (docs/press.md). What a power says is the first part of the same decision as its orders:
-drawn by all policies at once, from the codes of both sides and of what is offered; then the lists
-of legal orders are cut down to what the deals leave, and the orders are drawn from these. One
-decision has one log-probability, of its talk and its orders, so that advantages, ratio and buffer
-are those of ppo_selfplay_diplomacy.py, of which this replaces parts and which knows nothing of it:
-the network's head (`Agent`), the phase (`SelfPlay`), the player. Of each there is a class for
-wishes and one for offers. The one-file trainer stays readable, and runs without talk the same to
-the bit.
+drawn by each policy from the codes of both sides and of what is offered; then the lists of legal
+orders are cut down to what the deals leave, and the orders are drawn from these. One decision has
+one log-probability, of its talk and its orders, so pool, seats, buffer, pay, advantages and update
+are those of ppo_selfplay_diplomacy.py, which knows nothing of talk. Here are the heads beside its
+network, the talk of a phase (`hold_wishes`, `hold_offers`), and a loop with that. Shapes are named
+as there.
 """
 
 import os
@@ -20,19 +19,27 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
 
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine._fields import Between, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.games import BoardViews, Decisions
+from diplomacy_engine.games.observation import BoardViews
+from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
+from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.offer_round import OfferRound
+from diplomacy_engine.learning.players import AgentNetwork
+from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.players.negotiators.policies import OfferingPlayer, WishingPlayer
 from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.press.views import (
@@ -43,22 +50,62 @@ from diplomacy_engine.press.views import (
     TalkViews,
     who_can_answer,
 )
-from diplomacy_engine.rules.map import Map
-from diplomacy_engine.selfplay.offer_round import OfferRound
-from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
-from diplomacy_engine.training import Clock
-from diplomacy_engine.training.checks import NETWORK
-from diplomacy_engine.training.parallel import Ranks
-from diplomacy_engine.training.policy_files import PolicyFiles
-from diplomacy_engine._fields import NonNegative
+from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, RANDOM_BOT, Run
+
+Told = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat
 
 
 @dataclass(frozen=True)
-class Args(ppo.Args):
-    """Settings. The defaults are those of --map, with its file in configs/; flags win over both."""
+class Args:
+    """Settings. Those of the map's file in configs/ win over these, and flags over both."""
 
-    exp_name: str = "ppo_press_diplomacy"
+    # To begin with
+    map: str = "small"
+    """small, three, standard, or the path of a map file of your own"""
+    total_timesteps: Positive = 1_000_000
+    """learner decisions in all; one is all orders of one power in one phase"""
+    seed: Annotated[int, Between(0, 2**62)] = 1
+    """seed of all random numbers"""
+    processes: Annotated[int, Between(1, 1024)] = 2
+    """processes that train together, one for each core; another number is another run"""
+    resume: str | None = None
+    """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
+
+    # The run
+    config: str | None = None
+    """settings file (TOML); default: configs/{map}.toml if there is one"""
+    exp_name: str = "press"
     """name of this experiment, part of the run folder's name"""
+    start_from: str | None = None
+    """checkpoint or run folder of a policy to begin with, instead of a random one"""
+    runs_folder: str = "runs"
+    """folder in which the run folder is made"""
+    cuda: bool = False
+    """use a GPU if there is one"""
+    track: bool = False
+    """log to Weights & Biases as well"""
+    wandb_project_name: str = "diplomacy-selfplay"
+    """W&B project"""
+    wandb_entity: str | None = None
+    """W&B team or user"""
+
+    # Games
+    num_envs: Annotated[int, Between(1, 10**6)] = 256
+    """games played at once, by all processes together"""
+    max_years: Annotated[int, Between(0, 10_000)] | None = None
+    """game years after which a game ends (default: the map's; 0: never)"""
+    year_limit: Literal["draw", "truncate"] = "draw"
+    """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
+    reward: str = "sum_of_squares"
+    """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
+    learner_seats: Positive = 1
+    """seats of each game that the learner plays and learns from"""
+    weak_seats: Share = 0.0
+    """how much more often the learner plays powers with which it wins less; 0: not at all"""
+    opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
+    """opponents draw orders at a temperature between 1 and this, drawn for each seat"""
+    warm_up_share: Share = 0.0
+    """probability that a power begins a game with some phases of random orders"""
 
     # Talk
     press: Literal["mutual", "offers"] = "mutual"
@@ -66,67 +113,194 @@ class Args(ppo.Args):
     wish_entropy: NonNegative = 1.0
     """what the entropy of the wishes, or of offers and answers, counts beside that of the orders"""
 
+    # Opponents
+    pool_size: Positive = 10
+    """frozen copies that new games draw from"""
+    pool_interval: Positive = 50_000
+    """learner decisions between two copies"""
+    pool_sampling: Literal["latest", "uniform", "recency", "pfsp"] = "latest"
+    """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
+    latest_prob: Share = 0.5
+    """probability of the newest copy; the older ones share the rest"""
+    recency_decay: Share = 0.8
+    """weight of a copy relative to the next newer one, for --pool-sampling recency"""
+    pool_bots: tuple[str, ...] = ()
+    """bots, searches and policies (names or paths) that are opponents as well"""
+    pool_bot_prob: Share = 0.2
+    """probability that an opponent's seat gets one of them, if there are any"""
 
-class Agent(ppo.Agent):
-    """The network, of whose decisions talk is the first part: `draw_talk`, `_score_talk`."""
+    # PPO
+    learning_rate: NonNegative = 1e-3
+    """step size of Adam"""
+    anneal_lr: bool = True
+    """let the learning rate fall linearly to 0"""
+    num_steps: Annotated[int, Between(2, 10**6)] = 32  # one alone is followed by no other
+    """an update comes once a seat of the learner (a stream) has so many decisions"""
+    gamma: Share = 0.99
+    """discount per decision"""
+    gae_lambda: Share = 0.95
+    """lambda of generalised advantage estimation"""
+    num_minibatches: Annotated[int, Between(1, 10**6)] = 4
+    """minibatches of one epoch"""
+    update_epochs: Annotated[int, Between(1, 10**6)] = 2
+    """epochs of one update"""
+    clip_coef: NonNegative = 0.2
+    """clipping range of the policy ratio (and of the value)"""
+    ent_coef: NonNegative = 0.02
+    """weight of the entropy, measured as a share (0..1) of the greatest possible one"""
+    anneal_ent: bool = False
+    """let the weight of the entropy fall linearly to 0"""
+    vf_coef: NonNegative = 0.5
+    """weight of the value loss"""
+    max_grad_norm: NonNegative = 0.5
+    """clipping norm of the gradient"""
+    average: NonNegative = 0.0
+    """play and freeze averaged weights, of update n counting as n ** AVERAGE; 0: the newest"""
 
-    def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
-        super().__init__(game_map, *network)
+    # Network
+    hidden: Annotated[int, Between(1, 10**6)] = 64
+    """width of the network's layers"""
+    num_layers: Annotated[int, Between(0, 1024)] = 2
+    """rounds of exchange between neighboring provinces"""
+    autoregressive: bool = True
+    """a unit's orders see those already given to earlier units of the decision"""
+
+    # Evaluation and records
+    eval_interval: Positive = 100_000
+    """learner decisions between evaluations against the bots"""
+    eval_games: Annotated[int, Between(1, 10**6)] = 200
+    """games of one evaluation against one bot, all seats equally often"""
+    eval_bots: tuple[str, ...] = ("random", "dumbbot")
+    """players to evaluate against, by name or path; by default never used for training"""
+    league_games: Annotated[int, Between(0, 10**6)] = 28
+    """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
+    save_interval: Positive = 250_000
+    """learner decisions between checkpoints"""
+    capture_games: Annotated[int, Between(0, 1000)] = 1
+    """sample games of each evaluation against one bot, kept with a replay page and images"""
+
+    # What imported parts ask for as well, and has no flag here.
+    teams: ClassVar[str] = ""
+    team_victory: ClassVar[int] = 0
+    freeze_score: ClassVar[float | None] = None
+    norm_adv: ClassVar[bool] = True
+    clip_vloss: ClassVar[bool] = False
+    target_kl: ClassVar[float | None] = None
+    capture_thoughts: ClassVar[bool] = False
+
+
+class TalkCodes(NamedTuple):
+    """The codes of boards (learning.boards.Codes), and what the deals add for those who decide."""
+
+    provinces: torch.Tensor  # (G, V, H)
+    powers: torch.Tensor  # (G, P, 3 H)
+    view: torch.Tensor  # (D, 3 H)
+    deals: torch.Tensor  # (D, H), to what all orders of a decision have in common
+
+
+class TalkingAgent(nn.Module):
+    """The script's network as a trunk, of whose decisions talk is the first part.
+
+    A class with heads for one kind of talk has `draw_talk`, `score_talk` and `deals`.
+    """
+
+    def __init__(self, game_map: engine.Map, *network, wish_entropy: float = 1.0):
+        super().__init__()
+        self.trunk = ppo.Agent(game_map, *network)
         self.wish_entropy = wish_entropy
 
-    @staticmethod
-    def draw_noise(shape: tuple[int, ...], generator: torch.Generator | None = None) -> np.ndarray:
-        """Return noise in (0, 1), by which talk is drawn; None for torch's own generator."""
-        return torch.rand(shape, generator=generator).numpy()
+    @property
+    def inputs(self) -> BoardInputs:
+        """Makes tensors of boards and orders."""
+        return self.trunk.inputs
 
-    def act(self, obs: TalkViews | OfferViews, decisions: Decisions, *how, **more):
-        """Choose orders after the talk of `obs`; as Agent.act, the log-probability of both."""
-        chosen, logprob, value = super().act(obs, decisions, *how, **more)
-        return chosen, logprob + obs.talk_logprob, value
+    @property
+    def critic(self) -> nn.Module:
+        """Values the codes of those who view boards."""
+        return self.trunk.critic
 
-    def get_logprob_entropy_value(
-        self, obs: TalkViews | OfferViews, decisions: Decisions, chosen: np.ndarray
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Score talk and orders already chosen.
+    def state_dict(self, *args, **kwargs) -> dict[str, torch.Tensor]:
+        """Return the weights by name; checkpoints have had the trunk's without a prefix so far."""
+        weights = super().state_dict(*args, **kwargs)
+        return {name.removeprefix("trunk."): weight for name, weight in weights.items()}
 
-        Returns:
-            (D,) log-probability of all of a decision together; (D,) entropy of the orders, a share
-            of the greatest possible one, and of the talk, too, times `wish_entropy`; (D,) value.
+    def load_state_dict(self, state_dict: dict[str, torch.Tensor], *args, **kwargs):
+        """Take over such weights."""
+        own = self.trunk.state_dict()
+        weights = {f"trunk.{n}" if n in own else n: weight for n, weight in state_dict.items()}
+        return super().load_state_dict(weights, *args, **kwargs)
+
+    def encode(self, boards: Boards) -> TalkCodes:
+        """Return the codes of boards whose views tell of deals."""
+        codes = self.trunk.encode(boards)
+        return TalkCodes(*codes, self.deals(boards.views, codes))
+
+    def order_tables(self, codes: TalkCodes, orders: Orders) -> ops.OrderTables:
+        """Return what legal orders are scored from, with whom there are deals as well."""
+        tables = self.trunk.order_tables(codes, orders)
+        return tables._replace(context=tables.context + codes.deals)
+
+    def get_value(self, obs: BoardViews) -> torch.Tensor:
+        """Return the value (D,) of the boards for the powers that view them."""
+        return self.trunk.get_value(obs)
+
+    def get_action_and_value(
+        self,
+        obs: TalkViews | OfferViews,
+        decisions: engine.Decisions,
+        chosen: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
+        """Draw orders after the talk of `obs`, or score those that are given, and the talk.
+
+        As of the script's network; but the log-probability is that of talk and orders, and the
+        entropy is the sum of that of the orders and, times `wish_entropy`, of the talk.
         """
-        encoded = self.encode(obs)
-        logprob, entropy = self._score_chosen(obs, encoded, decisions, chosen)
-        of_talk, talk_entropy = self._score_talk(obs, encoded)
-        return logprob + of_talk, entropy + self.wish_entropy * talk_entropy, encoded[-1]
+        trunk, boards = self.trunk, self.inputs(obs)
+        codes = self.encode(boards)
+        value = self.critic(codes.view).squeeze(-1)
+        orders = self.inputs.orders(boards, decisions, chosen, trunk.autoregressive)
+        tables = self.order_tables(codes, orders)
+        if chosen is None:
+            noise = ops.draw_noise(decisions) if noise is None else noise
+            chosen, logprob, _ = ops.draw_orders(orders, tables, noise)
+            return chosen, torch.from_numpy(logprob + obs.talk_logprob), None, value
+        bases = tables.context.index_select(0, orders.decision)  # (S, H)
+        if trunk.autoregressive:
+            given = bases + ops.sum_rows(orders.given_provinces, tables.provinces)
+            given = given + ops.sum_rows(orders.given_kinds, tables.kinds)
+            bases = bases + ops.sum_of_earlier(trunk.earlier_orders(F.relu(given)), orders)
+        logprob, entropy, greatest = ops.score_orders(orders, tables, bases)  # (S,) each
+        share = ops.sum_slots(entropy, orders) / ops.sum_slots(greatest, orders).clamp(min=1e-6)
+        of_talk, talk_entropy = self.score_talk(obs, codes)
+        logprob = ops.sum_slots(logprob, orders) + of_talk
+        return chosen, logprob, share + self.wish_entropy * talk_entropy, value
 
 
-class WishingAgent(Agent):
+class WishingAgent(TalkingAgent):
     """The network with a head for wishes, whose orders know with whom there is peace."""
 
-    def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
+    def __init__(self, game_map: engine.Map, *network, wish_entropy: float = 1.0):
         super().__init__(game_map, *network, wish_entropy=wish_entropy)
-        hidden = self.power.embedding_dim
+        hidden = self.trunk.power.embedding_dim
         self.wish_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.wish_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
         self.wish = ppo.layer_init(nn.Linear(hidden, 1), 0.01)  # begins near one half
         self.peace = nn.Linear(3 * hidden, hidden, bias=False)
         nn.init.zeros_(self.peace.weight)
 
-    def _by_view(self, obs: BoardViews, of_powers: torch.Tensor) -> torch.Tensor:
-        """Return what powers (G * P, H) of boards are for those who see them, (D, P, H)."""
-        boards = of_powers.view(-1, self.num_powers, of_powers.shape[-1])
-        return boards.index_select(0, torch.from_numpy(obs.row).to(boards.device))
+    def wish_logits(self, obs: BoardViews, codes: Codes | TalkCodes) -> torch.Tensor:
+        """Return the logit (D, P) of wishing peace with each power."""
+        row = torch.from_numpy(obs.row).to(codes.view.device)
+        others = self.wish_other(codes.powers).index_select(0, row)  # (D, P, H)
+        return self.wish(F.relu(self.wish_own(codes.view).unsqueeze(1) + others)).squeeze(-1)
 
-    def wish_logits(self, obs: BoardViews, encoded: tuple) -> torch.Tensor:
-        """Return the logit (D, P) of wishing peace with each power; `encoded` is from `encode`."""
-        _, powers, view, _ = encoded
-        others = self._by_view(obs, self.wish_other(powers))
-        return self.wish(F.relu(self.wish_own(view).unsqueeze(1) + others)).squeeze(-1)
-
-    def context(self, obs: TalkViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
-        """Return what all orders of a decision have in common, with whom there is peace as well."""
-        partners = torch.from_numpy(obs.peace).to(view.device, view.dtype).unsqueeze(-1)
-        at_peace = (partners * self._by_view(obs, self.peace(powers))).sum(1)
-        return super().context(obs, powers, view) + at_peace
+    def deals(self, obs: TalkViews, codes: Codes) -> torch.Tensor:
+        """Return what the peace of those who decide adds to their orders, (D, H)."""
+        device = codes.view.device
+        row, peace = (torch.from_numpy(array).to(device) for array in (obs.row, obs.peace))
+        partners = self.peace(codes.powers).index_select(0, row)  # (D, P, H)
+        return (peace.to(partners.dtype).unsqueeze(-1) * partners).sum(1)
 
     @torch.no_grad()
     def draw_talk(
@@ -143,28 +317,28 @@ class WishingAgent(Agent):
             (D, P) int8, 1 for a wish, 0 for none, NONE where not asked; (D,) float32, the
             log-probability of these.
         """
-        logits = self.wish_logits(obs, self.encode(obs)).float().cpu()
+        logits = self.wish_logits(obs, self.trunk.encode(self.inputs(obs))).float().cpu()
         wish = torch.from_numpy(noise) < logits.sigmoid()
         wish = np.where(asked, wish.numpy(), NONE).astype(np.int8)
         return wish, answers_logprob_entropy(logits, wish)[0].sum(1).numpy()
 
-    def _score_talk(self, obs: TalkViews, encoded: tuple) -> tuple[torch.Tensor, torch.Tensor]:
+    def score_talk(self, obs: TalkViews, codes: TalkCodes) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the log-probability (D,) of the wishes, and their mean entropy (0..1)."""
-        logprob, entropy = answers_logprob_entropy(self.wish_logits(obs, encoded), obs.wish)
+        logprob, entropy = answers_logprob_entropy(self.wish_logits(obs, codes), obs.wish)
         asked = torch.from_numpy(obs.wish != NONE).to(entropy.device).sum(1)
         return logprob.sum(1), entropy.sum(1) / asked.clamp(min=1)
 
 
-class OfferingAgent(Agent):
+class OfferingAgent(TalkingAgent):
     """The network with heads for offers and answers, whose orders know with whom there are deals.
 
     An offer is scored from the codes of both powers, what kind it is, and the codes of the
     provinces it is about: from where and to where a unit moves, and who supports it.
     """
 
-    def __init__(self, game_map: Map, *network, wish_entropy: float = 1.0):
+    def __init__(self, game_map: engine.Map, *network, wish_entropy: float = 1.0):
         super().__init__(game_map, *network, wish_entropy=wish_entropy)
-        hidden = self.power.embedding_dim
+        hidden = self.trunk.power.embedding_dim
         self.deal_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.deal_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
         self.deal_places = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
@@ -179,7 +353,7 @@ class OfferingAgent(Agent):
     def talk_logits(
         self,
         obs: BoardViews,
-        encoded: tuple,
+        codes: Codes | TalkCodes,
         able: np.ndarray,
         places: np.ndarray,
         heard: np.ndarray,
@@ -188,7 +362,7 @@ class OfferingAgent(Agent):
         """Score what powers can offer, and what they are offered.
 
         Args:
-            obs, encoded: (D,) of the powers, and what `encode` returns of them.
+            obs, codes: (D,) of the powers, and what `encode` returns of them.
             able, places: as in OfferViews.
             heard: (D, P, any) templates of what each power offers, NONE for nothing.
             heard_places: (D, P, any, PLACES), what that is about.
@@ -197,7 +371,7 @@ class OfferingAgent(Agent):
             (D, P * SLOTS + 1) logits of the offers, of none last, -inf for those that cannot be
             made; (D, P, any) logits of agreeing, 0 for nothing.
         """
-        x, powers, view, _ = encoded
+        x, powers, view, device = *codes[:3], codes.view.device
         # All deals in one list, first what can be offered, then what is heard.
         d, q, slot = np.nonzero(able)
         to, sender, k = np.nonzero(heard != NONE)
@@ -206,35 +380,35 @@ class OfferingAgent(Agent):
         kind = np.concatenate([TEMPLATE_OF[slot], heard[to, sender, k] + len(TEMPLATES)])
         row = obs.row[at]
         # The sum of their codes: provinces, kind, both powers.
-        rows = np.where(about == NONE, 0, about * len(obs.board) + row[:, None])
-        known = torch.from_numpy(about != NONE).to(x.device, x.dtype).view(-1, 1)
-        codes = (rows_of(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
-        codes = self.deal_places(codes)  # a swap's two moves are added up
+        rows = np.where(about == NONE, 0, row[:, None] * x.shape[1] + about)
+        known = torch.from_numpy(about != NONE).to(device, x.dtype).view(-1, 1)
+        deals = (rows_of(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
+        deals = self.deal_places(deals)  # a swap's two moves are added up
         who, of_who = np.unique(at, return_inverse=True)  # most decisions have nothing to say
-        whom, of_whom = np.unique(row * self.num_powers + power, return_inverse=True)
+        whom, of_whom = np.unique(row * powers.shape[1] + power, return_inverse=True)
         own = self.deal_own(rows_of(view, who))
-        codes = codes + rows_of(own, of_who) + rows_of(self.deal_kinds.weight, kind)
-        codes = codes + rows_of(self.deal_other(rows_of(powers, whom)), of_whom)
-        offered, answered = F.relu(codes).split([len(d), len(to)])
+        deals = deals + rows_of(own, of_who) + rows_of(self.deal_kinds.weight, kind)
+        others = self.deal_other(rows_of(powers.flatten(0, 1), whom))
+        offered, answered = F.relu(deals + rows_of(others, of_whom)).split([len(d), len(to)])
         nothing = F.relu(own + self.deal_kinds.weight[-1])
-        last = self.num_powers * SLOTS
+        last = powers.shape[1] * SLOTS
         offers = x.new_full((len(able), last + 1), -torch.inf)
         offers[:, last] = 0
         columns = np.concatenate([q * SLOTS + slot, np.full(len(who), last)])
-        where = torch.from_numpy(np.concatenate([d, who])), torch.from_numpy(columns)
+        where = [torch.from_numpy(i).to(device) for i in (np.concatenate([d, who]), columns)]
         offers = offers.index_put(where, self.offer(torch.cat([offered, nothing])).squeeze(-1))
-        where = tuple(map(torch.from_numpy, (to, sender, k)))
+        where = [torch.from_numpy(index).to(device) for index in (to, sender, k)]
         answers = x.new_zeros(heard.shape).index_put(where, self.agree(answered).squeeze(-1))
         return offers, answers
 
-    def context(self, obs: OfferViews, powers: torch.Tensor, view: torch.Tensor) -> torch.Tensor:
-        """Return what all orders of a decision have in common, and with whom there are deals."""
-        context = super().context(obs, powers, view)
+    def deals(self, obs: OfferViews, codes: Codes) -> torch.Tensor:
+        """Return what the deals of those who decide add to their orders, (D, H)."""
+        added = codes.view.new_zeros(len(obs.row), self.deal.out_features)
         for made, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
             at, power = np.nonzero(made)
-            partner = rows_of(powers, obs.row[at] * self.num_powers + power)
-            context = context.index_add(0, torch.from_numpy(at).to(view.device), layer(partner))
-        return context
+            partner = rows_of(codes.powers.flatten(0, 1), obs.row[at] * made.shape[1] + power)
+            added = added.index_add(0, torch.from_numpy(at).to(added.device), layer(partner))
+        return added
 
     @torch.no_grad()
     def draw_talk(
@@ -257,7 +431,8 @@ class OfferingAgent(Agent):
             log-probability; (D, P, any) bool, what is agreed to; (D, P, any) float32, the
             log-probability of each of these answers.
         """
-        given = self.encode(obs), able, places, heard, heard_places
+        codes = self.trunk.encode(self.inputs(obs))
+        given = codes, able, places, heard, heard_places
         offers, answers = (part.float().cpu() for part in self.talk_logits(obs, *given))
         logprobs, last = offers.log_softmax(1), offers.shape[1] - 1
         if noise is None:
@@ -272,10 +447,10 @@ class OfferingAgent(Agent):
         choice = np.where(choice == last, NONE, choice).astype(np.int16)
         return choice, logprob.numpy(), said == 1, answers_logprob_entropy(answers, said)[0].numpy()
 
-    def _score_talk(self, obs: OfferViews, encoded: tuple) -> tuple[torch.Tensor, torch.Tensor]:
+    def score_talk(self, obs: OfferViews, codes: TalkCodes) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the log-probability (D,) of offer and answers, and their mean entropy (0..1)."""
         heard = obs.heard[:, :, None], obs.heard_places[:, :, None]
-        offers, answers = self.talk_logits(obs, encoded, obs.able, obs.places, *heard)
+        offers, answers = self.talk_logits(obs, codes, obs.able, obs.places, *heard)
         logprobs = offers.log_softmax(1)
         choice = np.where(obs.choice == NONE, offers.shape[1] - 1, obs.choice).astype(np.int64)
         choice = torch.from_numpy(choice).to(offers.device).unsqueeze(1)
@@ -308,185 +483,307 @@ def answers_logprob_entropy(
     return logprob, asked * each
 
 
-def draw_talk(known: dict, number: int, *asked) -> tuple[np.ndarray, ...]:
-    """Return what `draw_talk` of a policy does when asked this."""
-    return known[number].draw_talk(*asked)
+class Talk(NamedTuple):
+    """How powers talk in the games of this process."""
 
+    table: Press
+    counts: TalkCounts
+    views: type  # what those see who decide
+    hold: Callable[["Talk", Run, engine.Decisions, launch.Clock], Told]  # the talk of a phase
 
-class SelfPlay(ppo.SelfPlay):
-    """Self-play in which all policies talk; powers that order at random and bots are silent.
+    @classmethod
+    def of(cls, args: Args, games: engine.VectorGame) -> "Talk":
+        """Return the talk of a run's games, of which nothing has been counted yet."""
+        kind = KINDS[args.press]
+        counts = kind.counts(games.map.powers)
+        return cls(Press(games, args.press), counts, kind.views, kind.hold)
 
-    In each phase `begin` is called, then `question` for each policy, then `note` for each, then
-    `settle`.
-    """
-
-    def decisions(self, clock: Clock) -> Decisions:
-        """Hold the talk; return all decisions, with the orders that the deals leave."""
-        games, seats = self.games, self.seating.seats
-        with clock("games"):
-            decisions = games.decisions()
-            talking = decisions.take(self.talk.talking()[decisions.game])
-            self.begin(decisions, who_can_answer(talking, seats.member.shape))
-            at = talking.game, talking.power
-            who = np.where(seats.warm_up[at] > 0, NONE, seats.member[at])
-            questions, whose = [], []
-            for number in self.pool.players(Agent):
-                asking = talking.take(who == number)
-                if asking.count:
-                    at = asking.game, asking.power
-                    questions.append((number, games.view_boards(*at), *self.question(*at)))
-                    whose.append(at)
-        with clock("inference"):
-            self.workers.know(self.pool.players(Agent))
-            sizes = [len(obs.board) + 10 for _, obs, *_ in questions]  # a call costs ten boards
-            answers = self.workers.map(draw_talk, questions, sizes)
-        with clock("games"):
-            for at, said in zip(whose, answers):
-                self.note(*at, *said)
-            if talking.count:
-                self.settle()
-            return self.talk.bound(decisions)
-
-    def figures(self, ranks: Ranks, global_step: int) -> dict[str, dict[str, float]]:
-        """Return what is to be logged of the games since the last call, by group."""
-        return super().figures(ranks, global_step) | {"press": self.counts.take(ranks.total)}
-
-
-class WishingSelfPlay(SelfPlay):
-    """Self-play with wishes of peace."""
-
-    def __init__(self, *parts):
-        super().__init__(*parts)
-        self.talk = Press(self.games, "mutual")
-        self.counts = TalkCounts(self.games.map.powers)
-        shape = self.games.num_games, self.games.num_powers
-        self.wish = np.full((*shape, shape[1]), NONE, np.int8)
-        self.logprob = np.zeros(shape, np.float32)
-
-    def begin(self, decisions: Decisions, able: np.ndarray) -> None:
-        """Forget what was said; in this phase those can talk who are `able` (E, P) bool."""
-        self.wish[:], self.logprob[:], self.able = NONE, 0, able
-
-    def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
-        others = self.able[game] & (np.arange(self.games.num_powers) != power[:, None])
-        return others, Agent.draw_noise(others.shape)
-
-    def note(self, game: np.ndarray, power: np.ndarray, wish: np.ndarray, logprob: np.ndarray):
-        """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
-        self.wish[game, power], self.logprob[game, power] = wish, logprob
-
-    def settle(self) -> None:
-        """Make the deals of this phase."""
-        self.talk.propose(self.wish == 1)
-        learns = self.seating.seats.stream != NONE
-        self.counts.add(self.able, self.wish, learns, self.talk.deals.peace)
-
-    def view(self, asked: Decisions) -> TalkViews:
-        """Return what those see who decide, and their wishes and peace."""
+    def view(self, games: engine.VectorGame, asked: engine.Decisions, told: Told):
+        """Return what those see who decide: their boards, talk and deals."""
         at = asked.game, asked.power
-        talk = self.wish[at], self.logprob[at], self.talk.deals.peace[at]
-        return TalkViews.of(super().view(asked), *talk)
+        return self.views(*games.view_boards(*at), *(array[at] for array in told.values()))
 
 
-class OfferingSelfPlay(SelfPlay):
-    """Self-play with offers: one of each power in a phase, to a power that says yes or no."""
+def speakers(
+    run: Run, talking: engine.Decisions
+) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:
+    """Yield each network that talks, with the games (n,) and powers (n,) in which it does.
 
-    def __init__(self, *parts):
-        super().__init__(*parts)
-        self.talk = Press(self.games, "offers")
-        self.counts = OfferCounts(self.games.map.powers)
-
-    def begin(self, decisions: Decisions, able: np.ndarray) -> None:
-        """Forget what was said; in this phase those can talk who are `able` (E, P) bool."""
-        self.round = OfferRound(self.talk, decisions, able)
-
-    def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what `draw_talk` is to know of powers (n,) of games (n,), beside the boards."""
-        noise = Agent.draw_noise((len(game), 1 + self.games.num_powers))
-        return *self.round.question(game, power), noise
-
-    def note(self, game: np.ndarray, power: np.ndarray, *said: np.ndarray) -> None:
-        """Keep what `draw_talk` has said for powers (n,) of games (n,)."""
-        self.round.note(game, power, *said)
-
-    def settle(self) -> None:
-        """Make the deals of this phase."""
-        self.round.settle()
-        self.counts.add(self.round.able, self.round.told, self.seating.seats.stream != NONE)
-
-    def view(self, asked: Decisions) -> OfferViews:
-        """Return what those see who decide, and their offers, answers and deals."""
-        talk = (array[asked.game, asked.power] for array in self.round.told.values())
-        return OfferViews(*super().view(asked), *talk)
+    Bots and powers that order at random are silent.
+    """
+    at = talking.game, talking.power
+    who = np.where(run.seats.warm_up[at] > 0, AT_RANDOM, run.seats.member[at])
+    for number, agent in {LEARNER: run.agent, **run.pool.agents}.items():
+        mine = np.flatnonzero(who == number)
+        if len(mine):
+            yield agent, talking.game[mine], talking.power[mine]
 
 
-class Parts(NamedTuple):
+def hold_wishes(talk: Talk, run: Run, decisions: engine.Decisions, clock: launch.Clock) -> Told:
+    """Hold the talk of a phase in which each power says with which others it wishes peace.
+
+    Returns:
+        The talk of TalkViews by name, of every seat: (E, P, ...).
+    """
+    games, powers = run.games, np.arange(run.games.num_powers)
+    talking = decisions.take(talk.table.talking()[decisions.game])
+    able = who_can_answer(talking, run.seats.member.shape)
+    wish = np.full((*able.shape, len(powers)), NONE, np.int8)
+    logprob = np.zeros(able.shape, np.float32)
+    for agent, game, power in speakers(run, talking):
+        others = able[game] & (powers != power[:, None])
+        obs, noise = games.view_boards(game, power), torch.rand(others.shape).numpy()
+        with clock("inference"):
+            wish[game, power], logprob[game, power] = agent.draw_talk(obs, others, noise)
+    told = {"wish": wish, "talk_logprob": logprob, "peace": talk.table.deals.peace}
+    if talking.count:
+        talk.table.propose(wish == 1)
+        talk.counts.add(able, told, run.seats.stream != NONE)
+    return told
+
+
+def hold_offers(talk: Talk, run: Run, decisions: engine.Decisions, clock: launch.Clock) -> Told:
+    """Hold the talk of a phase in which each power makes one offer, and answers what it hears.
+
+    Returns:
+        The talk of OfferViews by name, of every seat: (E, P, ...).
+    """
+    games = run.games
+    talking = decisions.take(talk.table.talking()[decisions.game])
+    able = who_can_answer(talking, run.seats.member.shape)
+    offers = OfferRound(talk.table, decisions, able)
+    for agent, game, power in speakers(run, talking):
+        asked = offers.question(game, power)
+        obs = games.view_boards(game, power)
+        noise = torch.rand(len(game), 1 + games.num_powers).numpy()
+        with clock("inference"):
+            said = agent.draw_talk(obs, *asked, noise)
+        offers.note(game, power, *said)
+    if talking.count:
+        offers.settle()
+        talk.counts.add(able, offers.told, run.seats.stream != NONE)
+    return offers.told
+
+
+class TalkingNetwork(AgentNetwork):
+    """An agent in arrays, as players ask it that talk (players/negotiators/policies.py)."""
+
+    def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Return what powers say."""
+        return self.agent.draw_talk(obs, *asked)
+
+    @staticmethod
+    def draw_noise(shape: tuple[int, ...], generator: torch.Generator) -> np.ndarray:
+        """Return noise in (0, 1), by which talk is drawn."""
+        return torch.rand(shape, generator=generator).numpy()
+
+
+class Kind(NamedTuple):
     """What one kind of talk is made of."""
 
-    agent: type[Agent]
-    self_play: type[SelfPlay]
+    agent: type[TalkingAgent]
     player: type[WishingPlayer]
+    views: type
+    counts: type[TalkCounts]
+    hold: Callable[..., Told]
 
 
-PARTS = {
-    "mutual": Parts(WishingAgent, WishingSelfPlay, WishingPlayer),
-    "offers": Parts(OfferingAgent, OfferingSelfPlay, OfferingPlayer),
+KINDS = {
+    "mutual": Kind(WishingAgent, WishingPlayer, TalkViews, TalkCounts, hold_wishes),
+    "offers": Kind(OfferingAgent, OfferingPlayer, OfferViews, OfferCounts, hold_offers),
 }
 
 
-def press_player(
-    agent: Agent, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
-) -> WishingPlayer:
-    """Return an agent as a player of matches; `settings` are those it was trained with."""
-    (kind,) = (parts.player for parts in PARTS.values() if isinstance(agent, parts.agent))
-    return kind(agent, name, torch.Generator().manual_seed(seed), greedy, settings)
+def play_phase(
+    run: Run, talk: Talk, clock: launch.Clock
+) -> tuple[engine.StepResult, dict[str, int]]:
+    """Play one phase of every game, with its talk first; as the script's."""
+    games, seats, pool = run.games, run.seats, run.pool
+    decisions = games.decisions()  # D, of all powers of all games
+    told = talk.hold(talk, run, decisions, clock)
+    decisions = talk.table.bound(decisions)  # with the orders that the deals leave
+    at = decisions.game, decisions.power
+    who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
+    orders = games.new_orders()  # (E, V), merged below
+
+    # The learner: what it says and does is kept, until the stream's next decision closes it.
+    asked = decisions.take(who == LEARNER)
+    obs, noise = talk.view(games, asked, told), ops.draw_noise(asked)
+    with clock("inference"), torch.no_grad():
+        chosen, logprobs, _, values = run.agent.get_action_and_value(obs, asked, noise=noise)
+    games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
+    streams = seats.stream[asked.game, asked.power]
+    seen = Experience(obs, asked, chosen)
+    run.buffer.add(streams, seen, logprobs.cpu().numpy(), values.cpu().numpy())
+    run.episodes.decide(streams)
+    counts = {"global_step": asked.count, "order_steps": len(asked.slot_province)}
+    counts["env_steps"] = games.num_games
+
+    # Its frozen copies, all together, each for its own seats.
+    rows = np.flatnonzero(who > LEARNER + len(pool.bots))
+    rows = rows[np.argsort(who[rows], kind="stable")]
+    asked, temperature = decisions.take(rows), seats.temperature[at][rows]
+    obs, noise = talk.view(games, asked, told), ops.draw_noise(asked)
+    with clock("inference"):
+        chosen = groups.act(pool.agents, who[rows], obs, asked, noise, temperature)
+    games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
+
+    # Bots, and powers that begin at random.
+    for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
+        asked = decisions.take(who == number)
+        if asked.count:
+            games.write_orders(orders, asked, engine.ask_player(games, asked, bot))
+    return games.step(orders), counts
 
 
-def load_policy_player(
-    path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
-) -> WishingPlayer:
-    """Return the policy of a checkpoint as a player; UserError if it cannot be played."""
-    saved = FILES.read(path)
-    agent = FILES.network(saved, path).to(device).eval()
-    return press_player(agent, str(path), seed, greedy, FILES.settings(saved))
+def evaluate(run: Run, ranks: Ranks) -> dict[str, engine.MatchReport]:
+    """Play the policy against each bot, with talk; as the script's."""
+    args, parts = run.args, {}
+    for number, name in enumerate(args.eval_bots):
+        drawn = np.random.SeedSequence([args.seed, run.step, number])
+        seed, *own = drawn.generate_state(1 + ranks.count).tolist()
+        parts[name] = engine.evaluate_player(
+            run.game_map,
+            run.player(run.average, "learner", own[ranks.rank]),
+            engine.load_player(name, game_map=run.game_map),
+            args.eval_games,
+            part=(ranks.rank, ranks.count),
+            samples=args.capture_games,
+            seed=seed,
+            max_years=args.max_years or None,  # an evaluation needs some limit
+            year_limit=args.year_limit,
+            threads=1,
+            press=PressRules(args.press),
+        )
+    everywhere = ranks.gather(parts)
+    return {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
 
 
-def make_agent(settings: dict, game_map: Map) -> Agent:
+def learn(run: Run, talk: Talk, ranks: Ranks, log: launch.RunLog) -> None:
+    """Estimate advantages of every finished transition of all streams, and learn from them."""
+    args = run.args
+    with log.clock("batching"):
+        batch = run.buffer.take_batch(ppo.compute_gae(run.buffer, args.gamma, args.gae_lambda))
+        sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
+        sums = ranks.sum(sums | run.episodes.take() | talk.counts.take())
+    size = int(sums["variance"][0])
+    if not size:
+        return
+    begun = run.step - size  # so that the last batch is learned from, too
+    left = max(0.0, 1.0 - begun / args.total_timesteps)
+    if args.anneal_lr:
+        run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
+    ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
+    with log.clock("learning"):
+        losses = ppo.update(run, batch, ent_coef, ranks)
+        if run.average is not run.agent:
+            groups.update_average(run.average, run.agent, run.counters["updates"], args.average)
+    state.check_learned(run.agent, run.optimizer, losses)
+    run.counters["updates"] += 1
+    losses["explained_variance"] = tallies.explained_variance(sums["variance"])
+    charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
+    charts |= {"batch_size": size} | run.episodes.figures(sums)
+    played = tallies.selfplay_figures(run.sums, run.step)
+    played |= {f"win_{side}": w for side, w in zip(run.game_map.teams.names, run.win_share)}
+    run.sums = dict.fromkeys(run.sums, 0.0)
+    league = {"pool_size": len(run.pool.copies)}
+    figures = {"losses": losses, "selfplay": played, "charts": charts, "league": league}
+    log.update(run.counters, figures | {"press": talk.counts.figures(sums)})
+
+
+def begin(begun: launch.Begun, ranks: Ranks) -> tuple[Run, Talk]:
+    """Return a new run and its talk, or both as the checkpoint has them."""
+    run = Run(begun, ranks)
+    talk = Talk.of(begun.args, run.games)
+    if begun.saved is not None:
+        with begun.reading():
+            state.restore(talk.counts, begun.saved["talk"][ranks.rank], run.games, "talk")
+            if any(type(part.obs) is not talk.views for part in run.buffer.seen):
+                raise ValueError("a decision has no such talk")
+    return run, talk
+
+
+def train(begun: launch.Begun, ranks: Ranks) -> bool:
+    """Play, learn, evaluate and save until all decisions are made; False if a signal stops it."""
+    (run, talk), args = begin(begun, ranks), begun.args
+
+    def evaluate_and_log() -> None:
+        with log.clock("evaluation"):
+            reports = evaluate(run, ranks)
+            copies = {number: run.pool.agents[number] for number in run.pool.copies}
+            log.evaluations(reports, run.step, run.league.play(run.average, copies, run.player))
+
+    def save() -> None:
+        with log.clock("saving"):
+            policy = begun.policy(run.average, run.step)
+            counts = {"talk": ranks.gather(state.pack(talk.counts))}
+            state.save(run, policy | counts, ranks, log)
+
+    with launch.logs(begun, ranks) as log:
+        while run.step < args.total_timesteps:
+            with log.clock("games"):
+                result, counts = play_phase(run, talk, log.clock)
+            with log.clock("batching"):
+                ppo.pay_learner(run, result)
+            rows, finished = ppo.games_over(run, result)
+            # What all ranks agree on, so that they go on alike.
+            flags = {"full": run.buffer.is_full, "stop": log.stop.received}
+            total = ranks.sum(counts | finished | flags)
+            run.count(total)
+            with log.clock("games"):
+                run.games.reset(rows)
+                ppo.assign_seats(run, rows)
+            if run.pool.is_due(run.step):
+                run.pool.freeze(run.average, run.step)
+                run.pool.forget(ranks.union(run.seats.member))
+            if total["full"]:
+                learn(run, talk, ranks, log)
+            if run.next_eval <= run.step < args.total_timesteps:
+                run.next_eval += args.eval_interval
+                evaluate_and_log()
+            if run.step >= run.next_save or total["stop"]:
+                while run.next_save <= run.step:
+                    run.next_save += args.save_interval
+                save()
+            if total["stop"]:
+                log.message(f"stopped; go on with --resume {log.folder.path}")
+                return False
+        if ranks.sum({"open": run.buffer.open.sum()})["open"]:  # else a finished run was resumed
+            # What is still open counts as its position is valued.
+            streams, row, power = run.seats.learner(run.buffer.open)
+            run.buffer.close(streams, run.values_of(row, power))
+            learn(run, talk, ranks, log)
+            evaluate_and_log()
+            save()
+    return True
+
+
+NETWORK = ("press", *ppo.NETWORK)  # the settings that a network is made of
+
+
+def make_agent(settings: dict, game_map: engine.Map) -> TalkingAgent:
     """Return a new agent with the network settings of `settings`."""
-    network = [settings[name] for name in NETWORK]
-    kind = PARTS[settings["press"]].agent
+    network = (settings[name] for name in ppo.NETWORK)
+    kind = KINDS[settings["press"]].agent
     return kind(game_map, *network, wish_entropy=settings["wish_entropy"])
 
 
-FILES = PolicyFiles(__file__, Args, ppo.READ, make_agent, partial(torch.device, "meta"))
-checkpoint_header = FILES.header
+def make_player(
+    agent: TalkingAgent,
+    name: str,
+    seed: int = 0,
+    greedy: bool = False,
+    settings: dict | None = None,
+) -> WishingPlayer:
+    """Return an agent as a player of matches; `settings` are those it was trained with."""
+    (player,) = (kind.player for kind in KINDS.values() if isinstance(agent, kind.agent))
+    generator = torch.Generator().manual_seed(seed)
+    return player(TalkingNetwork(agent), name, generator, greedy, settings)
 
 
-class Run(ppo.Run):
-    """A training run with talk."""
-
-    files, player = FILES, staticmethod(press_player)
-
-    def __init__(self, args: Args, *more):
-        self.press, self.self_play_class = PressRules(args.press), PARTS[args.press].self_play
-        super().__init__(args, *more)
-
-    def state_dict(self) -> dict:
-        """Return a whole checkpoint."""
-        talk = self.ranks.gather(self.self_play.counts.state_dict())
-        return super().state_dict() | {"talk": talk}
-
-    def load_state_dict(self, saved: dict) -> None:
-        """Continue exactly from a `state_dict()` of as many ranks."""
-        super().load_state_dict(saved)
-        self.self_play.counts.load_state_dict(saved["talk"][self.ranks.rank])
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Train; return the exit status, of what the user did wrong as well."""
-    return ppo.main(argv, Run)
-
+LEARNER_HERE = learners.register(
+    __name__, __file__, Args, make_agent, NETWORK, make_player, talks=True
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(launch.main(LEARNER_HERE, train))

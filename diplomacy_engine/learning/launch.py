@@ -64,15 +64,20 @@ class Begun:
         return checkpoints.policy_dict(script, settings, self.game_map, model, global_step)
 
     def take_up(self, run: Any, ranks: Ranks) -> None:
-        """Bring a new run to where the checkpoint is, if there is one; UserError if it cannot be.
+        """Bring a new run to where its checkpoint is, if it has one; UserError if it cannot be."""
+        if self.saved is not None:
+            with self.reading():
+                state.go_on(run, self.saved, ranks)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what goes wrong while a block takes up the checkpoint into a UserError.
 
         Any exception: the file may come from anybody, and fail in any way.
         """
-        if self.saved is None:
-            return
         with _closed_on_failure(self.folder):
             try:
-                state.go_on(run, self.saved, ranks)
+                yield
             except Exception as error:
                 raise UserError(
                     f"{self.folder.checkpoint}: cannot be continued ({checkpoints.reason(error)})"
@@ -200,7 +205,7 @@ def new_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
         _check_start(learner, args, start, game_map)
         weights = start["model"]
     args = seat_learner(args, settings.given, game_map)
-    check_args(args, settings.given, game_map, ranks.count, hasattr(args, "press"))
+    check_args(args, settings.given, game_map, ranks.count, learner.talks)
     _check_memory(learner, args, game_map, ranks)
     if weights:
         _check_beginning(learner, args, weights, game_map)
@@ -282,7 +287,7 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
         try:
             # Pictures are worth no run that has begun.
             shown = replace(args, capture_games=0)
-            check_args(shown, frozenset(), game_map, ranks.count, hasattr(args, "press"))
+            check_args(shown, frozenset(), game_map, ranks.count, learner.talks)
         except UserError as error:
             raise UserError(f"{source}: {error}") from None
         _check_memory(learner, args, game_map, ranks)

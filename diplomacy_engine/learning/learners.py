@@ -49,6 +49,7 @@ class Learner:
     make_agent: Callable[[dict, Map], nn.Module]  # of settings: a new network
     network: tuple[str, ...]  # the settings that say which network it is
     make_player: Callable[..., PolicyPlayer]  # of agent, name, seed, greedy, settings
+    talks: bool = False  # whether powers talk before they order, in training and evaluations
 
     @property
     def name(self) -> str:
@@ -94,6 +95,7 @@ def register(
     make_agent: Callable[[dict, Map], nn.Module],
     network: tuple[str, ...],
     make_player: Callable[..., PolicyPlayer] = policy_player,
+    talks: bool = False,
 ) -> Learner:
     """Make a script known, as its last line but the main one.
 
@@ -103,9 +105,10 @@ def register(
         make_agent: returns a new network for settings, as a dictionary, and a map.
         network: names of the settings that the network is made of.
         make_player: returns an agent as a player; see `policy_player`.
+        talks: whether powers talk before they order.
     """
     path = Path(file).resolve()
-    learner = Learner(path, args_class, make_agent, network, make_player)
+    learner = Learner(path, args_class, make_agent, network, make_player, talks)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
         package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
         sys.modules.setdefault(package + path.stem, sys.modules[module])

@@ -40,7 +40,12 @@ RANGES = {
     "temperature": (1e-3, 1e3),
     "win_share": (0, 1),
     "asked": (0, MOST),
+    "wished": (0, MOST),
     "met": (0, MOST),
+    "made": (0, MOST),
+    "offered": (0, MOST),
+    "heard": (0, MOST),
+    "agreed": (0, MOST),
 }
 _TUPLES = {
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)

@@ -66,6 +66,10 @@ class TalkViews(NamedTuple):
         """Return the views of the given rows, in that order, and only the boards they need."""
         return _take(self, rows)
 
+    def part(self, first: int, last: int) -> "TalkViews":
+        """Return views first..last-1, and only the boards they need."""
+        return self.take(np.arange(first, last))
+
     @staticmethod
     def join(parts: "Sequence[TalkViews]") -> "TalkViews":
         """Return all views of `parts`, one part after the other."""
@@ -102,6 +106,10 @@ class OfferViews(NamedTuple):
     def take(self, rows: np.ndarray) -> "OfferViews":
         """Return the views of the given rows, in that order, and only the boards they need."""
         return _take(self, rows)
+
+    def part(self, first: int, last: int) -> "OfferViews":
+        """Return views first..last-1, and only the boards they need."""
+        return self.take(np.arange(first, last))
 
     @staticmethod
     def join(parts: "Sequence[OfferViews]") -> "OfferViews":
