@@ -18,6 +18,7 @@ from .bench import add_bench, versions
 from .check_map import add_check_map
 from .check_reward import add_check_reward
 from .evaluate import add_evaluate
+from .import_map import add_import_map
 from .llm_prompt import add_llm_prompt
 from .play import add_play
 from .population import add_population
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     add_play(commands)
     add_bench(commands)
     add_check_map(commands)
+    add_import_map(commands)
     add_check_reward(commands)
     add_replay(commands)
     add_llm_prompt(commands)

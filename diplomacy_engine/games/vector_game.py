@@ -395,7 +395,7 @@ class VectorGame:
 
         Args:
             numbers: (S,) int32, order numbers as a player's `act` returns them. No order but those
-                of the decisions' own units and home centers can be changed by them.
+                of the decisions' own units and centers can be changed by them.
         """
         self.check_orders(orders)
         numbers = np.ascontiguousarray(numbers, np.int32)
@@ -419,10 +419,10 @@ class VectorGame:
         Args:
             rows: integers or a mask; only these games are played. None: all.
             out: the result of an earlier step of as many games, to be overwritten.
-            orders: (E, V) int32, order numbers by the province of the unit (or home center), NONE
-                for none. A number that is not an order of the unit there counts as none: a unit
-                holds, a dislodged one disbands, a build is waived, a removal is left to civil
-                disorder.
+            orders: (E, V) int32, order numbers by the province of the unit (or center to build in),
+                NONE for none. A number that is not an order of the unit there counts as none: a
+                unit holds, a dislodged one disbands, a build is waived, a removal is left to civil
+                disorder. Neutral units always hold.
         """
         self.check_orders(orders)
         rows = self._rows(rows)

@@ -78,7 +78,8 @@ def _discs(game_map: Map) -> Layout:
     for location in game_map.locations:
         code, _, coast = location.partition("/")
         x, y = spots[code]
-        dx, dy = _COAST_SIDE[coast]
+        number = game_map.coast_numbers[code][coast] if coast else 0
+        dx, dy = _COAST_SIDES[number]
         units[location] = (x + dx * DISC * 0.9, y + dy * DISC * 0.9)
     links = sorted(
         {
@@ -105,7 +106,7 @@ def _discs(game_map: Map) -> Layout:
     )
 
 
-_COAST_SIDE = {"": (0, 0.1), "NC": (0, -1), "EC": (1, 0), "SC": (0, 1), "WC": (-1, 0)}
+_COAST_SIDES = ((0, 0.1), (0, -1), (1, 0), (0, 1), (-1, 0))  # in the order of COASTS
 
 
 def _disc(x: float, y: float) -> str:

@@ -138,7 +138,7 @@ def new_values(board: Board, graph: NodeGraph) -> PowerValues:
     provinces, nodes = len(board.terrain), len(graph.kind)
     return PowerValues(
         size=np.zeros(board.num_powers + 1),
-        presence=np.zeros((board.num_powers, provinces), np.int32),
+        presence=np.zeros((board.num_powers + board.has_neutral, provinces), np.int32),
         base=np.zeros(provinces),
         threat=np.zeros(len(board.center_province)),
         defense=np.zeros(provinces),
@@ -158,7 +158,8 @@ def survey_game(board, state, e, paquette, values):
     Rule    size x*x + 4x + 16 of x centers, unowned ones counted as those of one more power. A unit
             is present in its own province and at each neighboring location, so that a fleet next
             to both coasts of a province counts twice there; in the port, once in each province
-            next to it and not in its own. The threat to a center is the size of the largest power
+            next to it and not in its own. A neutral unit, which never moves, is present in its own
+            only. The threat to a center is the size of the largest power
             but its owner with a unit that could move there now
     """
     neutral = board.num_powers
@@ -175,8 +176,10 @@ def survey_game(board, state, e, paquette, values):
         p = state.unit_power[e, v]
         if p == NONE:
             continue
-        if not paquette:
+        if not paquette or p == neutral:
             values.presence[p, v] += 1
+        if p == neutral:
+            continue
         kind, here = state.unit_kind[e, v], state.unit_location[e, v]
         before = NONE
         for i in range(board.neighbor_count[kind, here]):
@@ -260,7 +263,7 @@ def compute_values(board, graph, state, e, power, paquette, values):
     for v in range(board.terrain.shape[0]):
         values.strength[v] = values.presence[power, v]
         values.competition[v] = 0
-    for p in range(board.num_powers):
+    for p in range(values.presence.shape[0]):
         if p != power:
             for v in range(board.terrain.shape[0]):
                 values.competition[v] = max(values.competition[v], values.presence[p, v])

@@ -91,7 +91,7 @@ def adjudicate_movement(board, table, state, e, orders, scratch):
     """Adjudicate the movement orders of one game.
 
     Reads   state.unit_*, orders (E, V): an order number by the province of the unit; anything that
-            is no movement order of just that unit is a hold
+            is no movement order of just that unit is a hold, and so is any order of a neutral unit
     Writes  state.unit_*, state.dislodged_*, state.retreat_options, state.last_*; units that are
             dislodged without a retreat are off the board
     Rule    rulebook, movement; DATC 2.5 preferences, Szykman's rule for convoy paradoxes
@@ -153,7 +153,11 @@ def read_orders(board, table, state, e, orders, scratch):
             continue
         kind, location = state.unit_kind[e, v], state.unit_location[e, v]
         order = orders[e, v]
-        if order < table.hold[kind, location] or order >= table.first_retreat[kind, location]:
+        if (
+            order < table.hold[kind, location]
+            or order >= table.first_retreat[kind, location]
+            or power == board.num_powers
+        ):
             order = table.hold[kind, location]
         state.last_order[e, v] = order
         facts[v, POWER] = power
@@ -394,7 +398,7 @@ def convoy_result(reach, province_location, facts, queue, fleet, army):
 
 @jit_inner
 def carry_out(board, table, state, e, facts, units, num_units, num_movers):
-    """Move the units, and give those that are dislodged their retreats.
+    """Move the units, and give those that are dislodged their retreats; a neutral unit has none.
 
     Reads   facts, with every decision taken; units; state.last_order
     Writes  state.unit_*, state.dislodged_*, state.retreat_options, state.last_result
@@ -428,7 +432,7 @@ def carry_out(board, table, state, e, facts, units, num_units, num_movers):
         if state.dislodged_power[e, v] == NONE:
             continue
         options = retreat_options(board, state, e, facts, v)
-        if options != 0:
+        if options != 0 and state.dislodged_power[e, v] != board.num_powers:
             state.retreat_options[e, v] = options
         else:
             state.last_result[e, v] |= DISBANDED
