@@ -81,7 +81,10 @@ def feature_sizes(num_powers: int) -> list[int]:
 
 @jit_inner
 def _owner(power, observer, num_powers):
-    return 0 if power in (NONE, num_powers) else 1 + (power - observer) % num_powers
+    if power == NONE or power >= num_powers:  # nobody, or neutral
+        return 0
+    relative = power - observer
+    return 1 + (relative if relative >= 0 else relative + num_powers)
 
 
 @jit

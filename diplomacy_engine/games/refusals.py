@@ -143,11 +143,11 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
 
 
 def _why_no_convoy(games: VectorGame, order: OrderText) -> str:
-    state, board = games.state, games.board
+    state = games.state
     code = games.map.provinces[order.unit.place.province]
     if order.unit.kind == ARMY:
         return "only a fleet can convoy"
-    if not board.can_convoy[order.unit.place.province]:
+    if not games.map.can_convoy[order.unit.place.province]:
         return f"a fleet in {code} is not at sea, and only there can it convoy"
     if order.other.kind == FLEET:
         return "only an army can be convoyed"

@@ -25,6 +25,7 @@ from ..rules.state import (
     check_state,
     copy_game,
     count_centers,
+    has_neutral,
     is_alive,
     next_random,
     reset_game,
@@ -178,6 +179,7 @@ class VectorGame:
         self.map = load_map(game_map)
         self.vocabulary = vocabulary(self.map)
         self.board, self.table = self.map.board, self.vocabulary.table
+        self._has_neutral = has_neutral(self.board)
         self.num_games = num_games
         self.max_years = self.map.max_years if max_years is None else max_years
         self.threads = max(1, threads or os.cpu_count() or 1)
@@ -428,6 +430,8 @@ class VectorGame:
         rows = self._rows(rows)
         games = len(rows)
         out = self._empty_result(games) if out is None else out
+        if self._has_neutral:
+            orders = np.where(self.state.unit_power == self.num_powers, np.int32(NONE), orders)
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
         self.run(
             lambda first, last, thread: self.call(

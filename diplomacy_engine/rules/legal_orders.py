@@ -204,7 +204,7 @@ def _find_convoys(board, table, units, fleets, scratch):
     Reads   scratch.unit_*
     Writes  scratch.pair_*, over_*
     Rule    rulebook, movement and convoys: an army moves over a chain of fleets in sea provinces;
-            board.can_convoy tells where else fleets convoy
+            a map may say where else fleets convoy
     """
     locations, coasts = board.location_province.shape[0], table.convoy.shape[2]
     pairs = 0

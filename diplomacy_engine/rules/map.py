@@ -85,7 +85,6 @@ class Board(NamedTuple):
     location_coast: np.ndarray  # (L,) int8, index into COASTS; see coast_numbers
     province_location: np.ndarray  # (V,) int16, the location that is the province itself
     terrain: np.ndarray  # (V,) int8, Terrain
-    can_convoy: np.ndarray  # (V,) bool, whether a fleet there convoys: in seas, and where said so
     neighbor: np.ndarray  # (2, L, most neighbors) int16, locations a unit kind can move to, sorted
     neighbor_count: np.ndarray  # (2, L) int16
     reach: np.ndarray  # (2, L, V) bool, whether a unit kind at a location can move to a province
@@ -102,7 +101,6 @@ class Board(NamedTuple):
     victory_centers: int
     first_year: int
     num_powers: int
-    has_neutral: bool  # whether there are units of power P, which nobody plays
     neutral_rebuilds: bool  # lost neutral units come back where nobody has taken the center
     team: np.ndarray  # (P,) int8, team of each power; its own where it plays alone
     num_teams: int  # P without teams
@@ -123,6 +121,7 @@ class Map:
         coast_numbers: code -> the numbers of the province's coasts, as `coast_numbers` says.
         positions: code -> (x, y) of a drawing, for the provinces that give one.
         max_years: game years after which a game ends unless the user says otherwise.
+        can_convoy: (V,) bool, whether a fleet in a province convoys: at sea, and where it is said.
         facts: the parsed file.
         board: see Board.
         teams: which powers play together; see `with_teams`.
@@ -164,6 +163,10 @@ class Map:
         }
         self.teams = no_teams(self.powers)
         self.board = self._build_board()
+        self.can_convoy = self.board.terrain == SEA
+        for code, province in facts["provinces"].items():
+            self.can_convoy[self.province_index[code]] |= province.get("convoys", False)
+        self.can_convoy.setflags(write=False)
 
     def with_teams(self, text: str, victory_centers: int = 0) -> "Map":
         """Return this map with other teams; itself if every power plays alone, and so did here.
@@ -267,12 +270,6 @@ class Map:
             ),
             province_location=province_location,
             terrain=terrain,
-            can_convoy=np.array(
-                [
-                    terrain[v] == SEA or facts[c].get("convoys", False)
-                    for v, c in enumerate(provinces)
-                ]
-            ),
             neighbor=neighbor,
             neighbor_count=neighbor_count,
             reach=reach,
@@ -289,7 +286,6 @@ class Map:
             victory_centers=self.facts["victory_supply_centers"],
             first_year=parse_phase(self.facts.get("first_phase", "S1901M"))[0],
             num_powers=len(self.powers),
-            has_neutral=len(self.unit_powers) > len(self.powers),
             neutral_rebuilds=self.facts.get("neutral_rebuilds", False),
             team=self.teams.of_power.astype(np.int8),
             num_teams=len(self.teams.names),

@@ -79,6 +79,11 @@ def allocate_state(board: Board, num_games: int) -> GameState:
     )
 
 
+def has_neutral(board: Board) -> bool:
+    """Tell whether a map has units of power P, which nobody plays; it has them from the start."""
+    return bool((board.start_unit_power == board.num_powers).any())
+
+
 def check_state(board: Board, num_orders: int, state: GameState) -> None:
     """Raise a ValueError, which names the array, unless kernels can go on from a state.
 
@@ -86,7 +91,7 @@ def check_state(board: Board, num_orders: int, state: GameState) -> None:
     `num_orders` is the length of the map's order vocabulary.
     """
     powers, locations = board.num_powers, len(board.location_province)
-    last_unit_power = powers - 1 + board.has_neutral
+    last_unit_power = powers - 1 + has_neutral(board)
     ranges = {
         "unit_power": (NONE, last_unit_power),
         "unit_kind": (NONE, 1),

@@ -60,7 +60,7 @@ from ..constants import (
     WAIVE,
 )
 from ..errors import UserError
-from .map import Board, Map, MapError
+from .map import Map, MapError
 
 MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
 MAX_CONVOY_ROUTES = 1_000_000  # standard has 2,094
@@ -136,7 +136,7 @@ def vocabulary(game_map: Map) -> OrderVocabulary:
     return OrderVocabulary(game_map)
 
 
-def convoy_routes(board: Board) -> dict[tuple[int, int], set[int]]:
+def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
     """Return (army from, to) -> the sets of fleets' provinces that just suffice to convoy it.
 
     A set is the sum of 1 << province. It is kept if the army can travel over its fleets and none
@@ -147,10 +147,11 @@ def convoy_routes(board: Board) -> dict[tuple[int, int], set[int]]:
     Raises:
         UserError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
     """
-    seas = np.flatnonzero(board.can_convoy).tolist()
+    board = game_map.board
+    seas = np.flatnonzero(game_map.can_convoy).tolist()
     near = {sea: board.reach[FLEET, board.province_location[sea]] for sea in seas}
     shores = {sea: _mask(near[sea] & (board.terrain == COAST)) for sea in seas}
-    touching = {sea: _mask(near[sea] & board.can_convoy) for sea in seas}
+    touching = {sea: _mask(near[sea] & game_map.can_convoy) for sea in seas}
     routes: dict[tuple[int, int], set[int]] = {}
     walked = 0
 
@@ -196,7 +197,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     num_locations, num_provinces = len(locations), len(board.terrain)
     unit = game_map.unit_text
     try:
-        routes = convoy_routes(board)
+        routes = convoy_routes(game_map)
     except UserError as error:
         raise MapError(game_map.source, [str(error)]) from None
     carriers = {pair: _union(sets) for pair, sets in routes.items()}

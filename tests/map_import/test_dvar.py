@@ -301,7 +301,7 @@ REFUSED = [
     ("p['cap']['adjacencies'].pop(0)", "and that from cap to hil is not; borders that go one way"),
     ("p['cap']['adjacencies'][0]['pass'] = 'both'", "borders that go one way cannot be played"),
     ("p['hil']['type'] = 'sea'", "no army can go from cap to hil"),
-    ("p['roc']['type'] = 'land'", "roc: one of them is inland"),
+    ("p['roc']['type'] = 'land'", ": one of them is inland"),
     ("d['namedCoasts'][0]['id'] = 'mou/n1'", "'n1' cannot be the name of a coast"),
     ("d['namedCoasts'][0]['parentProvince'] = 'roc'", "'mou/nc' is no coast of a province"),
     ("d['initialState']['units'][0]['nation'] = 'gaul'", "'gaul' is no nation"),

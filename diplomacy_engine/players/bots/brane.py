@@ -25,7 +25,7 @@ from ..._jit import jit, jit_inner
 from ...constants import FALL_MOVEMENT, NONE
 from ...games.vector_game import VectorGame
 from ...rules.map import Board
-from ...rules.state import decision_seed, is_movement
+from ...rules.state import decision_seed, has_neutral, is_movement
 from .dumbbot import Dumbbot, dumbbot_orders
 from .dumbbot_moves import (
     HOLDING,
@@ -81,7 +81,7 @@ def plan_scratch(board: Board) -> PlanScratch:
         near_count=np.zeros(provinces, np.int16),
         stamp=np.zeros(1, np.int64),
         seen=np.zeros(provinces, np.int64),
-        met=np.zeros(board.num_powers + board.has_neutral, np.int32),
+        met=np.zeros(board.num_powers + has_neutral(board), np.int32),
         number=np.zeros(provinces, np.int8),
         place=np.zeros(MAX_UNITS, np.int16),
         helper=np.zeros(MAX_HELPERS, np.int8),

@@ -138,7 +138,7 @@ def new_values(board: Board, graph: NodeGraph) -> PowerValues:
     provinces, nodes = len(board.terrain), len(graph.kind)
     return PowerValues(
         size=np.zeros(board.num_powers + 1),
-        presence=np.zeros((board.num_powers + board.has_neutral, provinces), np.int32),
+        presence=np.zeros((board.num_powers, provinces), np.int32),
         base=np.zeros(provinces),
         threat=np.zeros(len(board.center_province)),
         defense=np.zeros(provinces),
@@ -158,9 +158,8 @@ def survey_game(board, state, e, paquette, values):
     Rule    size x*x + 4x + 16 of x centers, unowned ones counted as those of one more power. A unit
             is present in its own province and at each neighboring location, so that a fleet next
             to both coasts of a province counts twice there; in the port, once in each province
-            next to it and not in its own. A neutral unit, which never moves, is present in its own
-            only. The threat to a center is the size of the largest power
-            but its owner with a unit that could move there now
+            next to it and not in its own. The threat to a center is the size of the largest power
+            but its owner with a unit that could move there now. Neutral units never move
     """
     neutral = board.num_powers
     for p in range(neutral + 1):
@@ -174,12 +173,10 @@ def survey_game(board, state, e, paquette, values):
     values.threat[:] = 0
     for v in range(board.terrain.shape[0]):
         p = state.unit_power[e, v]
-        if p == NONE:
+        if p in (NONE, neutral):
             continue
-        if not paquette or p == neutral:
+        if not paquette:
             values.presence[p, v] += 1
-        if p == neutral:
-            continue
         kind, here = state.unit_kind[e, v], state.unit_location[e, v]
         before = NONE
         for i in range(board.neighbor_count[kind, here]):
@@ -251,7 +248,8 @@ def compute_values(board, graph, state, e, power, paquette, values):
 
     Reads   values.size, presence and threat as left by `survey_game`
     Writes  the rest of values
-    Rule    weighted proximities, plus 1000 * (strength - competition); in winter 1000 * defense
+    Rule    weighted proximities, plus 1000 * (strength - competition); in winter 1000 * defense.
+            A neutral unit competes for its own province, with itself
     """
     phase = state.phase[e]
     winter = phase == WINTER_ADJUSTMENTS
@@ -262,8 +260,8 @@ def compute_values(board, graph, state, e, power, paquette, values):
     _spread_proximity(graph, weights, paquette, values)
     for v in range(board.terrain.shape[0]):
         values.strength[v] = values.presence[power, v]
-        values.competition[v] = 0
-    for p in range(values.presence.shape[0]):
+        values.competition[v] = state.unit_power[e, v] == board.num_powers
+    for p in range(board.num_powers):
         if p != power:
             for v in range(board.terrain.shape[0]):
                 values.competition[v] = max(values.competition[v], values.presence[p, v])

@@ -91,7 +91,7 @@ def adjudicate_movement(board, table, state, e, orders, scratch):
     """Adjudicate the movement orders of one game.
 
     Reads   state.unit_*, orders (E, V): an order number by the province of the unit; anything that
-            is no movement order of just that unit is a hold, and so is any order of a neutral unit
+            is no movement order of just that unit is a hold
     Writes  state.unit_*, state.dislodged_*, state.retreat_options, state.last_*; units that are
             dislodged without a retreat are off the board
     Rule    rulebook, movement; DATC 2.5 preferences, Szykman's rule for convoy paradoxes
@@ -153,11 +153,7 @@ def read_orders(board, table, state, e, orders, scratch):
             continue
         kind, location = state.unit_kind[e, v], state.unit_location[e, v]
         order = orders[e, v]
-        if (
-            order < table.hold[kind, location]
-            or order >= table.first_retreat[kind, location]
-            or power == board.num_powers
-        ):
+        if order < table.hold[kind, location] or order >= table.first_retreat[kind, location]:
             order = table.hold[kind, location]
         state.last_order[e, v] = order
         facts[v, POWER] = power
