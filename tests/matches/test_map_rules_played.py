@@ -10,6 +10,7 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.players.bots.dumbbot_values import power_values
+from diplomacy_engine.policy.inputs import NUM_BOARD, NetworkInputs
 
 
 @pytest.fixture
@@ -61,6 +62,23 @@ def test_dumbbot_counts_a_neutral_unit_as_one_that_stays():
         _, values = power_values(game_map, game.vector_game.state, 0, power, paquette)
         competing = {game_map.provinces[v] for v in np.flatnonzero(values.competition)}
         assert competing == {"HIL", "DUN"}
+
+
+def test_a_network_is_told_of_a_neutral_unit_as_of_anothers():
+    """Where an order's goal has a unit, it says whether that is one's own."""
+    inputs, found = NetworkInputs(tribes()), {}
+    for who in ("TRIBES", "WEST", "EAST", ""):
+        units = (
+            {"EAST": ["A CAP"], who: ["A HIL"]} if who != "EAST" else {"EAST": ["A CAP", "A HIL"]}
+        )
+        units.pop("", None)
+        game = Game.from_state(tribes(), {"name": "S1901M", "units": units})
+        games, decisions = game.vector_game, game.decisions()
+        views = games.view_boards(decisions.game, decisions.power)
+        place = inputs.orders(views, decisions).rows[:, 2 * NUM_BOARD - 2]
+        (at,) = np.flatnonzero(decisions.order == games.vocabulary.number["A CAP - HIL"])
+        found[who] = int(place[at]) // NUM_BOARD // 64  # nobody, oneself, another
+    assert found == {"TRIBES": 2, "WEST": 2, "EAST": 1, "": 0}
 
 
 @pytest.mark.parametrize("name", ["Diplomacy-small-v0", "Diplomacy-small-sequential-v0",
