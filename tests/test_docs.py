@@ -205,7 +205,7 @@ def test_the_mistakes_of_the_example_are_named(strait, capsys):
     text = text.removesuffix('"ROC"') + '"ROK"\n'
     strait.write_text(text.replace("victory_supply_centers = 3", "victory_supply_centers = 9"))
     assert main(["check-map", "strait.toml"]) == 2
-    errors = [line for line in quoted_lines(OWN_MAP) if line.startswith("error: ")]
+    errors = [line for line in quoted_lines(OWN_MAP) if line.startswith("error: map strait")]
     assert capsys.readouterr().err.splitlines() == errors and len(errors) == 2
 
 
@@ -229,10 +229,17 @@ def test_the_example_survives_random_play(strait):
 
 def test_the_commands_for_a_map(strait):
     lines = [line for block in blocks(OWN_MAP, "sh") for line in block.splitlines()]
-    assert len(lines) == 3
+    assert len(lines) == 5
     for line in lines:
         program, _, words = line.removeprefix("python ").partition(" ")
-        if program == "-m":
+        if "colonial" in words:
+            if program == "-m":
+                arguments = _parser().parse_args(shlex.split(words.partition(" ")[2]))
+                assert arguments.file == "colonial.map"
+            else:
+                map_name = parse_args(Args, shlex.split(words), CONFIGS).args.map
+                assert map_name == "colonial.toml"
+        elif program == "-m":
             arguments = _parser().parse_args(shlex.split(words.partition(" ")[2]))
             assert "strait.toml" in (getattr(arguments, "map", ""), getattr(arguments, "file", ""))
         else:

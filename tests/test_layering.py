@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 FLOORS = (
     ("_files", "_jit", "_suggest", "_timed_reader", "constants", "errors"),
     ("rules", "scoring"),
-    ("pictures",),
+    ("pictures", "map_import"),
     ("games",),
     ("press",),
     ("players", "policy", "replays"),

@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-from ..games.vector_game import VectorGame
 from ..rules.map import MapError, load_map
+from .import_map import map_counts
 
 
 def add_check_map(commands) -> None:
@@ -26,12 +26,5 @@ def run_check_map(arguments: argparse.Namespace) -> int:
         for problem in error.problems:
             print(f"error: map {error.source}: {problem}", file=sys.stderr)
         return 2
-    games = VectorGame(game_map, 1, threads=1)
-    board = games.board
-    print(
-        f"map {game_map.name} is sound: {len(game_map.powers)} powers, "
-        f"{len(game_map.provinces)} provinces, {len(game_map.locations)} locations, "
-        f"{len(board.center_province)} supply centers, {board.victory_centers} to win, "
-        f"{len(games.vocabulary):,} orders"
-    )
+    print(f"map {game_map.name} is sound: {map_counts(game_map)}")
     return 0

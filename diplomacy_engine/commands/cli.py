@@ -20,6 +20,7 @@ from .check_reward import add_check_reward
 from .connect import add_connect
 from .evaluate import add_evaluate
 from .import_game import add_import_game
+from .import_map import add_import_map
 from .llm_prompt import add_llm_prompt
 from .play import add_play
 from .population import add_population
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add_play(commands)
     add_bench(commands)
     add_check_map(commands)
+    add_import_map(commands)
     add_check_reward(commands)
     add_replay(commands)
     add_import_game(commands)

@@ -58,11 +58,12 @@ class DealsEnv(NegotiationEnv):
 
     def _spaces(self) -> tuple[MultiDiscrete, MultiDiscrete]:
         board, powers = self._games.board, self._games.num_powers
+        holders = len(self._games.map.unit_powers) + 1
         units = max(1, int(board.victory_centers))
         self._kept: list[Kept] = []
         self._phase = 0
         return (
-            MultiDiscrete([powers + 1, 2] * len(board.terrain) + [powers]),
+            MultiDiscrete([holders, 2] * len(board.terrain) + [powers]),
             MultiDiscrete([2, units, 2, powers - 1, 2, units, 2, units, PHASES_AHEAD]),
         )
 

@@ -29,7 +29,8 @@ class DeepDipForm(ProvinceForm):
     def __init__(self, agents: AgentGames):
         super().__init__(agents)
         powers, provinces = self._games.num_powers, len(self._games.board.terrain)
-        self.observation_space = spaces.MultiDiscrete([2, powers + 1, powers + 1] * provinces)
+        units = len(self._games.map.unit_powers) + 1
+        self.observation_space = spaces.MultiDiscrete([2, powers + 1, units] * provinces)
         self.action_space = spaces.MultiDiscrete([1 + 2 * provinces] * provinces)
 
     def observe(self, rows: np.ndarray) -> np.ndarray:

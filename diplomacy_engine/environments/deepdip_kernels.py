@@ -19,6 +19,8 @@ def deepdip_observation(board, state, rows, agent, out):
             out[i, 3 * v] = center != NONE
             out[i, 3 * v + 1] = 0 if owner == NONE else 1 + (owner - me) % powers
             out[i, 3 * v + 2] = 0 if unit == NONE else 1 + (unit - me) % powers
+            if unit == powers:  # neutral
+                out[i, 3 * v + 2] = powers + 1
 
 
 @jit_inner

@@ -89,8 +89,9 @@ class NegotiationEnv(gymnasium.Env):
     def _spaces(self) -> tuple[MultiDiscrete, MultiDiscrete]:
         """Return the spaces of observations and of actions."""
         provinces, powers = len(self._games.map.provinces), self._games.num_powers
+        units = len(self._games.map.unit_powers) + 1
         return (
-            MultiDiscrete([powers + 1, 2, powers + 1] * provinces),
+            MultiDiscrete([powers + 1, 2, units] * provinces),
             MultiDiscrete([provinces, provinces, powers, provinces, provinces]),
         )
 

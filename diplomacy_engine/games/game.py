@@ -109,7 +109,10 @@ class Game:
 
     @property
     def units(self) -> dict[str, list[str]]:
-        """Every power's standing units; dislodged ones are in `dislodged`."""
+        """Every power's standing units; dislodged ones are in `dislodged`.
+
+        Units that nobody plays are there, too, under the name that the map's `neutral` gives them.
+        """
         return standing_units(self._games)
 
     @property
@@ -148,7 +151,7 @@ class Game:
         return {name: [text for text, _ in given] for name, given in self._submitted.items()}
 
     def legal_orders(self, place: str) -> list[str]:
-        """Return the orders a unit can be given; in W....A also the builds of a home center.
+        """Return the orders a unit can be given; in W....A also the builds of a center.
 
         Args:
             place: a unit such as `A PAR` (in a retreat phase the dislodged one), or a province.
@@ -288,7 +291,8 @@ class Game:
         """Return the legal orders in a province if they are `power`'s to give."""
         numbers = self._legal().get(province, [])
         if numbers and self._games.table.kind[numbers[0]] == BUILD:
-            owner = self._games.board.home_power[province]
+            center = self._games.board.province_center[province]
+            owner = self._games.state.center_owner[0, center]
         else:
             owner = self._ordered_units()[0][province]
         return numbers if owner == self.map.power_index[power] else []

@@ -2,7 +2,7 @@
 
 Powers are numbered from the observer: 0 is the observer, then in the order of the map, cyclically.
 Everything here is open to a human player too, and the observer's own index is given, since maps are
-not symmetric.
+not symmetric. A neutral unit, which nobody plays, has a kind and no owner.
 """
 
 from collections.abc import Sequence
@@ -85,7 +85,10 @@ def feature_sizes(num_powers: int) -> list[int]:
 
 @jit_inner
 def _owner(power, observer, num_powers):
-    return 0 if power == NONE else 1 + (power - observer) % num_powers
+    if power == NONE or power >= num_powers:  # nobody, or neutral
+        return 0
+    relative = power - observer
+    return 1 + (relative if relative >= 0 else relative + num_powers)
 
 
 @jit

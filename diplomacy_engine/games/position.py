@@ -44,7 +44,7 @@ from ..rules.notation import (
     unit_phrase,
 )
 from ..rules.phases import team_winner
-from ..rules.state import adjustments_owed, is_open_home, reset_game
+from ..rules.state import adjustments_owed, can_build_in, reset_game
 from .vector_game import VectorGame
 
 MAX_YEAR = 9999
@@ -59,15 +59,15 @@ def current_phase(games: VectorGame) -> str:
 
 
 def standing_units(games: VectorGame) -> dict[str, list[str]]:
-    """Return every power's standing units, sorted."""
+    """Return every power's standing units, sorted; neutral units under their own name."""
     return _units(games, games.state.unit_power, games.state.unit_kind, games.state.unit_location)
 
 
 def _units(games: VectorGame, power, kind, location) -> dict[str, list[str]]:
-    units = {name: [] for name in games.map.powers}
+    units = {name: [] for name in games.map.unit_powers}
     for v in np.flatnonzero(power[0] != NONE):
         text = games.map.unit_text(kind[0, v], location[0, v])
-        units[games.map.powers[power[0, v]]].append(text)
+        units[games.map.unit_powers[power[0, v]]].append(text)
     return {name: sorted(texts) for name, texts in units.items()}
 
 
@@ -92,7 +92,7 @@ def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
             for i in range(board.neighbor_count[kind, here])
             if options >> i & 1
         ]
-        units = found.setdefault(games.map.powers[state.dislodged_power[0, v]], {})
+        units = found.setdefault(games.map.unit_powers[state.dislodged_power[0, v]], {})
         units[games.map.unit_text(kind, here)] = places
     return dict(sorted(found.items()))
 
@@ -150,7 +150,7 @@ def state_dictionary(games: VectorGame) -> dict:
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
-    influence = {power: set(map(province_of, units[power])) for power in powers}
+    influence = {power: set(map(province_of, units[power])) for power in units}
     occupied = set().union(*influence.values())
     over = winners(games)
     return {
@@ -160,9 +160,9 @@ def state_dictionary(games: VectorGame) -> dict:
         "name": name,
         "units": {
             power: units[power] + [f"*{unit}" for unit in retreats.get(power, {})]
-            for power in powers
+            for power in units
         },
-        "retreats": {power: retreats.get(power, {}) for power in powers},
+        "retreats": {power: retreats.get(power, {}) for power in units},
         "centers": centers,
         "homes": {power: home_centers(games.map, power) for power in powers},
         "influence": {
@@ -189,8 +189,8 @@ def _open_homes(games: VectorGame, power: str) -> list[str]:
     index = games.map.power_index[power]
     return [
         games.map.provinces[v]
-        for v in np.flatnonzero(games.board.home_power == index).tolist()
-        if is_open_home(games.board, games.state, 0, index, v)
+        for v in games.board.center_province.tolist()
+        if can_build_in(games.board, games.state, 0, index, v)
     ]
 
 
@@ -207,7 +207,7 @@ def _zobrist_numbers(game_map: Map) -> tuple[list[list[int]], ...]:
     Each has a row for a unit kind or power and a column for a location, both in alphabetical order.
     """
     centers = "-".join(game_map.provinces[v] for v in game_map.board.center_province)
-    places, powers = len(game_map.locations), len(game_map.powers)
+    places, powers = len(game_map.locations), len(game_map.unit_powers)
     # The seed and the order of the draws are the package's, so that its hashes come out.
     seed = 12345 + places + sum(ord(letter) * 7**i for i, letter in enumerate(centers))
     draw = random.Random(seed % 2**32).randint
@@ -254,7 +254,7 @@ def last_orders(games: VectorGame) -> dict[str, dict]:
     state, orders, results = games.state, {}, {}
     for v in np.flatnonzero(state.last_order[0] != NONE).tolist():
         text = games.vocabulary.texts[state.last_order[0, v]]
-        orders.setdefault(games.map.powers[state.last_power[0, v]], []).append(text)
+        orders.setdefault(games.map.unit_powers[state.last_power[0, v]], []).append(text)
         bits = int(state.last_result[0, v])
         if bits:
             unit = " ".join(text.split()[:2])
@@ -303,13 +303,14 @@ def position_line(games: VectorGame) -> str:
     """
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     parts = [f"{games.map.name} {current_phase(games)}"]
-    for power in games.map.powers:
+    for power in games.map.unit_powers:
         texts = units[power] + [
             " ".join([f"*{unit}", ">", *places]).strip()
             for unit, places in retreats.get(power, {}).items()
         ]
-        if texts or centers[power]:
-            parts.append(f"{power} {', '.join(texts)} = {' '.join(centers[power])}".strip())
+        owned = centers.get(power, [])
+        if texts or owned:
+            parts.append(f"{power} {', '.join(texts)} = {' '.join(owned)}".strip())
     return "; ".join(parts)
 
 
@@ -351,7 +352,8 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     """Set up the position of a state dictionary.
 
     It reads `name`, `units`, `retreats`, `centers`, and what `last_orders` returns. Other keys are
-    ignored, but for what looks like one of these misspelt. Centers left out are nobody's. Nothing
+    ignored, but for what looks like one of these misspelt. Centers left out are nobody's, and so
+    are those of the neutral units, which are listed like those of a power. Nothing
     is skipped, eliminated or ended: the phase is played as it is given. Retreats are taken as
     given, as long as the unit could ever move there; a dislodged unit (`*A MUN` or a key of
     `retreats`) without any can only disband.
@@ -439,7 +441,7 @@ def _by_power(games: VectorGame, table: Mapping, key: str, kind: type) -> list[t
         raise UserError(f"{key!r} of the state is not a dictionary")
     rows = []
     for power, value in table.items():
-        number = games.map.power_number(power)
+        number = games.map.power_number(power, or_neutral=True)
         allowed = Mapping if kind is dict else list | tuple
         if not isinstance(value, allowed):
             form = "a dictionary" if kind is dict else "a list"
@@ -495,6 +497,8 @@ def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
             center = games.board.province_center[place.province]
             if kind is not None or place.coast or center == NONE:
                 raise UserError(f"{quoted(code, 40)} is no supply center")
+            if power == games.num_powers:
+                continue
             owner = games.state.center_owner[0, center]
             if owner not in (NONE, power):
                 raise UserError(

@@ -1,7 +1,5 @@
 """Why an order is illegal, in one sentence."""
 
-import numpy as np
-
 from ..constants import (
     ARMY,
     BUILD,
@@ -31,7 +29,7 @@ from ..rules.notation import (
     province_of,
     unit_phrase,
 )
-from ..rules.state import is_open_home
+from ..rules.state import can_build_in
 from .position import current_phase, owed_adjustments, retreat_places
 from .vector_game import VectorGame
 
@@ -78,9 +76,17 @@ def _unit_fault(games: VectorGame, unit: UnitText, powers, kinds, power: str = "
         return f"there is no unit in {code}"
     if kind != unit.kind:
         return f"the unit in {code} is {unit_phrase(kind)}, not {unit_phrase(unit.kind)}"
-    if power and games.map.powers[owner] != power:
-        return f"the unit in {code} belongs to {games.map.powers[owner]}, not to {power}"
+    if power and games.map.unit_powers[owner] != power:
+        return f"the unit in {code} belongs to {games.map.unit_powers[owner]}, not to {power}"
     return ""
+
+
+def _neutral_fault(games: VectorGame, unit: UnitText) -> str:
+    """Say that a unit whose move shall be helped is neutral, or return an empty text."""
+    v = unit.place.province
+    if games.state.unit_power[0, v] != games.num_powers:
+        return ""
+    return f"the unit in {games.map.provinces[v]} is neutral, so it always holds"
 
 
 def _why_no_move(games: VectorGame, kind: int, here: int, target: Place, via: bool) -> str:
@@ -96,12 +102,8 @@ def _why_no_move(games: VectorGame, kind: int, here: int, target: Place, via: bo
         return f"{code} is inland, where no fleet can go"
     if kind == FLEET and via:
         return "only an army can be convoyed"
-    coasts = [
-        COASTS[board.location_coast[location]]
-        for location in np.flatnonzero(board.location_province == province)
-        if board.location_coast[location]
-    ]
-    if kind == FLEET and coasts and target.coast and COASTS[target.coast] not in coasts:
+    coasts = sorted(games.map.coast_numbers[code])
+    if kind == FLEET and coasts and target.coast and goal not in games.map.location_index:
         return f"{code} has no coast {COASTS[target.coast]}, only {' and '.join(coasts)}"
     if kind == FLEET:
         return f"a fleet cannot move from {start} to {goal}"
@@ -116,6 +118,9 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
     if other.place.province == order.unit.place.province:
         return "a unit cannot support itself"
     fault = _unit_fault(games, other, state.unit_power, state.unit_kind)
+    if fault:
+        return fault
+    fault = _neutral_fault(games, other) if order.kind == SUPPORT_MOVE else ""
     if fault:
         return fault
     goal = (other.place if order.kind == SUPPORT_HOLD else order.target).province
@@ -138,15 +143,16 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
 
 
 def _why_no_convoy(games: VectorGame, order: OrderText) -> str:
-    state, board = games.state, games.board
+    state = games.state
     code = games.map.provinces[order.unit.place.province]
     if order.unit.kind == ARMY:
         return "only a fleet can convoy"
-    if board.terrain[order.unit.place.province] != SEA:
+    if not games.map.can_convoy[order.unit.place.province]:
         return f"a fleet in {code} is not at sea, and only there can it convoy"
     if order.other.kind == FLEET:
         return "only an army can be convoyed"
     fault = _unit_fault(games, order.other, state.unit_power, state.unit_kind)
+    fault = fault or _neutral_fault(games, order.other)
     if fault:
         return fault
     start = games.map.provinces[order.other.place.province]
@@ -182,11 +188,13 @@ def _why_no_adjustment(games: VectorGame, power: str, order: OrderText) -> str:
     if order.kind == DISBAND:
         fault = _unit_fault(games, order.unit, state.unit_power, state.unit_kind, power)
         return fault or f"{power} has no unit to remove"
-    if board.home_power[v] != games.map.power_index[power]:
+    if board.build_anywhere and board.province_center[v] == NONE:
+        return f"{code} is no supply center"
+    if not board.build_anywhere and board.home_power[v] != games.map.power_index[power]:
         return f"{code} is no home center of {power}"
     if state.unit_power[0, v] != NONE:
         return f"{code} is occupied"
-    if not is_open_home(board, state, 0, games.map.power_index[power], v):
+    if not can_build_in(board, state, 0, games.map.power_index[power], v):
         return f"{power} does not own {code}"
     if order.unit.kind == FLEET and board.terrain[v] == LAND:
         return f"{code} is inland, where no fleet can be built"

@@ -25,6 +25,7 @@ from ..rules.state import (
     check_state,
     copy_game,
     count_centers,
+    has_neutral,
     is_alive,
     next_random,
     reset_game,
@@ -181,6 +182,7 @@ class VectorGame:
         self.map = load_map(game_map)
         self.vocabulary = vocabulary(self.map)
         self.board, self.table = self.map.board, self.vocabulary.table
+        self._has_neutral = has_neutral(self.board)
         self.num_games = num_games
         self.max_years = self.map.max_years if max_years is None else max_years
         self.threads = max(1, threads or os.cpu_count() or 1)
@@ -398,7 +400,7 @@ class VectorGame:
 
         Args:
             numbers: (S,) int32, order numbers as a player's `act` returns them. No order but those
-                of the decisions' own units and home centers can be changed by them.
+                of the decisions' own units and centers can be changed by them.
         """
         self.check_orders(orders)
         numbers = np.ascontiguousarray(numbers, np.int32)
@@ -422,15 +424,17 @@ class VectorGame:
         Args:
             rows: integers or a mask; only these games are played. None: all.
             out: the result of an earlier step of as many games, to be overwritten.
-            orders: (E, V) int32, order numbers by the province of the unit (or home center), NONE
-                for none. A number that is not an order of the unit there counts as none: a unit
-                holds, a dislodged one disbands, a build is waived, a removal is left to civil
-                disorder.
+            orders: (E, V) int32, order numbers by the province of the unit (or center to build in),
+                NONE for none. A number that is not an order of the unit there counts as none: a
+                unit holds, a dislodged one disbands, a build is waived, a removal is left to civil
+                disorder. Neutral units always hold.
         """
         self.check_orders(orders)
         rows = self._rows(rows)
         games = len(rows)
         out = self._empty_result(games) if out is None else out
+        if self._has_neutral:
+            orders = np.where(self.state.unit_power == self.num_powers, np.int32(NONE), orders)
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
         self.run(
             lambda first, last, thread: self.call(

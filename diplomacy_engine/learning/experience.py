@@ -92,7 +92,7 @@ def check_experience(found: Experience, games: VectorGame) -> None:
         and len(row) == len(power) == len(game) == len(decider) == len(slots)
         and len(chosen) == len(slot_province) == len(orders)
         and _within(board, 0, np.array(feature_sizes(games.num_powers)) - 1)
-        and ((board[..., UNIT_OWNER] == 0) == (board[..., UNIT_KIND] == 0)).all()
+        and ((board[..., UNIT_KIND] != 0) | (board[..., UNIT_OWNER] == 0)).all()
         and _within(last_order, NONE, last)
         and _within(row, 0, len(board) - 1)
         and _within(power, 0, games.num_powers - 1)

@@ -75,6 +75,7 @@ class OrderCounter:
         game, kind = at // len(board.terrain), table.kind[number]
 
         def is_ally(other: np.ndarray, who: np.ndarray) -> np.ndarray:
+            other = np.where(other == board.num_powers, NONE, other)  # of a neutral unit
             return (other != NONE) & (other != who) & (board.team[other] == board.team[who])
 
         helps = np.isin(kind, (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY))

@@ -32,7 +32,12 @@ class GameRecorder:
         retreating = np.isin(state.phase[rows, None], (SPRING_RETREATS, FALL_RETREATS))
         owner = np.where(retreating, state.dislodged_power[rows], state.unit_power[rows])
         building = (games.table.kind[orders[rows]] == BUILD) & (orders[rows] != NONE)
-        owner = np.where(building, games.board.home_power, owner)
+        builder = np.where(
+            games.board.province_center == NONE,
+            NONE,
+            state.center_owner[rows][:, games.board.province_center],
+        )
+        owner = np.where(building, builder, owner)
         running = state.end[rows] == RUNNING
         self._steps.append(
             (running, state.year[rows].copy(), state.phase[rows].copy(), owner, orders[rows].copy())

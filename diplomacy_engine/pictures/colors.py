@@ -21,6 +21,7 @@ _POWERS = {  # name -> (light, dark)
     "RUSSIA": ("#c37fb4", "#d48ac6"),
     "TURKEY": ("#f0d93c", "#ecd750"),
 }
+_NEUTRAL = "#a39c8c", "#8d8f8b"  # units that nobody plays
 _OTHERS = (
     "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#882255",
     "#117733", "#332288", "#999933", "#aa4499", "#44aa99", "#dddddd",
@@ -123,6 +124,8 @@ def power_color(game_map: Map, power: str, dark: bool = False) -> str:
     """Return a power's color, such as `#0064a4`."""
     if power in _POWERS:
         return _POWERS[power][dark]
+    if power not in game_map.power_index:
+        return _NEUTRAL[dark]
     known = [name for name in game_map.powers if name in _POWERS]
     spent = {_POWERS[name][0] for name in known}
     free = [color for color in _OTHERS if all(_distance(color, other) > 60 for other in spent)]
@@ -137,7 +140,7 @@ def power_color(game_map: Map, power: str, dark: bool = False) -> str:
 def variables(game_map: Map, dark: bool) -> dict[str, str]:
     """Return the CSS variables of a theme, name -> color, without their dashes."""
     found = dict(_GROUND["dark" if dark else "light"])
-    for power in game_map.powers:
+    for power in game_map.unit_powers:
         color = power_color(game_map, power, dark)
         found[f"p-{power}"] = color
         found[f"i-{power}"] = "#ffffff" if _luminance(color) < 0.36 else "#1b1b1b"
@@ -159,7 +162,7 @@ def style_sheet(game_map: Map, *themes: str) -> str:
             dark = _block(here, variables(game_map, True))
             sheet += f"@media (prefers-color-scheme:dark){{{dark}}}"
     sheet += _RULES.replace("\n", "")
-    for power in game_map.powers:
+    for power in game_map.unit_powers:
         mine = f'[data-power="{power}"]'
         sheet += (
             f'.dip-board .province[data-owner="{power}"]{{fill:var(--t-{power})}}'

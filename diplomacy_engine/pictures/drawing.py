@@ -20,7 +20,8 @@ class Drawing:
 
     def __init__(self, game_map: Map):
         self.map, self.layout = game_map, layout_of(game_map)
-        self.initials = {power: _initials(power, game_map.powers) for power in game_map.powers}
+        powers = game_map.unit_powers
+        self.initials = {power: _initials(power, powers) for power in powers}
         terrain = game_map.board.terrain
         self.seas = frozenset(c for v, c in enumerate(game_map.provinces) if terrain[v] == SEA)
 

@@ -19,6 +19,8 @@ from ..rules.notation import province_of
 DISC = 30.0  # radius of a province that has no drawing
 _GAP = 92.0  # between the centers of two discs, at least
 _MARGIN = 52.0
+_CLEARANCE = 1.5 * DISC  # between a disc's center and the links of others, if there is room
+_CLEARINGS = 40  # steps that make this room
 
 
 class Layout(NamedTuple):
@@ -70,7 +72,10 @@ def _discs(game_map: Map) -> Layout:
     points = _given_positions(game_map)
     if points is None:
         points = _by_distance(game_map.board.distance)
-    points = _apart(_scaled(points))
+    links = _links(game_map)
+    index = game_map.province_index
+    ends = np.array([(index[a], index[b]) for a, b in links], np.int64).reshape(-1, 2)
+    points = _clear_of_links(_apart(_scaled(points)), ends)
     points = points - points.min(0) + _MARGIN
     width, height = points.max(0) + _MARGIN
     spots = {code: (x, y) for code, (x, y) in zip(game_map.provinces, np.round(points, 1).tolist())}
@@ -78,17 +83,9 @@ def _discs(game_map: Map) -> Layout:
     for location in game_map.locations:
         code, _, coast = location.partition("/")
         x, y = spots[code]
-        dx, dy = _COAST_SIDE[coast]
+        number = game_map.coast_numbers[code][coast] if coast else 0
+        dx, dy = _COAST_SIDES[number]
         units[location] = (x + dx * DISC * 0.9, y + dy * DISC * 0.9)
-    links = sorted(
-        {
-            (min(first, second), max(first, second))
-            for key in ("army_borders", "fleet_borders")
-            for one, others in game_map.facts.get(key, {}).items()
-            for first in [province_of(one)]
-            for second in map(province_of, others.split())
-        }
-    )
     seas = {code for v, code in enumerate(game_map.provinces) if game_map.board.terrain[v] == SEA}
     return Layout(
         width=float(round(width)),
@@ -96,7 +93,7 @@ def _discs(game_map: Map) -> Layout:
         shapes={code: (_hexagon if code in seas else _disc)(*spots[code]) for code in spots},
         units=units,
         centers={code: (x + DISC * 0.62, y + DISC * 0.62) for code, (x, y) in spots.items()},
-        labels={code: (x, y - DISC * 0.62) for code, (x, y) in spots.items()},
+        labels={code: (x, y - DISC * 0.74) for code, (x, y) in spots.items()},
         neutral=(),
         lakes=(),
         links=tuple((a, b, *spots[a], *spots[b]) for a, b in links),
@@ -105,7 +102,7 @@ def _discs(game_map: Map) -> Layout:
     )
 
 
-_COAST_SIDE = {"": (0, 0.1), "NC": (0, -1), "EC": (1, 0), "SC": (0, 1), "WC": (-1, 0)}
+_COAST_SIDES = ((0, 0.16), (0, -1), (1, 0), (0, 1), (-1, 0))  # in the order of COASTS
 
 
 def _disc(x: float, y: float) -> str:
@@ -162,6 +159,48 @@ def _by_distance(distance: np.ndarray) -> np.ndarray:
     return points
 
 
+def _links(game_map: Map) -> list[tuple[str, str]]:
+    """Return the pairs of provinces that border, by land or sea."""
+    return sorted(
+        {
+            (min(first, second), max(first, second))
+            for key in ("army_borders", "fleet_borders")
+            for one, others in game_map.facts.get(key, {}).items()
+            for first in [province_of(one)]
+            for second in map(province_of, others.split())
+        }
+    )
+
+
+def _clear_of_links(points: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return the points moved a little, so that fewer links pass beneath the discs of others.
+
+    A disc and a link too close to it push each other away; what cannot be had is left.
+
+    Args:
+        points: (V, 2).
+        ends: (links, 2), the points that each link joins.
+    """
+    numbers = np.arange(len(ends))
+    for _ in range(_CLEARINGS if len(ends) else 0):
+        first = points[ends[:, 0]]
+        along = points[ends[:, 1]] - first
+        away = points[:, None] - first[None]
+        share = (away * along).sum(-1) / np.maximum((along**2).sum(-1), 1e-9)
+        away -= np.clip(share, 0, 1)[..., None] * along
+        gap = np.linalg.norm(away, axis=-1)
+        gap[ends[:, 0], numbers] = gap[ends[:, 1], numbers] = np.inf
+        short = np.maximum(_CLEARANCE - gap, 0)
+        if not short.any():
+            break
+        push = away * (0.2 * short / np.maximum(gap, 1e-3))[..., None]
+        moved = push.sum(1)
+        for side in range(2):
+            np.add.at(moved, ends[:, side], -0.5 * push.sum(0))
+        points = _apart(points + np.clip(moved, -DISC, DISC), steps=1)
+    return _apart(points)
+
+
 def _scaled(points: np.ndarray) -> np.ndarray:
     """Return points whose nearest neighbors are, in the median, a little over a gap apart."""
     if len(points) == 1:
@@ -176,11 +215,11 @@ def _scaled(points: np.ndarray) -> np.ndarray:
     return (points - points.mean(0)) * scale
 
 
-def _apart(points: np.ndarray) -> np.ndarray:
-    """Return the points with any two of them pushed a gap apart."""
+def _apart(points: np.ndarray, steps: int = 200) -> np.ndarray:
+    """Return the points with any two of them pushed a gap apart, as far as so many steps do it."""
     count = len(points)
     points = points + 1e-3 * np.column_stack([np.cos(np.arange(count)), np.sin(np.arange(count))])
-    for _ in range(200):
+    for _ in range(steps):
         difference = points[:, None] - points[None]
         gap = np.linalg.norm(difference, axis=-1)
         np.fill_diagonal(gap, np.inf)

@@ -343,6 +343,9 @@ class TextGame:
             centers = f"{len(game.centers[power])}: {' '.join(game.centers[power])}"
             self.write(f" {mark}{power:12} units {', '.join(units) or 'none'}{player}")
             self.write(f"  {'':12} centers {centers}")
+        for power in game.map.unit_powers[len(game.powers) :]:
+            units = ", ".join(game.units[power]) or "none"
+            self.write(f"  {power:12} units {units}   [nobody; they always hold]")
         for unit, places in game.dislodged.get(self.viewer.power, {}).items():
             self.write(f"  {unit} is dislodged; it may retreat to {' '.join(places) or 'nowhere'}")
         owed = game.adjustments.get(self.viewer.power, 0)

@@ -109,7 +109,8 @@ def _unit(game_map: Map, unit: UnitText) -> str:
 
 def _name(game_map: Map, place: Place) -> str:
     name = game_map.province_names[game_map.provinces[place.province]]
-    return name + (f" ({_COAST_WORDS[COASTS[place.coast]]})" if place.coast else "")
+    coast = place_text(game_map, place).partition("/")[2]
+    return name + (f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else "")
 
 
 def decision_view(game: Game, power: str) -> dict | None:

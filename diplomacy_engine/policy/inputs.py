@@ -187,15 +187,15 @@ def _stand(reach, boards, row, power, out, near, near_other):
         near[:] = 0
         near_other[:] = 0
         for v in range(provinces):
-            owner = seen[v, UNIT_OWNER]
-            if owner != 0:
-                count = near if owner == me else near_other
-                reached = reach[seen[v, UNIT_KIND] - 1, v]
+            kind = seen[v, UNIT_KIND]
+            if kind != 0:  # a neutral unit has a kind and no owner
+                count = near if seen[v, UNIT_OWNER] == me else near_other
+                reached = reach[kind - 1, v]
                 for u in range(provinces):
                     count[u] += reached[u]
         for v in range(provinces):
             owner = seen[v, UNIT_OWNER]
-            unit = 0 if owner == 0 else (1 if owner == me else 2)
+            unit = 0 if seen[v, UNIT_KIND] == 0 else (1 if owner == me else 2)
             center = int(seen[v, CENTER_OWNER])
             if center >= 2:
                 center = 2 if center == me + 1 else 3

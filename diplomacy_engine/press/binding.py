@@ -206,8 +206,9 @@ def make_peace(board, state, deals, wish, talking, first, last, sets, agreed):
         for p in range(board.num_powers):
             sets[p] = 0
         for v in range(board.terrain.shape[0]):
-            if state.unit_power[e, v] >= 0:
-                _add(sets[state.unit_power[e, v]], v)
+            power = state.unit_power[e, v]
+            if power != NONE and power != board.num_powers:
+                _add(sets[power], v)
         for c in range(board.center_province.shape[0]):
             if state.center_owner[e, c] >= 0:
                 _add(sets[state.center_owner[e, c]], board.center_province[c])

@@ -39,6 +39,7 @@ ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
 COAST_NAMES = ("", "NCS", "ECS", "SCS", "WCS")
 _KINDS = {ARMY: "AMY", FLEET: "FLT"}
+_NOBODY = "UNO"  # the owner of a neutral unit, as of a center that nobody has
 _MOST_SIGNS, _MOST_DEPTH = 5000, 12
 ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offers
 
@@ -75,7 +76,7 @@ def _location_text(game_map: Map, location: int) -> str:
 
 def _unit_text(games: VectorGame, kind: int, location: int) -> str:
     v = games.board.location_province[location]
-    power = power_names(games.map)[games.state.unit_power[0, v]]
+    power = [*power_names(games.map), _NOBODY][games.state.unit_power[0, v]]
     return f"( {power} {_KINDS[int(kind)]} {_location_text(games.map, location)} )"
 
 
@@ -235,7 +236,7 @@ def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
             v, state = games.board.location_province[location], games.state
             found = state.unit_power[0, v], state.unit_kind[0, v], state.unit_location[0, v]
             number = ARMY if kind == "AMY" else FLEET
-            names = power_names(games.map)
+            names = [*power_names(games.map), _NOBODY]
             if power in names and found == (names.index(power), number, location):
                 return names.index(power), number, location
     raise UserError(f"{quoted(unit)} is no unit on the board")

@@ -13,7 +13,7 @@ import numpy as np
 from .._jit import jit_inner, jit_merged
 from ..constants import ARMY, FLEET, NONE
 from .map import Board
-from .state import adjustments_owed, is_movement, is_open_home, is_retreat
+from .state import adjustments_owed, can_build_in, is_movement, is_retreat
 from .vocabulary import OrderTable
 
 # Columns of LegalScratch.aim
@@ -40,7 +40,7 @@ class LegalScratch(NamedTuple):
     aim_first: np.ndarray  # (2 * L + 1,) uint32, where each node's aims begin
     aim: np.ndarray  # (aims, 6) int32
     rank: np.ndarray  # (2 * L,) uint32, of a node among those of its province, from one
-    sea_bit: np.ndarray  # (V,) uint64, bit of its sea_index; 0 where no fleet convoys
+    fleet_bit: np.ndarray  # (2 * L,) uint64, bit of the sea_index; 0 for what does not convoy
     shore: np.ndarray  # (V,) uint64, seas next to it
     convoy: np.ndarray  # (seas, coasts * coasts) int32, OrderTable.convoy
     # The units of the game in province order, and their nodes and powers
@@ -48,7 +48,7 @@ class LegalScratch(NamedTuple):
     unit_power: np.ndarray  # (V + 1,) uint32
     unit_node: np.ndarray  # (V + 1,) uint32
     by_power: np.ndarray  # (V + 1,) uint32, the units again, by power and then province
-    power_last: np.ndarray  # (P + 1,) uint32, end of a power's units in by_power
+    power_last: np.ndarray  # (P + 2,) uint32, end of a power's units in by_power
     standing: np.ndarray  # (V,) uint32, rank of the unit in a province; 0 without one
     # Moves into each province that units on the board can make by themselves
     land_count: np.ndarray  # (V,) uint32
@@ -68,13 +68,13 @@ class LegalScratch(NamedTuple):
 
 def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
     """Return fresh scratch for one thread."""
-    provinces = len(board.terrain)
+    provinces, locations = len(board.terrain), len(board.location_province)
     aims, aim_first = _support_aims(board, table)
     arcs_into = np.bincount(aims[:, GOAL], aims[:, ARCS], provinces)
     seas = [(v, int(table.sea_index[v])) for v in np.flatnonzero(table.sea_index != NONE)]
-    sea_bit, shore = np.zeros((2, provinces), np.uint64)
+    fleet_bit, shore = np.zeros((2, locations), np.uint64), np.zeros(provinces, np.uint64)
     for v, index in seas:
-        sea_bit[v] = 1 << index
+        fleet_bit[FLEET, board.province_location[v]] = 1 << index
         shore[board.reach[FLEET, board.province_location[v]]] |= np.uint64(1 << index)
     most_over = max(1, int((table.via != NONE).sum(axis=0).max()))
     pairs = max(1, int((table.via != NONE).sum()))
@@ -88,14 +88,14 @@ def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:
         aim_first=aim_first,
         aim=aims,
         rank=(table.node_rank.ravel() + 1).astype(np.uint32),
-        sea_bit=sea_bit,
+        fleet_bit=fleet_bit.ravel(),
         shore=shore,
         convoy=table.convoy.reshape(len(table.convoy), table.convoy[0].size if seas else 0),
         unit_province=zeros(provinces + 1),
         unit_power=zeros(provinces + 1),
         unit_node=zeros(provinces + 1),
         by_power=zeros(provinces + 1),
-        power_last=zeros(board.num_powers + 1),
+        power_last=zeros(board.num_powers + 2),
         standing=zeros(provinces),
         land_count=zeros(provinces),
         land_arc=zeros(provinces, int(arcs_into.max(initial=0)) + CHUNK, kind=np.int32),
@@ -136,7 +136,9 @@ def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarr
 
 @jit_inner
 def _find_units(board, state, e, scratch):
-    """Find the units of game e and their order by power; return how many, and the fleets at sea.
+    """Find the units of game e and their order by power; return how many, and the fleets.
+
+    Neutral units stand behind those of all powers. The fleets are bits of those that can convoy.
 
     Writes  scratch.unit_*, by_power, power_last, standing; empties land_count, over_count
     """
@@ -151,7 +153,6 @@ def _find_units(board, state, e, scratch):
         # Every province is written at the end of the list, and the end moves on if a unit is there.
         here = state.unit_power[e, v] != NONE
         scratch.unit_province[units] = v
-        fleets |= scratch.sea_bit[v] * np.uint64(here)  # at sea there are only fleets
         units += here
     for u in range(units):
         v = scratch.unit_province[u]
@@ -161,6 +162,7 @@ def _find_units(board, state, e, scratch):
         power = state.unit_power[e, v]
         scratch.unit_power[u] = power
         scratch.power_last[power + 1] += np.uint32(1)
+        fleets |= scratch.fleet_bit[node] * np.uint64(power != board.num_powers)
     for power in range(board.num_powers):
         scratch.power_last[power + 1] += scratch.power_last[power]
     for u in range(units):  # what was the first of the power's units becomes the last
@@ -171,13 +173,15 @@ def _find_units(board, state, e, scratch):
 
 
 @jit_inner
-def _find_moves(units, scratch):
-    """Find the moves into every province that units can make by themselves.
+def _find_moves(num_powers, units, scratch):
+    """Find the moves into every province that units can make by themselves; neutral ones have none.
 
     Reads   scratch.unit_* of `units` units
     Writes  scratch.land_*
     """
     for u in range(units):
+        if scratch.unit_power[u] == num_powers:
+            continue
         node = np.uint64(scratch.unit_node[u])
         first = np.int64(scratch.aim_first[node])
         for s in range(first, np.int64(scratch.aim_first[node + np.uint64(1)])):
@@ -195,11 +199,12 @@ def _find_moves(units, scratch):
 
 @jit_inner
 def _find_convoys(board, table, units, fleets, scratch):
-    """Find the moves that armies can make over `fleets`, bits of the seas where one is.
+    """Find the moves that armies can make over `fleets`, bits of the places where one convoys.
 
     Reads   scratch.unit_*
     Writes  scratch.pair_*, over_*
-    Rule    rulebook, movement and convoys: an army moves over a chain of fleets in sea provinces
+    Rule    rulebook, movement and convoys: an army moves over a chain of fleets in sea provinces;
+            a map may say where else fleets convoy
     """
     locations, coasts = board.location_province.shape[0], table.convoy.shape[2]
     pairs = 0
@@ -207,6 +212,8 @@ def _find_convoys(board, table, units, fleets, scratch):
         scratch.pair_first[u] = pairs
         v = np.int64(scratch.unit_province[u])
         if scratch.shore[v] & fleets == 0 or scratch.unit_node[u] >= locations:
+            continue
+        if scratch.unit_power[u] == board.num_powers:
             continue
         previous, by_land, shared = NONE, False, np.uint64(0)
         for r in range(table.route_first[v], table.route_first[v + 1]):
@@ -271,7 +278,7 @@ def _movement_orders(u, pairs, via, sea_index, scratch, order, n):
     Rule    design of the lists: hold, moves, convoyed moves, supports, convoys
     """
     v, node = np.uint64(scratch.unit_province[u]), np.uint64(scratch.unit_node[u])
-    own_sea = scratch.sea_bit[v]
+    own_sea = scratch.fleet_bit[node]
     n = _write_range(scratch.hold[node], np.int64(scratch.hold_and_moves[node]), order, n)
     if pairs:
         for p in range(np.int64(scratch.pair_first[u]), np.int64(scratch.pair_first[u + 1])):
@@ -322,7 +329,7 @@ def unit_retreat_orders(board, table, state, e, v, buffer, n):
 
 @jit_inner
 def build_orders(board, table, state, e, v, buffer, n):
-    """Write every build possible in the open home center v (each kind and coast); return the new n.
+    """Write every build possible in center v (each kind and coast); return the new n.
 
     Rule    rulebook, builds: an army on land, a fleet on a coast; a split coast must be named
     """
@@ -339,7 +346,7 @@ def build_orders(board, table, state, e, v, buffer, n):
 def _adjustment_list(board, table, state, e, power, builds, buffer, n):
     for v in range(board.terrain.shape[0]):
         if builds:
-            if is_open_home(board, state, e, power, v):
+            if can_build_in(board, state, e, power, v):
                 n = build_orders(board, table, state, e, v, buffer, n)
         elif state.unit_power[e, v] == power:
             buffer[n] = table.disband[state.unit_kind[e, v], state.unit_location[e, v]]
@@ -373,7 +380,7 @@ def list_game(board, table, state, e, scratch, most_orders, counts, buffers):
     pairs = 0
     if moving:
         units, fleets = _find_units(board, state, e, scratch)
-        _find_moves(units, scratch)
+        _find_moves(board.num_powers, units, scratch)
         if fleets != 0:
             pairs = _find_convoys(board, table, units, fleets, scratch)
     d, s, n = counts[0], counts[1], counts[2]

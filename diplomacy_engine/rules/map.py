@@ -7,6 +7,7 @@ name and anybody's own by path. Reading checks everything that can be wrong and 
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 from typing import NamedTuple
@@ -33,19 +34,32 @@ _TOP_KEYS = {
     "victory_supply_centers": int,
     "first_phase": str,
     "max_years": int,
+    "builds": str,
+    "neutral": str,
+    "neutral_rebuilds": bool,
     "start_units": dict,
     "provinces": dict,
     "army_borders": dict,
     "fleet_borders": dict,
 }
-_OPTIONAL_TOP_KEYS = ("first_phase", "max_years", "fleet_borders")
-_UNIT = r"([AF]) (([A-Z]{3})(?:/[NESW]C)?)"  # letter, location, province
+_OPTIONAL_TOP_KEYS = (
+    "first_phase",
+    "max_years",
+    "builds",
+    "neutral",
+    "neutral_rebuilds",
+    "fleet_borders",
+)
+_POWER = r"[A-Z][A-Z_]{1,30}"
+_COAST = r"[A-Z]{1,10}"
+_UNIT = rf"([AF]) (([A-Z]{{3}})(?:/{_COAST})?)"  # letter, location, province
 _PROVINCE_KEYS = {
     "name": str,
     "terrain": str,
     "supply_center": bool,
     "home_of": str,
     "coasts": list,
+    "convoys": bool,
     "aliases": list,
     "position": list,
 }
@@ -68,7 +82,7 @@ class Board(NamedTuple):
     """What the kernels know of a map: read-only arrays of power, province and location indices."""
 
     location_province: np.ndarray  # (L,) int16
-    location_coast: np.ndarray  # (L,) int8, index into COASTS
+    location_coast: np.ndarray  # (L,) int8, index into COASTS; see coast_numbers
     province_location: np.ndarray  # (V,) int16, the location that is the province itself
     terrain: np.ndarray  # (V,) int8, Terrain
     neighbor: np.ndarray  # (2, L, most neighbors) int16, locations a unit kind can move to, sorted
@@ -80,12 +94,14 @@ class Board(NamedTuple):
     home_power: np.ndarray  # (V,) int8, whose home center a province is, or NONE
     distance: np.ndarray  # (V, V) int16, steps over any border by any unit; V if there is no way
     removal_rank: np.ndarray  # (V,) int16, rank of the full province name in the alphabet
-    start_unit_power: np.ndarray  # (V,) int8 or NONE
+    build_anywhere: bool  # in all own centers, not only at home
+    start_unit_power: np.ndarray  # (V,) int8 or NONE; P of a neutral unit
     start_unit_kind: np.ndarray  # (V,) int8 or NONE
     start_unit_location: np.ndarray  # (V,) int16 or NONE
     victory_centers: int
     first_year: int
     num_powers: int
+    neutral_rebuilds: bool  # lost neutral units come back where nobody has taken the center
     team: np.ndarray  # (P,) int8, team of each power; its own where it plays alone
     num_teams: int  # P without teams
     team_victory: int  # centers with which a team wins, or 0 if none does by its centers
@@ -97,12 +113,15 @@ class Map:
     Attributes:
         name: the map's name, such as `small`.
         powers: names of the powers, alphabetical; their positions are the power indices.
+        unit_powers: the same, and after them the name of the neutral units if the map has any.
         provinces: province codes, alphabetical; their positions are the province indices.
         locations: location texts such as `STP` or `STP/NC`, sorted; positions are location indices.
         province_names: code -> full name.
         aliases: upper-case word -> province code, for input only.
+        coast_numbers: code -> the numbers of the province's coasts, as `coast_numbers` says.
         positions: code -> (x, y) of a drawing, for the provinces that give one.
         max_years: game years after which a game ends unless the user says otherwise.
+        can_convoy: (V,) bool, whether a fleet in a province convoys: at sea, and where it is said.
         facts: the parsed file.
         board: see Board.
         teams: which powers play together; see `with_teams`.
@@ -116,6 +135,7 @@ class Map:
         self.name = facts["name"]
         self.max_years = facts.get("max_years", DEFAULT_MAX_YEARS)
         self.powers = sorted(facts["powers"])
+        self.unit_powers = [*self.powers, *([facts["neutral"]] if "neutral" in facts else [])]
         self.provinces = sorted(facts["provinces"])
         self.province_names = {code: facts["provinces"][code]["name"] for code in self.provinces}
         self.aliases = {
@@ -134,10 +154,19 @@ class Map:
             for text in [code, *(f"{code}/{c}" for c in facts["provinces"][code].get("coasts", []))]
         )
         self.power_index = {name: i for i, name in enumerate(self.powers)}
+        self.unit_power_index = {name: i for i, name in enumerate(self.unit_powers)}
         self.province_index = {code: i for i, code in enumerate(self.provinces)}
         self.location_index = {text: i for i, text in enumerate(self.locations)}
+        self.coast_numbers = {
+            code: coast_numbers(facts["provinces"][code].get("coasts", []))
+            for code in self.provinces
+        }
         self.teams = no_teams(self.powers)
         self.board = self._build_board()
+        self.can_convoy = self.board.terrain == SEA
+        for code, province in facts["provinces"].items():
+            self.can_convoy[self.province_index[code]] |= province.get("convoys", False)
+        self.can_convoy.setflags(write=False)
 
     def with_teams(self, text: str, victory_centers: int = 0) -> "Map":
         """Return this map with other teams; itself if every power plays alone, and so did here.
@@ -230,12 +259,15 @@ class Map:
                 letter, text = unit.split()
                 location = self.location_index[text]
                 province = location_province[location]
-                start["power"][province] = self.power_index[power]
+                start["power"][province] = self.unit_power_index[power]
                 start["kind"][province] = UNIT_LETTERS.index(letter)
                 start["location"][province] = location
         board = Board(
             location_province=location_province,
-            location_coast=np.array([COASTS.index(coast) for coast in coasts], np.int8),
+            location_coast=np.array(
+                [self.coast_numbers[c][coast] if coast else 0 for c, coast in zip(codes, coasts)],
+                np.int8,
+            ),
             province_location=province_location,
             terrain=terrain,
             neighbor=neighbor,
@@ -245,6 +277,7 @@ class Map:
             center_province=center_province,
             province_center=province_center,
             home_power=home_power,
+            build_anywhere=self.facts.get("builds") == "any",
             distance=distance,
             removal_rank=np.array([rank[c] for c in provinces], np.int16),
             start_unit_power=start["power"],
@@ -253,6 +286,7 @@ class Map:
             victory_centers=self.facts["victory_supply_centers"],
             first_year=parse_phase(self.facts.get("first_phase", "S1901M"))[0],
             num_powers=len(self.powers),
+            neutral_rebuilds=self.facts.get("neutral_rebuilds", False),
             team=self.teams.of_power.astype(np.int8),
             num_teams=len(self.teams.names),
             team_victory=0,
@@ -262,18 +296,29 @@ class Map:
                 table.setflags(write=False)
         return board
 
-    def power_number(self, name: str) -> int:
+    def power_number(self, name: str, or_neutral: bool = False) -> int:
         """Return the index of a power, whatever the letter case of its name.
+
+        Args:
+            name: the power.
+            or_neutral: whether it may be the name of the neutral units; their number is P.
 
         Raises:
             UserError: the map has no such power.
         """
-        number = self.power_index.get(name.upper()) if isinstance(name, str) else None
+        known = self.unit_power_index if or_neutral else self.power_index
+        number = known.get(name.upper()) if isinstance(name, str) else None
         if number is None:
             hint = did_you_mean(name.upper()[:40], self.powers) if isinstance(name, str) else ""
             powers = ", ".join(self.powers)
             raise UserError(f"{quoted(name, 40)} is no power of map {self.name} ({powers}){hint}")
         return number
+
+    def location_at(self, province: int, coast: int) -> str:
+        """Return the text of a province, or of one of its coasts by its number."""
+        code = self.provinces[province]
+        names = {number: name for name, number in self.coast_numbers[code].items()}
+        return f"{code}/{names.get(coast) or COASTS[coast]}" if coast else code
 
     def unit_text(self, kind: int, location: int) -> str:
         """Return a unit's text, such as `F STP/NC`."""
@@ -281,6 +326,15 @@ class Map:
 
     def __repr__(self) -> str:
         return f"Map({self.name!r}, {len(self.powers)} powers, {len(self.provinces)} provinces)"
+
+
+def coast_numbers(coasts: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of a province's coasts, indices into COASTS.
+
+    NC, EC, SC and WC have their own; a coast of another name has the first that is free.
+    """
+    free = [i for i in range(1, len(COASTS)) if COASTS[i] not in coasts]
+    return {name: COASTS.index(name) if name in COASTS else free.pop(0) for name in coasts}
 
 
 _LOADED: dict[str, Map] = {}
@@ -367,12 +421,23 @@ def _shape_problems(facts: dict) -> list[str]:
         problems.append(f"name {facts['name']!r:.60} must be 1 to 40 letters, digits, - or _")
     powers = facts["powers"]
     for power in powers:
-        if not isinstance(power, str) or not re.fullmatch(r"[A-Z][A-Z_]{1,30}", power):
+        if not isinstance(power, str) or not re.fullmatch(_POWER, power):
             problems.append(
                 f"power {quoted(power, 40)} must be a word of capital letters, such as FRANCE"
             )
     if not problems and len(set(powers)) < len(powers):
         problems.append("a power is listed twice in 'powers'")
+    neutral = facts.get("neutral")
+    if neutral is not None and not re.fullmatch(_POWER, neutral):
+        problems.append(f"neutral {quoted(neutral, 40)} must be a word of capital letters")
+    elif neutral is not None and neutral in powers:
+        problems.append(f"neutral names {neutral}, which is one of the powers")
+    elif neutral is not None and not facts["start_units"].get(neutral):
+        problems.append(f"neutral names {neutral}, which has no start_units")
+    if facts.get("neutral_rebuilds") and neutral is None:
+        problems.append("neutral_rebuilds needs 'neutral', the name of those units")
+    if facts.get("builds", "home") not in ("home", "any"):
+        problems.append(f"builds must be home or any, not {facts['builds']!r:.40}")
     if not 1 <= len(powers) <= 20:
         problems.append(f"there must be 1 to 20 powers, not {len(powers)}")
     if not 1 <= facts.get("max_years", DEFAULT_MAX_YEARS) <= 1000:
@@ -435,11 +500,19 @@ def _province_problems(facts: dict) -> list[str]:
             problems.append(f"{where}: only a province with terrain coast can have coasts")
         if len(coasts) == 1 or len(set(map(str, coasts))) < len(coasts):
             problems.append(f"{where}: coasts must be two or more different ones")
+        if len(coasts) > len(COASTS) - 1:
+            problems.append(f"{where}: at most {len(COASTS) - 1} coasts are possible")
         problems += [
-            f"{where}: coast {quoted(coast, 20)} must be NC, EC, SC or WC"
+            f"{where}: coast {quoted(coast, 20)} must be NC, EC, SC, WC or another word of 1 to 10 "
+            "capital letters"
             for coast in coasts
-            if coast not in COASTS[1:]
+            if not isinstance(coast, str) or not re.fullmatch(_COAST, coast)
         ]
+        if province.get("convoys") and (coasts or province["terrain"] != "coast"):
+            problems.append(
+                f"{where}: convoys is for a province with terrain coast and without coasts; at sea "
+                "every fleet convoys"
+            )
         if not province["name"].isprintable() or not 1 <= len(province["name"]) <= MAX_NAME:
             problems.append(
                 f"{where}: name {quoted(province['name'], 40)} must be 1 to {MAX_NAME} letters, "
@@ -526,7 +599,7 @@ def _border_problems(facts: dict) -> list[str]:
 def _unit_problems(facts: dict) -> list[str]:
     problems, taken = [], {}
     for power, units in facts["start_units"].items():
-        if power not in facts["powers"]:
+        if power not in (*facts["powers"], facts.get("neutral")):
             problems.append(f"start_units: unknown power {power!r:.40}")
         if not isinstance(units, list):
             problems.append(f"start_units: {power:.40} must have a list of units")

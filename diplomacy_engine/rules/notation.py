@@ -32,7 +32,7 @@ from ..constants import (
     phase_kind,
 )
 from ..errors import UserError
-from .map import Map
+from .map import Map, coast_numbers
 from .vocabulary import OrderVocabulary
 
 MAX_TEXT = 200  # characters; no order of any map comes near
@@ -68,7 +68,8 @@ _VERBS = {
     "BUILD": BUILD,
     "BUILDS": BUILD,
 }
-_LONG_COASTS = {"NORTH": 1, "EAST": 2, "SOUTH": 3, "WEST": 4}
+_USUAL_COASTS = coast_numbers(COASTS[1:])
+_LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
 # What may come after a province in an order.
 _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, "/", "(", "VIA", "BY"}
 
@@ -192,17 +193,26 @@ class _Reader:
         raise UnknownProvince(self.map, " ".join(near or rest[:1]))
 
     def coast(self, province: str) -> int:
-        """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next."""
+        """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next.
+
+        Coasts of other names are read after a slash or in brackets only.
+        """
         closing = self.take("(")
         slash = not closing and self.take("/")
         word = self.peek()
-        if word in COASTS[1:]:
-            coast = COASTS.index(word)
+        numbers = self.map.coast_numbers[province]
+        if set(numbers) <= set(COASTS):
+            numbers = _USUAL_COASTS  # needless and wrong ones are left to the rules
+        if word in numbers and (word in COASTS or closing or slash):
+            coast = numbers[word]
             self.next += 1
-        elif word in _LONG_COASTS and self.take(word, "COAST"):
-            coast = _LONG_COASTS[word]
+        elif word in _LONG_COASTS and _LONG_COASTS[word] in numbers and self.take(word, "COAST"):
+            coast = numbers[_LONG_COASTS[word]]
         elif closing or slash:
-            raise UserError(f"{word!r} after {province} is no coast (NC, EC, SC or WC)")
+            *others, last = numbers
+            raise UserError(
+                f"{word!r} after {province} is no coast ({', '.join(others)} or {last})"
+            )
         else:
             return 0
         if closing and not self.take(")"):
@@ -487,8 +497,7 @@ def order_words(kind: int) -> str:
 
 def place_text(game_map: Map, place: Place) -> str:
     """Return a place as read, such as `STP/SC`."""
-    coast = f"/{COASTS[place.coast]}" if place.coast else ""
-    return game_map.provinces[place.province] + coast
+    return game_map.location_at(place.province, place.coast)
 
 
 def as_written(game_map: Map, unit: UnitText) -> str:

@@ -32,11 +32,12 @@ def _capture_centers(board, state, e):
 
     Reads   state.unit_power, board.center_province
     Writes  state.center_owner
-    Rule    rulebook, controlling supply centers; an empty center keeps its owner
+    Rule    rulebook, controlling supply centers; an empty center keeps its owner, and so does one
+            with a neutral unit
     """
     for c in range(board.center_province.shape[0]):
         power = state.unit_power[e, board.center_province[c]]
-        if power != NONE:
+        if power != NONE and power != board.num_powers:
             state.center_owner[e, c] = power
 
 
@@ -95,16 +96,38 @@ def _has_dislodged(state, e):
 
 
 @jit_inner
-def _next_spring(state, e):
+def _next_spring(board, state, e):
     state.phase[e] = SPRING_MOVEMENT
     state.year[e] += 1
+    if board.neutral_rebuilds:
+        _rebuild_neutral(board, state, e)
+
+
+@jit_inner
+def _rebuild_neutral(board, state, e):
+    """Put the neutral units of the start back into centers that are vacant and nobody's.
+
+    Writes  state.unit_*
+    Rule    of variants with neutral units (diplicity: neutral-nations-auto-build): those lost are
+            built again in winter; no power can build in a center that is nobody's
+    """
+    for c in range(board.center_province.shape[0]):
+        v = board.center_province[c]
+        if (
+            board.start_unit_power[v] == board.num_powers
+            and state.center_owner[e, c] == NONE
+            and state.unit_power[e, v] == NONE
+        ):
+            state.unit_power[e, v] = board.num_powers
+            state.unit_kind[e, v] = board.start_unit_kind[v]
+            state.unit_location[e, v] = board.start_unit_location[v]
 
 
 @jit_merged
 def advance_phase(board, state, e, max_years):
     """Move game e from the phase just adjudicated to the next one; return whether centers changed.
 
-    Writes  state.phase, year, center_owner, end, winner
+    Writes  state.phase, year, center_owner, end, winner; state.unit_* of neutral units
     Rule    retreats are skipped when nothing is dislodged, winter when nobody has an adjustment;
             a solo and the year limit are looked at after the fall ownership update
     """
@@ -116,7 +139,7 @@ def advance_phase(board, state, e, max_years):
         state.phase[e] = FALL_MOVEMENT
         return False
     if phase == WINTER_ADJUSTMENTS:
-        _next_spring(state, e)
+        _next_spring(board, state, e)
         return False
     _capture_centers(board, state, e)
     winner = _solo_winner(board, state, e)
@@ -133,7 +156,7 @@ def advance_phase(board, state, e, max_years):
         if owed:
             state.phase[e] = WINTER_ADJUSTMENTS
         else:
-            _next_spring(state, e)
+            _next_spring(board, state, e)
     return True
 
 

@@ -26,10 +26,11 @@ class GameState(NamedTuple):
     """Everything that changes during play. Row e of each array is game e; kernels update in place.
 
     A province holds at most one standing unit, and in a retreat phase at most one dislodged unit
-    besides. `last_*` describe the last movement phase, by the province a unit stood in before it.
+    besides. Units that nobody plays have power P; they always hold, and own no centers. `last_*`
+    describe the last movement phase, by the province a unit stood in before it.
     """
 
-    unit_power: np.ndarray  # (E, V) int8, power of the standing unit or NONE
+    unit_power: np.ndarray  # (E, V) int8, power of the standing unit (P: neutral) or NONE
     unit_kind: np.ndarray  # (E, V) int8, UnitKind or NONE
     unit_location: np.ndarray  # (E, V) int16, its location (coast included) or NONE
     dislodged_power: np.ndarray  # (E, V) int8, power of the dislodged unit or NONE
@@ -38,7 +39,7 @@ class GameState(NamedTuple):
     retreat_options: np.ndarray  # (E, V) uint32, bit i: may retreat to its i-th neighbor
     center_owner: np.ndarray  # (E, C) int8, power or NONE
     last_order: np.ndarray  # (E, V) int32, order number or NONE
-    last_power: np.ndarray  # (E, V) int8, power that gave it or NONE
+    last_power: np.ndarray  # (E, V) int8, power whose unit it was (P: neutral) or NONE
     last_result: np.ndarray  # (E, V) uint8, result bits of constants.py
     phase: np.ndarray  # (E,) int8, Phase
     year: np.ndarray  # (E,) int16, calendar year
@@ -78,6 +79,11 @@ def allocate_state(board: Board, num_games: int) -> GameState:
     )
 
 
+def has_neutral(board: Board) -> bool:
+    """Tell whether a map has units of power P, which nobody plays; it has them from the start."""
+    return bool((board.start_unit_power == board.num_powers).any())
+
+
 def check_state(board: Board, num_orders: int, state: GameState) -> None:
     """Raise a ValueError, which names the array, unless kernels can go on from a state.
 
@@ -85,8 +91,9 @@ def check_state(board: Board, num_orders: int, state: GameState) -> None:
     `num_orders` is the length of the map's order vocabulary.
     """
     powers, locations = board.num_powers, len(board.location_province)
+    last_unit_power = powers - 1 + has_neutral(board)
     ranges = {
-        "unit_power": (NONE, powers - 1),
+        "unit_power": (NONE, last_unit_power),
         "unit_kind": (NONE, 1),
         "unit_location": (NONE, locations - 1),
         "dislodged_power": (NONE, powers - 1),
@@ -94,7 +101,7 @@ def check_state(board: Board, num_orders: int, state: GameState) -> None:
         "dislodged_location": (NONE, locations - 1),
         "center_owner": (NONE, powers - 1),
         "last_order": (NONE, num_orders - 1),
-        "last_power": (NONE, powers - 1),
+        "last_power": (NONE, last_unit_power),
         "last_result": (0, 2 ** len(RESULT_WORDS) - 1),
         "phase": (SPRING_MOVEMENT, WINTER_ADJUSTMENTS),
         "year": (board.first_year, LAST_YEAR),
@@ -217,15 +224,18 @@ def is_alive(state, e, power):
 
 
 @jit
-def is_open_home(board, state, e, power, v):
-    """Tell whether a power may build in province v: its own vacant home center.
+def can_build_in(board, state, e, power, v):
+    """Tell whether a power may build in province v: a vacant center of its own, at home.
 
-    Rule    rulebook, builds: in an unoccupied home center that the power still controls
+    Rule    rulebook, builds: in an unoccupied home center that the power still controls; with
+            board.build_anywhere in any center that it controls
     """
+    center = board.province_center[v]
     return (
-        board.home_power[v] == power
+        (board.home_power[v] == power or board.build_anywhere)
+        and center != NONE
         and state.unit_power[e, v] == NONE
-        and state.center_owner[e, board.province_center[v]] == power
+        and state.center_owner[e, center] == power
     )
 
 
@@ -233,16 +243,16 @@ def is_open_home(board, state, e, power, v):
 def adjustments_owed(board, state, e, power):
     """Return how many builds (positive) or removals (negative) a power has in winter.
 
-    Rule    centers minus units; builds are limited by the vacant own home centers
+    Rule    centers minus units; builds are limited by the vacant centers to build in
     """
     owed = count_centers(state, e, power) - count_units(state, e, power)
     if owed <= 0:
         return owed
-    homes = 0
+    places = 0
     for v in range(board.home_power.shape[0]):
-        if is_open_home(board, state, e, power, v):
-            homes += 1
-    return min(owed, homes)
+        if can_build_in(board, state, e, power, v):
+            places += 1
+    return min(owed, places)
 
 
 @jit_inner

@@ -16,7 +16,8 @@ location), and in a block one kind of orders after the other. Of the standard ma
                             2678   2800               13500
 
 A block has these kinds, each only if there are such orders: an army inland has no VIA, only a
-fleet at sea convoys, only a home center builds. Of A PAR:
+fleet at sea convoys (or where a map says so), only a home center builds (or, if a map says so,
+every center). Of A PAR:
 
     hold   move         via  support to hold  support a move  convoy  retreat      disband  build
     13500  13501-13504   -   13505-13511      13512-13628       -     13629-13632  13633    13634
@@ -35,7 +36,9 @@ stand in the order of the board's neighbors, and A PAR - BUR is number 13501 + 1
 """
 
 import hashlib
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, reduce
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +55,15 @@ from ..constants import (
     MOVE_VIA,
     NONE,
     RETREAT,
-    SEA,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
     WAIVE,
 )
 from ..errors import UserError
-from .map import Board, Map, MapError
+from .map import Map, MapError
 
 MAX_CONVOY_SEAS = 64  # a route is a set of bits in a uint64
-MAX_CONVOY_ROUTES = 100_000  # standard has 2,094
+MAX_CONVOY_ROUTES = 1_000_000  # standard has 2,094
 MAX_ORDERS = 2_000_000  # standard has 20,009
 
 
@@ -95,6 +97,7 @@ class OrderTable(NamedTuple):
     move_arc: np.ndarray  # (2, L, most neighbors) int32, arc of each move
     army_arc: np.ndarray  # (V, V) int32, arc of an army's move by land or convoy
     arc_first: np.ndarray  # (V,) int32, first arc into a province
+    # Seas here are all provinces where fleets convoy, be they coasts.
     sea_index: np.ndarray  # (V,) int16, position among the seas that can convoy, or NONE
     coast_index: np.ndarray  # (V,) int16, position among the provinces armies embark in, or NONE
     convoy: np.ndarray  # (seas, coasts, coasts) int32, fleet, army from, army to
@@ -104,7 +107,7 @@ class OrderTable(NamedTuple):
     route_seas: np.ndarray  # (routes,) uint64, bits of sea_index
     first_retreat: np.ndarray  # (2, L) int32, then one per neighbor
     disband: np.ndarray  # (2, L) int32
-    build: np.ndarray  # (2, L) int32, for home centers
+    build: np.ndarray  # (2, L) int32, for home centers, or for every center
     waive: int
 
 
@@ -133,52 +136,60 @@ def vocabulary(game_map: Map) -> OrderVocabulary:
     return OrderVocabulary(game_map)
 
 
-def convoy_routes(board: Board) -> dict[tuple[int, int], set[frozenset[int]]]:
-    """Return (army from, to) -> the sea province sets that just suffice to convoy it.
+def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
+    """Return (army from, to) -> the sets of fleets' provinces that just suffice to convoy it.
 
-    A set is kept if the army can travel over its seas and no sea can be left out: along such a
-    route each sea touches only the one before and the one after it, only the first touches the
-    origin, and only the last touches the destination.
+    A set is the sum of 1 << province. It is kept if the army can travel over its fleets and none
+    can be left out: along such a route each fleet touches only the one before and the one after it,
+    only the first touches the origin, and only the last touches the destination. An army's own
+    province is none of them, even if a fleet could convoy there.
 
     Raises:
         UserError: there are more than MAX_CONVOY_ROUTES; a larger map of seas could take forever.
     """
-    seas = [v for v in range(len(board.terrain)) if board.terrain[v] == SEA]
-    sea_neighbors = {
-        v: [s for s in seas if board.reach[FLEET, board.province_location[v], s]] for v in seas
-    }
-    shores = {v: _shores(board, v) for v in seas}
-    routes: dict[tuple[int, int], set[frozenset[int]]] = {}
+    board = game_map.board
+    seas = np.flatnonzero(game_map.can_convoy).tolist()
+    near = {sea: board.reach[FLEET, board.province_location[sea]] for sea in seas}
+    shores = {sea: _mask(near[sea] & (board.terrain == COAST)) for sea in seas}
+    touching = {sea: _mask(near[sea] & game_map.can_convoy) for sea in seas}
+    routes: dict[tuple[int, int], set[int]] = {}
     walked = 0
 
-    def extend(origin: int, path: list[int], touched: set[int]) -> None:
+    def extend(origin: int, last: int, route: int, passed: int, landed: int) -> None:
+        """Go on from a route's `last` fleet; those before it touch `passed` and `landed`."""
         nonlocal walked
         walked += 1
         if walked > MAX_CONVOY_ROUTES:
-            raise UserError(f"it has more than {MAX_CONVOY_ROUTES} convoy routes")
-        last = path[-1]
-        earlier_shores = {c for sea in path[:-1] for c in shores[sea]}
-        for destination in shores[last]:
-            if destination != origin and destination not in earlier_shores:
-                routes.setdefault((origin, destination), set()).add(frozenset(path))
-        for sea in sea_neighbors[last]:
-            if sea not in touched and sea not in path and origin not in shores[sea]:
-                extend(origin, [*path, sea], touched | set(sea_neighbors[last]))
+            raise UserError(f"it has more than {MAX_CONVOY_ROUTES:,} convoy routes")
+        for goal in _bits(shores[last] & ~(landed | route | 1 << origin)):
+            routes.setdefault((origin, goal), set()).add(route)
+        landed |= shores[last]
+        for sea in _bits(touching[last] & ~(passed | route | 1 << origin)):
+            if not shores[sea] >> origin & 1:
+                extend(origin, sea, route | 1 << sea, passed | touching[last], landed)
 
     for first in seas:
-        for origin in shores[first]:
-            extend(origin, [first], {first})
+        for origin in _bits(shores[first]):
+            extend(origin, first, 1 << first, 0, 0)
     return routes
 
 
-def _shores(board: Board, sea: int) -> list[int]:
-    """Return the provinces where an army can embark on or land from a fleet in a sea."""
-    location = board.province_location[sea]
-    return [
-        v
-        for v in range(len(board.terrain))
-        if board.terrain[v] == COAST and board.reach[FLEET, location, v]
-    ]
+def _mask(flags: np.ndarray) -> int:
+    """Return the sum of 1 << province over the provinces flagged."""
+    return sum(1 << v for v in np.flatnonzero(flags).tolist())
+
+
+def _union(masks: Iterable[int]) -> int:
+    """Return the mask of all bits of some masks."""
+    return reduce(or_, masks, 0)
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """Return the positions of the bits of a mask, the lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
 
 
 def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
@@ -186,12 +197,13 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     num_locations, num_provinces = len(locations), len(board.terrain)
     unit = game_map.unit_text
     try:
-        routes = convoy_routes(board)
+        routes = convoy_routes(game_map)
     except UserError as error:
         raise MapError(game_map.source, [str(error)]) from None
-    num_seas = len({sea for sets in routes.values() for route in sets for sea in route})
-    if num_seas > MAX_CONVOY_SEAS:
-        reason = f"armies can be convoyed over {num_seas} seas; at most {MAX_CONVOY_SEAS} can be"
+    carriers = {pair: _union(sets) for pair, sets in routes.items()}
+    seas = list(_bits(_union(carriers.values())))
+    if len(seas) > MAX_CONVOY_SEAS:
+        reason = f"armies can be convoyed over {len(seas)} seas; at most {MAX_CONVOY_SEAS} can be"
         raise MapError(game_map.source, [reason])
     nodes = [
         (kind, location)
@@ -226,7 +238,6 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         node: sorted({province_of(target) for target in neighbors(*node)}) for node in nodes
     }
     most_supports = max(1, max(map(len, supports.values())))
-    seas = sorted({sea for sets in routes.values() for route in sets for sea in route})
     shores = sorted({province for pair in routes for province in pair})
     sea_index, coast_index = (
         table(num_provinces, kind=np.int16),
@@ -236,7 +247,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     coast_index[shores] = np.arange(len(shores))
     convoys_of: dict[int, list[tuple[int, int]]] = {sea: [] for sea in seas}
     for pair in sorted(routes):
-        for sea in sorted(set().union(*routes[pair])):
+        for sea in _bits(carriers[pair]):
             convoys_of[sea].append(pair)
 
     hold, first_move = table(2, num_locations), table(2, num_locations)
@@ -317,16 +328,18 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
             for target in near:
                 add(RETREAT, node, target, text=f"{me} R {locations[target]}")
             disband[node] = add(DISBAND, node, text=f"{me} D")
-            if board.home_power[province] != NONE:
+            if board.home_power[province] != NONE or (
+                board.build_anywhere and board.province_center[province] != NONE
+            ):
                 build[node] = add(BUILD, node, here, text=f"{me} B")
     province_first.append(len(texts))
     waive = add(WAIVE, (NONE, NONE), text="WAIVE")
     columns = np.array(rows).T
-    route_rows = sorted(
-        (*pair, sum(1 << int(sea_index[sea]) for sea in route))
-        for pair in routes
-        for route in routes[pair]
-    )
+    sea_bits = {
+        route: sum(1 << int(sea_index[sea]) for sea in _bits(route))
+        for route in set().union(*routes.values())
+    }
+    route_rows = sorted((*pair, sea_bits[route]) for pair in routes for route in routes[pair])
     order_table = OrderTable(
         kind=columns[0].astype(np.int8),
         unit_kind=columns[1].astype(np.int8),

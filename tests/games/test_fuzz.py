@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.adjudicator import ReferenceMap, legal_orders
 from support.games import orderable, play_randomly, state
+from support.maps import TRIBES
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
@@ -303,7 +304,8 @@ NASTY = re.findall(
     MAP_WORDS,
     'PAL-H "PAL H" "HIL - ROC" VIA A "F" "CAN NC" "" "." NC "GUL C A PAL - CAN" "Palm Bay" PAL 3 '
     'land coast sea true false [] {} [1,2] WEST NORTH "CAN/NC" "CAN/SC" HIL SOU GUL ISL ROC nan '
-    '0xff "HIL SOU" "ROC PAL GUL" "CAN/NC ISL" "CAN" "land" "coast" "sea" "NC" "A HIL" "F SOU"',
+    '0xff "HIL SOU" "ROC PAL GUL" "CAN/NC ISL" "CAN" "land" "coast" "sea" "NC" "A HIL" "F SOU" '
+    '"any" "home" "TRIBES" "RIVER" "A MOU" "F MOU/RIVER" "VIA" TRIBES neutral builds convoys',
 )
 
 
@@ -325,7 +327,8 @@ def load_changed_map(folder: Path, text: str) -> Map | None:
 @settings(deadline=None, max_examples=300)
 def test_changed_maps_are_refused_or_played_by_the_rules(folder, data):
     """Every list of orders is the reference's, and every order reads as itself."""
-    lines = [re.findall(MAP_WORDS, line) for line in SEAS.splitlines()]
+    text = data.draw(st.sampled_from([SEAS, TRIBES]))
+    lines = [re.findall(MAP_WORDS, line) for line in text.splitlines()]
     for _ in range(data.draw(st.integers(1, 3))):
         i = data.draw(st.integers(0, len(lines) - 1))
         lines[i] = changed_words(data, lines[i], NASTY) if lines[i] else lines[i - 1]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.maps import tribes
 
 from diplomacy_engine import Game, VectorGame, load_map
 from diplomacy_engine.constants import NONE, SEA
@@ -18,7 +19,7 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.pictures.board import DISLODGED_SHIFT, board_svg, phase_title
 from diplomacy_engine.pictures.colors import _luminance, power_color, variables, with_plain_colors
 from diplomacy_engine.pictures.drawing import drawing_of
-from diplomacy_engine.pictures.layout import layout_of
+from diplomacy_engine.pictures.layout import DISC, layout_of
 from diplomacy_engine.pictures.png import png
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER, Map
 from diplomacy_engine.rules.notation import read_order
@@ -397,6 +398,32 @@ def test_positions_of_a_map_file(spread):
     spots = np.array(list(layout_of(Map(facts)).labels.values()))
     gap = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + 99 * np.eye(4)
     assert gap.min() > 50, "provinces at one place are pushed apart"
+
+
+def test_links_of_a_map_without_a_drawing_do_not_run_beneath_the_discs_of_others():
+    facts = load_map("standard").facts | {"name": "undrawn"}
+    game_map = Map(facts)
+    layout = layout_of(game_map)
+    middles = {code: layout.units[code] for code in game_map.provinces}
+    for a, b, *ends in layout.links:
+        start, end = np.reshape(ends, (2, 2))
+        along = end - start
+        for code, middle in middles.items():
+            if code not in (a, b):
+                share = np.clip((np.array(middle) - start) @ along / (along @ along), 0, 1)
+                assert math.dist(start + share * along, middle) > 0.8 * DISC, (a, b, code)
+
+
+def test_neutral_units_are_drawn():
+    """In a color of their own, as units of a name that is no power in the legend."""
+    game = Game(tribes())
+    picture = game.to_svg()
+    root = ElementTree.fromstring(picture)
+    units = [g.get("data-unit") for g in root.findall(".//*[@data-unit][@data-power='TRIBES']")]
+    assert units == ["A HIL", "F DUN"]
+    color = power_color(game.map, "TRIBES")
+    assert color not in {power_color(game.map, power) for power in game.powers}
+    assert "var(" not in with_plain_colors(picture, game.map, False)
 
 
 def test_a_large_map_has_a_layout_in_time():

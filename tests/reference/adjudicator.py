@@ -176,6 +176,10 @@ def adjudicate_adjustments(
     for power in dict.fromkeys([*units, *orders]):
         left = owed(position, power)
         own_centers = [c for c, owner in game_map.home_of.items() if owner == power]
+        if game_map.build_any:
+            own_centers = centers.get(power, [])
+        if power == game_map.neutral:
+            continue
         for text in orders.get(power, []):
             words = text.upper().split()
             done = False

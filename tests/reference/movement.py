@@ -330,6 +330,9 @@ def adjudicate_movement(
     for unit in board.owner:
         if unit not in after:
             by = attacker[unit]
+            if board.is_neutral(unit):
+                dislodged[unit] = []
+                continue
             # DATC 4.A.5: only an attacker that came over land or sea itself closes its origin
             closed = occupied | contested | (set() if by in movement.routes else {home(by)})
             reach = game_map.reach(unit)

@@ -43,6 +43,12 @@ class ReferenceMap:
         self.name = {code: entry["name"] for code, entry in provinces.items()}
         self.terrain = {code: entry["terrain"] for code, entry in provinces.items()}
         self.home_of = {code: e["home_of"] for code, e in provinces.items() if e.get("home_of")}
+        self.centers = [code for code, entry in provinces.items() if entry.get("supply_center")]
+        self.build_any = facts.get("builds") == "any"
+        self.neutral = facts.get("neutral")  # whose units nobody plays
+        self.convoying = {  # provinces where a fleet convoys
+            code for code, e in provinces.items() if e["terrain"] == "sea" or e.get("convoys")
+        }
         self.start_units = facts["start_units"]
         self.coasts = {  # the locations of a split province; none for the others
             code: [f"{code}/{coast}" for coast in entry.get("coasts", [])]
@@ -129,9 +135,13 @@ class Board:
         self.convoy_fleets = {
             home(unit)
             for unit in self.owner
-            if unit[0] == "F" and game_map.terrain[home(unit)] == "sea"
+            if unit[0] == "F" and home(unit) in game_map.convoying and not self.is_neutral(unit)
         }
         self.routes = cache(self._routes)
+
+    def is_neutral(self, unit: str) -> bool:
+        """Whether nobody plays a unit: it always holds."""
+        return self.map.neutral is not None and self.owner[unit] == self.map.neutral
 
     def unit(self, kind: str, location: str) -> str | None:
         """The unit meant, with its real coast (DATC 4.B.5)."""
@@ -145,17 +155,20 @@ class Board:
         each fleet only the ones before and after it.
         """
         found: dict[str, list[frozenset[str]]] = {}
-        touching = {sea: self.map.neighbors[sea] for sea in self.convoy_fleets}
+        touching = {
+            sea: {province(goal) for goal in self.map.fleet_moves[sea]}
+            for sea in self.convoy_fleets
+        }
 
         def extend(route: list[str]) -> None:
             *before, last = route
             for goal in sorted(touching[last]):
-                passed = any(goal in touching[sea] for sea in before)
+                passed = goal in route or any(goal in touching[sea] for sea in before)
                 if self.map.terrain[goal] == "coast" and goal != start and not passed:
                     found.setdefault(goal, []).append(frozenset(route))
             for sea in sorted(touching[last] & self.convoy_fleets):
                 passed = any(sea in touching[earlier] for earlier in before)
-                if sea not in route and start not in touching[sea] and not passed:
+                if sea not in (*route, start) and start not in touching[sea] and not passed:
                     extend([*route, sea])
 
         for sea in sorted(self.convoy_fleets):
@@ -169,11 +182,13 @@ class Board:
     def is_legal(self, order: Order) -> bool:
         """Whether a normalised order can take effect given the units on the board."""
         verb, unit, other, goal, via = order
+        if self.is_neutral(unit):
+            return False
         if verb == "H":
             return True
         if verb == "-":
             return bool(self.convoys(unit, goal)) if via else goal in self.map.reach(unit)
-        if other == unit:
+        if other == unit or (goal and self.is_neutral(other)):
             return False
         if verb == "C":
             return any(home(unit) in route for route in self.convoys(other, goal))
@@ -280,10 +295,15 @@ def legal_orders(game_map: ReferenceMap, position: dict) -> dict[str, list[str]]
         occupied = {home(unit) for texts in units.values() for unit in texts}
         for power, texts in units.items():
             for unit in texts:
-                listed[unit] = [f"{unit} D"] if owed(position, power) < 0 else []
-        for center, power in game_map.home_of.items():
+                removes = power != game_map.neutral and owed(position, power) < 0
+                listed[unit] = [f"{unit} D"] if removes else []
+        owner = {code: power for power, owned in position["centers"].items() for code in owned}
+        sites = dict.fromkeys(game_map.centers) if game_map.build_any else game_map.home_of
+        for center, power in sites.items():
+            power = owner.get(center) if game_map.build_any else power
             may_build = (
-                owed(position, power) > 0
+                power is not None
+                and owed(position, power) > 0
                 and center in position["centers"][power]
                 and center not in occupied
             )

@@ -159,7 +159,7 @@ def test_every_order_could_be_given(game_map):
     count = Counter(table.kind.tolist())
     assert count[HOLD] == count[DISBAND] == nodes
     assert count[MOVE] == count[RETREAT] == board.neighbor_count.sum()
-    assert count[MOVE_VIA] == len(convoy_routes(board))
+    assert count[MOVE_VIA] == len(convoy_routes(game_map))
     assert count[WAIVE] == 1
 
 

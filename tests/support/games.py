@@ -26,7 +26,9 @@ def orderable(game: Game) -> dict[str, list[str]]:
     if game.phase.endswith("R"):
         return {power: list(units) for power, units in game.dislodged.items()}
     if not game.phase.endswith("A"):
-        return nonempty(game.units)
+        return {
+            power: units for power, units in nonempty(game.units).items() if power in game.powers
+        }
     homes = game.to_state()["builds"]
     return {
         power: homes[power]["homes"] if owed > 0 else game.units[power]

@@ -25,7 +25,7 @@ from ..._jit import jit, jit_inner
 from ...constants import FALL_MOVEMENT, NONE
 from ...games.vector_game import VectorGame
 from ...rules.map import Board
-from ...rules.state import decision_seed, is_movement
+from ...rules.state import decision_seed, has_neutral, is_movement
 from .dumbbot import Dumbbot, dumbbot_orders
 from .dumbbot_moves import (
     HOLDING,
@@ -81,7 +81,7 @@ def plan_scratch(board: Board) -> PlanScratch:
         near_count=np.zeros(provinces, np.int16),
         stamp=np.zeros(1, np.int64),
         seen=np.zeros(provinces, np.int64),
-        met=np.zeros(board.num_powers, np.int32),
+        met=np.zeros(board.num_powers + has_neutral(board), np.int32),
         number=np.zeros(provinces, np.int8),
         place=np.zeros(MAX_UNITS, np.int16),
         helper=np.zeros(MAX_HELPERS, np.int8),
@@ -100,13 +100,13 @@ def plan_scratch(board: Board) -> PlanScratch:
 
 @jit_inner
 def _survey_reach(board, state, e, plans):
-    """List which units of game e reach each province.
+    """List which units of game e reach each province; neutral ones never leave their own.
 
     Writes  plans.near, plans.near_count
     """
     plans.near_count[:] = 0
     for v in range(board.terrain.shape[0]):
-        if state.unit_power[e, v] == NONE:
+        if state.unit_power[e, v] == NONE or state.unit_power[e, v] == board.num_powers:
             continue
         kind, here = state.unit_kind[e, v], state.unit_location[e, v]
         before = NONE
@@ -174,6 +174,7 @@ def _opposition(board, state, e, power, v, origin, supporters, plans):
         origin != v
         and there != NONE
         and there != power
+        and there != board.num_powers
         and board.reach[state.unit_kind[e, v], state.unit_location[e, v], origin]
     ):
         _count_at(state, e, power, origin, supporters, plans)

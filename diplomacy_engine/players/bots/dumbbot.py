@@ -13,7 +13,7 @@ from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
-from ...rules.state import adjustments_owed, decision_seed, is_movement, is_open_home, is_retreat
+from ...rules.state import adjustments_owed, can_build_in, decision_seed, is_movement, is_retreat
 from .dumbbot_moves import (
     begin_movement,
     insert,
@@ -85,7 +85,7 @@ def _build_orders(
     count = 0
     for n in range(graph.kind.shape[0]):
         v = graph.province[n]
-        if is_open_home(board, state, e, power, v):
+        if can_build_in(board, state, e, power, v):
             orders[e, v] = NONE
             count = insert(ranks, nodes, neighbors, count, values.value[n], n, NONE, paquette)
     while owed > 0 and count > 0:

@@ -159,7 +159,7 @@ def survey_game(board, state, e, paquette, values):
             is present in its own province and at each neighboring location, so that a fleet next
             to both coasts of a province counts twice there; in the port, once in each province
             next to it and not in its own. The threat to a center is the size of the largest power
-            but its owner with a unit that could move there now
+            but its owner with a unit that could move there now. Neutral units never move
     """
     neutral = board.num_powers
     for p in range(neutral + 1):
@@ -173,7 +173,7 @@ def survey_game(board, state, e, paquette, values):
     values.threat[:] = 0
     for v in range(board.terrain.shape[0]):
         p = state.unit_power[e, v]
-        if p == NONE:
+        if p in (NONE, neutral):
             continue
         if not paquette:
             values.presence[p, v] += 1
@@ -248,7 +248,8 @@ def compute_values(board, graph, state, e, power, paquette, values):
 
     Reads   values.size, presence and threat as left by `survey_game`
     Writes  the rest of values
-    Rule    weighted proximities, plus 1000 * (strength - competition); in winter 1000 * defense
+    Rule    weighted proximities, plus 1000 * (strength - competition); in winter 1000 * defense.
+            A neutral unit competes for its own province, with itself
     """
     phase = state.phase[e]
     winter = phase == WINTER_ADJUSTMENTS
@@ -259,7 +260,7 @@ def compute_values(board, graph, state, e, power, paquette, values):
     _spread_proximity(graph, weights, paquette, values)
     for v in range(board.terrain.shape[0]):
         values.strength[v] = values.presence[power, v]
-        values.competition[v] = 0
+        values.competition[v] = state.unit_power[e, v] == board.num_powers
     for p in range(board.num_powers):
         if p != power:
             for v in range(board.terrain.shape[0]):

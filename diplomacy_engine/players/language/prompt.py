@@ -88,7 +88,8 @@ def _map_facts(game: Game) -> str:
     board, centers = game.map.board, len(game.map.board.center_province)
     return (
         f"Map {game.map.name}: {len(game.powers)} powers, {centers} supply centers. Whoever has "
-        f"{board.victory_centers} of them after a fall wins.\n"
+        f"{board.victory_centers} of them after a fall wins."
+        f"{' Units may be built in every own center.' if board.build_anywhere else ''}\n"
     )
 
 
@@ -123,6 +124,11 @@ def _board(game: Game) -> str:
     free = [code for code in provinces if code not in owned]
     if free:
         lines.append(f"Centers of nobody: {' '.join(free)}")
+    lines += [
+        f"{power} (played by nobody, always holds): {', '.join(units[power])}"
+        for power in game.map.unit_powers[len(game.powers) :]
+        if units[power]
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -152,7 +158,7 @@ def _place(game: Game, location: int) -> str:
     facts = []
     if state.unit_power[0, v] != NONE:
         letter = "A" if state.unit_kind[0, v] == ARMY else "F"
-        facts.append(f"{letter} of {game.powers[state.unit_power[0, v]]}")
+        facts.append(f"{letter} of {game.map.unit_powers[state.unit_power[0, v]]}")
     center = board.province_center[v]
     if center != NONE:
         owner = state.center_owner[0, center]

@@ -30,8 +30,9 @@ class Surroundings:
         n, c = np.nonzero(owner != NONE)
         self.held[n, owner[n, c], board.center_province[c]] = True
         self.centers = (owner[:, None, :] == np.arange(powers)[:, None]).sum(2)
-        n, v = np.nonzero(state.unit_power[rows] != NONE)
-        power = state.unit_power[rows[n], v]
+        power = state.unit_power[rows]
+        n, v = np.nonzero((power != NONE) & (power != powers))  # neutral units never move
+        power = power[n, v]
         can = board.reach[state.unit_kind[rows[n], v], state.unit_location[rows[n], v]]
         np.add.at(self.reach, (n, power), can)
         self.held[n, power, v] = True

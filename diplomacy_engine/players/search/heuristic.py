@@ -38,7 +38,7 @@ def _value_boards(board, state, rows, first, last, claimed, near, expected, out)
             near[:] = 0
             for v in range(board.terrain.shape[0]):
                 p = state.unit_power[e, v]
-                if p == NONE:
+                if p == NONE or p == board.num_powers:
                     continue
                 near[p, v] += claimed[2]
                 kind, here = state.unit_kind[e, v], state.unit_location[e, v]
@@ -53,7 +53,7 @@ def _value_boards(board, state, rows, first, last, claimed, near, expected, out)
         for c in range(board.center_province.shape[0]):
             v = board.center_province[c]
             holder, owner = state.unit_power[e, v], state.center_owner[e, c]
-            if holder == NONE or state.end[e] != RUNNING:
+            if holder == NONE or holder == board.num_powers or state.end[e] != RUNNING:
                 holder = owner
             if holder != NONE:
                 expected[holder] += 1 - share

@@ -214,7 +214,8 @@ def _write_profiles(trees, which, nodes, picked, unit_power, seed, orders, seeds
         t, n = which[i], nodes[i]
         for v in range(orders.shape[1]):
             p = unit_power[i, v]
-            orders[i, v] = NONE if p == NONE else trees.orders[t, n, picked[t, p], v]
+            played = p != NONE and p < picked.shape[1]  # not by anybody if it is neutral
+            orders[i, v] = trees.orders[t, n, picked[t, p], v] if played else NONE
         mixed = seed[i]
         for p in range(picked.shape[1]):
             mixed, high = next_random(mixed + np.uint64(picked[t, p]))

@@ -2,14 +2,14 @@
 
 from ..._jit import jit, jit_inner
 from ...constants import BUILD, DISBAND, FLEET, NONE
-from ..state import adjustments_owed, is_open_home
+from ..state import adjustments_owed, can_build_in
 
 
 @jit
 def adjudicate_adjustments(board, table, state, e, orders):
     """Carry out the builds and removals of one game.
 
-    Reads   state.center_owner, orders (E, V): a BUILD by home center, a DISBAND by unit
+    Reads   state.center_owner, orders (E, V): a BUILD by its center, a DISBAND by unit
     Writes  state.unit_*
     Rule    rulebook, builds and removals; of too many orders the first in province order count,
             builds not ordered are waived, removals not ordered are made by civil disorder
@@ -25,7 +25,7 @@ def adjudicate_adjustments(board, table, state, e, orders):
             location = table.location[order]
             if location == NONE or board.location_province[location] != v:
                 continue
-            if owed > 0 and table.kind[order] == BUILD and is_open_home(board, state, e, power, v):
+            if owed > 0 and table.kind[order] == BUILD and can_build_in(board, state, e, power, v):
                 state.unit_power[e, v] = power
                 state.unit_kind[e, v] = table.unit_kind[order]
                 state.unit_location[e, v] = location

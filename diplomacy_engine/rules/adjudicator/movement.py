@@ -394,7 +394,7 @@ def convoy_result(reach, province_location, facts, queue, fleet, army):
 
 @jit_inner
 def carry_out(board, table, state, e, facts, units, num_units, num_movers):
-    """Move the units, and give those that are dislodged their retreats.
+    """Move the units, and give those that are dislodged their retreats; a neutral unit has none.
 
     Reads   facts, with every decision taken; units; state.last_order
     Writes  state.unit_*, state.dislodged_*, state.retreat_options, state.last_result
@@ -428,7 +428,7 @@ def carry_out(board, table, state, e, facts, units, num_units, num_movers):
         if state.dislodged_power[e, v] == NONE:
             continue
         options = retreat_options(board, state, e, facts, v)
-        if options != 0:
+        if options != 0 and state.dislodged_power[e, v] != board.num_powers:
             state.retreat_options[e, v] = options
         else:
             state.last_result[e, v] |= DISBANDED

@@ -1,0 +1,63 @@
+"""`import-map`: writes the map file of a map of another program."""
+
+import argparse
+from pathlib import Path
+
+from .._files import atomic_write
+from ..errors import UserError
+from ..map_import.dpjudge import read_dpjudge
+from ..map_import.draft import map_file_text
+from ..map_import.dvar import read_dvar
+from ..rules.map import Map
+from ..rules.vocabulary import vocabulary
+
+
+def add_import_map(commands) -> None:
+    """Describe `import-map`."""
+    parser = commands.add_parser(
+        "import-map",
+        help="write the map file of a map of another program",
+        description="Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, "
+        "diplicity) and write it as a map file. What cannot be played is refused with the line.",
+    )
+    parser.add_argument("file", metavar="FILE", help="the other program's file")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the map file (default: NAME.toml, if there is none)"
+    )
+    parser.set_defaults(run=run_import_map)
+
+
+def run_import_map(arguments: argparse.Namespace) -> int:
+    """Import a map; nothing is written if it cannot be played."""
+    path = Path(arguments.file)
+    draft = read_dvar(path) if path.suffix.lower() == ".json" else read_dpjudge(path)
+    game_map = draft.finished()
+    counts = map_counts(game_map)
+    output = Path(arguments.output or f"{game_map.name}.toml")
+    if arguments.output is None and output.exists():
+        raise UserError(f"there is a file {output} already; -o {output} would replace it")
+    atomic_write(output, map_file_text(draft.facts, path.name).encode())
+    print(f"wrote {output}: map {game_map.name}, {counts}")
+    for note in [*rule_notes(game_map), *draft.notes]:
+        print(f"  {note}")
+    return 0
+
+
+def map_counts(game_map: Map) -> str:
+    """Return the counts of a map as one line."""
+    board, words = game_map.board, vocabulary(game_map)
+    return (
+        f"{len(game_map.powers)} powers, {len(game_map.provinces)} provinces, "
+        f"{len(game_map.locations)} locations, {len(board.center_province)} supply centers, "
+        f"{board.victory_centers} to win, {len(words):,} orders"
+    )
+
+
+def rule_notes(game_map: Map) -> list[str]:
+    """Return in what a map's rules differ from the standard map's, a sentence each."""
+    board, notes = game_map.board, []
+    if board.build_anywhere:
+        notes.append("units may be built in every own center")
+    if board.neutral_rebuilds:
+        notes.append("neutral units that are lost come back in winter")
+    return notes

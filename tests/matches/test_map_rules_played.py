@@ -1,0 +1,112 @@
+"""Everybody plays a map with neutral units, builds anywhere and a coast that convoys."""
+
+import gymnasium
+import numpy as np
+import pytest
+from support.maps import TRIBES, tribes
+
+from diplomacy_engine import Game
+from diplomacy_engine.commands import cli
+from diplomacy_engine.environments.pettingzoo_env import parallel_env
+from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.players.bots.dumbbot_values import power_values
+from diplomacy_engine.policy.inputs import NUM_BOARD, NetworkInputs
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "tribes.toml"
+    path.write_text(TRIBES)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("player", "flags"),
+    [
+        ("random", ""),
+        ("chaos", ""),
+        ("dumbbot", ""),
+        ("dumbbot-paquette", ""),
+        ("brane", ""),
+        ("lookahead", ""),
+        ("mcts", ""),
+        ("nash+dumbbot", "--press offers"),
+        ("peaceful+dumbbot", "--press mutual"),
+    ],
+)
+def test_players(player, flags, path, tmp_path, capsys):
+    """What they order is legal, and their games are the same when played again by texts."""
+    saved = tmp_path / "games.jsonl"
+    argv = f"evaluate --map {path} --player {player} --against random --games 4 --max-years 3"
+    assert cli.main([*argv.split(), "--save-games", str(saved), *flags.split()]) == 0
+    capsys.readouterr()
+    for found in read_saved_games(saved):
+        game = Game(path, max_years=3)
+        for phase in found["phases"][:-1]:
+            assert game.to_state()["units"] == phase["state"]["units"]
+            for power, orders in phase["orders"].items():
+                game.submit(power, orders)
+            game.adjudicate()
+        assert game.is_over and game.centers == found["phases"][-1]["state"]["centers"]
+    assert cli.main(["replay", str(saved), "--output", str(tmp_path / "game.html")]) == 0
+
+
+def test_dumbbot_counts_a_neutral_unit_as_one_that_stays():
+    """It competes for its own province and for no other, whoever its neighbors are."""
+    game_map = tribes()
+    game = Game.from_state(
+        game_map, {"name": "S1901M", "units": {"EAST": ["A CAP"], "TRIBES": ["A HIL", "F DUN"]}}
+    )
+    power = game_map.power_index["EAST"]
+    for paquette in (False, True):
+        _, values = power_values(game_map, game.vector_game.state, 0, power, paquette)
+        competing = {game_map.provinces[v] for v in np.flatnonzero(values.competition)}
+        assert competing == {"HIL", "DUN"}
+
+
+def test_a_network_is_told_of_a_neutral_unit_as_of_anothers():
+    """Where an order's goal has a unit, it says whether that is one's own."""
+    inputs, found = NetworkInputs(tribes()), {}
+    for who in ("TRIBES", "WEST", "EAST", ""):
+        units = (
+            {"EAST": ["A CAP"], who: ["A HIL"]} if who != "EAST" else {"EAST": ["A CAP", "A HIL"]}
+        )
+        units.pop("", None)
+        game = Game.from_state(tribes(), {"name": "S1901M", "units": units})
+        games, decisions = game.vector_game, game.decisions()
+        views = games.view_boards(decisions.game, decisions.power)
+        place = inputs.orders(views, decisions).rows[:, 2 * NUM_BOARD - 2]
+        (at,) = np.flatnonzero(decisions.order == games.vocabulary.number["A CAP - HIL"])
+        found[who] = int(place[at]) // NUM_BOARD // 64  # nobody, oneself, another
+    assert found == {"TRIBES": 2, "WEST": 2, "EAST": 1, "": 0}
+
+
+@pytest.mark.parametrize("name", ["Diplomacy-small-v0", "Diplomacy-small-sequential-v0",
+                                  "Diplomacy-small-deepdip-v0", "Diplomacy-small-negotiation-v0",
+                                  "Diplomacy-small-deals-v0"])  # fmt: skip
+def test_environments(name, path):
+    env = gymnasium.make(f"diplomacy_engine:{name}", map=path, max_years=3)
+    seen, _ = env.reset(seed=1)
+    assert env.observation_space.contains(seen)
+    env.action_space.seed(1)
+    for _ in range(12):
+        seen, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        assert env.observation_space.contains(seen)
+        if terminated or truncated:
+            env.reset()
+
+
+def test_the_environment_of_all_powers(path):
+    env = parallel_env(map=path, max_years=2)
+    seen, _ = env.reset(seed=1)
+    assert list(seen) == ["EAST", "WEST"]
+    for agent in seen:
+        assert env.observation_space(agent).contains(seen[agent])
+
+
+def test_it_is_played_on_the_terminal_and_the_page(path, monkeypatch, capsys):
+    lines = iter(["A CAP - HIL", "", "quit", "y"])
+    monkeypatch.setattr("builtins.input", lambda *_: next(lines, "quit"))
+    argv = f"play --map {path} --text --power EAST --against hold"
+    cli.main(argv.split())
+    assert "TRIBES" in capsys.readouterr().out

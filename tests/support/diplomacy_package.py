@@ -1,0 +1,89 @@
+"""The `diplomacy` package, where it is installed: its map files, and its game in a process."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import pickle
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+# Convoys over many seas take the package many minutes; without any, the rest is the same game.
+WITHOUT_CONVOYS = ("colonial", "empire", "known_world_901", "world")
+_WORKER = """
+import json, sys
+from diplomacy import Game
+game = Game(map_name=sys.argv[1])
+for line in sys.stdin:
+    orders = json.loads(line)
+    if orders is not None:
+        for power in orders:
+            game.set_orders(power, orders[power])
+        game.process()
+    state = game.get_state()
+    found = {key: state[key] for key in ("name", "units", "centers", "retreats")}
+    found["possible"] = game.get_all_possible_orders()
+    print(json.dumps(found), flush=True)
+"""
+
+
+@cache
+def package_python() -> tuple[str, Path] | None:
+    """Return a Python that has the package, and its folder there; None without one.
+
+    The environment's DIPLOMACY_PYTHON may name one: the package need not be where the tests run.
+    """
+    program = os.environ.get("DIPLOMACY_PYTHON", "")
+    if not program:
+        spec = importlib.util.find_spec("diplomacy")
+        return (sys.executable, Path(spec.origin).parent) if spec and spec.origin else None
+    code = "import importlib.util as u; print(u.find_spec('diplomacy').origin)"
+    found = subprocess.run([program, "-c", code], capture_output=True, text=True, check=True)
+    return program, Path(found.stdout.strip()).parent
+
+
+def package_maps() -> list[Path]:
+    """Return the package's map files; none without it."""
+    found = package_python()
+    return sorted((found[1] / "maps").glob("*.map")) if found else []
+
+
+class PackageGame:
+    """A game of the package, on one of its maps.
+
+    Attributes:
+        state: its `name`, `units`, `centers` and `retreats`, and its `possible` orders by place.
+    """
+
+    def __init__(self, map_name: str, folder: Path):
+        program, package = package_python()
+        known = {"__version__": "20180913_0915"}
+        for name in WITHOUT_CONVOYS:
+            text = (package / "maps" / f"{name}.map").read_bytes()
+            known[hashlib.md5(text).hexdigest()] = {count: [] for count in range(1, 1000)}
+        cache_file = folder / ".cache" / "diplomacy" / "convoy_paths_cache.pkl"
+        cache_file.parent.mkdir(parents=True)
+        cache_file.write_bytes(pickle.dumps(known))
+        self._process = subprocess.Popen(
+            [program, "-c", _WORKER, map_name],
+            env={**os.environ, "HOME": str(folder), "PYTHONPATH": ""},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.play(None)
+
+    def play(self, orders: dict[str, list[str]] | None) -> None:
+        """Give orders and adjudicate; None: only look."""
+        self._process.stdin.write(json.dumps(orders) + "\n")
+        self._process.stdin.flush()
+        self.state = json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End its process."""
+        self._process.stdin.close()
+        self._process.wait(30)
+        self._process.stdout.close()
