@@ -40,7 +40,7 @@ from torch.nn import functional as F
 import diplomacy_engine as engine
 from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
+from diplomacy_engine.learning import groups, launch, learners, ops, players, state, tallies
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.league import League
@@ -285,12 +285,23 @@ class Agent(nn.Module):
         boards = self.inputs(obs)
         codes = self.encode(boards)
         value = self.critic(codes.view).squeeze(-1)
+        return *self.get_action(boards, codes, decisions, chosen, noise), value
+
+    def get_action(
+        self,
+        boards: Boards,
+        codes: Codes,
+        decisions: engine.Decisions,
+        chosen: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None]:
+        """Do the same without values, for boards that are encoded already."""
         orders = self.inputs.orders(boards, decisions, chosen, self.autoregressive)
         tables = self.order_tables(codes, orders)
         if chosen is None:
             noise = ops.draw_noise(decisions) if noise is None else noise
             chosen, logprob, _ = ops.draw_orders(orders, tables, noise)
-            return chosen, torch.from_numpy(logprob), None, value
+            return chosen, torch.from_numpy(logprob), None
         bases = tables.context.index_select(0, orders.decision)  # (S, H)
         if self.autoregressive:  # a unit's orders see what earlier units were given
             given = bases + ops.sum_rows(orders.given_provinces, tables.provinces)
@@ -298,7 +309,7 @@ class Agent(nn.Module):
             bases = bases + ops.sum_of_earlier(self.earlier_orders(F.relu(given)), orders)
         logprob, entropy, greatest = ops.score_orders(orders, tables, bases)  # (S,) each
         share = ops.sum_slots(entropy, orders) / ops.sum_slots(greatest, orders).clamp(min=1e-6)
-        return chosen, ops.sum_slots(logprob, orders), share, value
+        return chosen, ops.sum_slots(logprob, orders), share
 
 
 LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
@@ -320,7 +331,7 @@ class OpponentPool:
 
     def __init__(self, args: Args, game_map: engine.Map):
         self.args = args
-        bots = [engine.load_player(name, game_map=game_map) for name in args.pool_bots]
+        bots = [players.load_opponent(name, game_map) for name in args.pool_bots]
         self.bots = dict(enumerate(bots, LEARNER + 1))
         self.agents: dict[int, Agent] = {}
         self.frozen_at: dict[int, int] = {}  # learner decisions, by number
@@ -687,12 +698,13 @@ def evaluate(run: "Run", ranks: Ranks) -> dict[str, engine.MatchReport]:
     args, parts = run.args, {}
     for number, name in enumerate(args.eval_bots):
         drawn = np.random.SeedSequence([args.seed, run.step, number])
-        seed, *own = drawn.generate_state(1 + ranks.count).tolist()
+        seed, *own = drawn.generate_state(1 + 2 * ranks.count).tolist()
         player = run.player(run.average, "learner", own[ranks.rank])
+        seed_of_bot = own[ranks.count + ranks.rank]  # of the draws of a policy
         parts[name] = engine.evaluate_player(
             run.game_map,
             player,
-            engine.load_player(name, game_map=run.game_map),
+            engine.load_player(name, game_map=run.game_map, seed=seed_of_bot),
             args.eval_games,
             part=(ranks.rank, ranks.count),
             samples=args.capture_games,
