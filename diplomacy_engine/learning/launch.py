@@ -374,5 +374,6 @@ def _make_log(begun: Begun, folder: RunFolder, start: int = 0, seconds: float = 
     args, wandb_id = begun.args, begun.saved and begun.saved["wandb_id"]
     wandb = start_wandb(args, folder, wandb_id) if args.track else None
     progress = Progress(args.total_timesteps, start)
-    exploited = args.pool_bots[0] if len(args.pool_bots) == args.pool_bot_prob == 1 else None
+    bots = getattr(args, "pool_bots", ())
+    exploited = bots[0] if len(bots) == 1 == args.pool_bot_prob else None
     return RunLog(folder, progress, begun.game_map, wandb, wandb_id, seconds, exploited)

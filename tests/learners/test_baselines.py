@@ -19,7 +19,6 @@ from diplomacy_engine import (
     load_map,
     load_player,
     make_bot,
-    make_reward_mix,
     order_numbers,
 )
 from diplomacy_engine.constants import NONE
