@@ -391,9 +391,9 @@ class Prospects(Critic):
 
     def paid(self, result: engine.StepResult, victory_centers: int) -> np.ndarray:
         """See LeafValue."""
-        pays_year_limit = self.run.args.year_limit != "truncate"
-        position = engine.reward_input(result, victory_centers, pays_year_limit)
-        return self.run.reward(position, self.run.progress)
+        run, args = self.run, self.run.args
+        position = engine.reward_input(result, victory_centers, args.year_limit != "truncate")
+        return run.reward(position, min(1.0, run.step / args.total_timesteps))
 
 
 class Counterfactual:
@@ -581,7 +581,8 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
                 pay_learner(run, result)
             rows, finished = games_over(run, result)
             # What all ranks agree on, so that they go on alike.
-            flags = {"full": run.buffer.is_full, "stop": log.stop.received}
+            full = run.buffer.count.max() >= args.num_steps
+            flags = {"full": full, "stop": log.stop.received}
             total = ranks.sum(counts | finished | flags)
             run.count(total)
             with log.clock("games"):

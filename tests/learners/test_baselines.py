@@ -8,7 +8,7 @@ import signal
 import numpy as np
 import pytest
 import torch
-from support.training import TINY, differences, load, metrics, write_config
+from support.training import differences, load, metrics, write_config
 
 import diplomacy_learners.baselines as baselines
 import ppo_selfplay_diplomacy as ppo
@@ -212,7 +212,7 @@ def test_the_central_critic_sees_the_orders_of_the_same_board_alone():
 
 def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
     """Against all joint orders of ENGLAND's first phase, each by how likely the policy gives it."""
-    run = make_run(map="small", num_envs=1, alternatives=4000, reward="center_delta")
+    run = make_run(map="small", num_envs=1, alternatives=1000, reward="center_delta")
     tried, games = baselines.Counterfactual(run), run.games
     decisions, orders = games.decisions(), games.new_orders()
     numbers = make_bot("dumbbot").act(games, decisions)
@@ -234,7 +234,7 @@ def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
         games, many.game, many.power, given, np.zeros(len(every), np.uint64)
     )
     mean, square = (float(share @ part) for part in (brought, brought**2))
-    error = ((square - mean**2) / 4000) ** 0.5
+    error = ((square - mean**2) / 1000) ** 0.5
     assert error > 0 and abs(found[0] - mean) < 5 * error
 
 
@@ -374,6 +374,7 @@ def stop_in_step(monkeypatch, number: int) -> None:
 @pytest.mark.parametrize("scheme", [*SCHEMES, "partners"])
 def test_resumed_equals_uninterrupted(scheme, tmp_path, monkeypatch):
     changes = {"num_envs": 12, "league_games": 0, "capture_games": 0, "learner_seats": 2}
+    changes |= {"total_timesteps": 400, "eval_games": 3, "eval_bots": ["hold"]}
     if scheme == "partners":
         changes |= {"teams": "ENGLAND+ITALY", "partners": "pool", "learner_powers": ["ENGLAND"]}
     config = write_config(tmp_path / "tiny.toml", map="three", **changes)
@@ -385,7 +386,7 @@ def test_resumed_equals_uninterrupted(scheme, tmp_path, monkeypatch):
         stop_in_step(patch, 9)
         assert main([*flags, "--runs-folder", str(runs[1])]) == 0
     whole, parts = (next(folder.iterdir()) for folder in runs)
-    assert load(parts)["global_step"] < TINY["total_timesteps"]
+    assert load(parts)["global_step"] < 400
     assert main(["--resume", str(parts)]) == 0
     for name in ("model", "run", "ranks"):
         assert differences(load(whole)[name], load(parts)[name]) == []
