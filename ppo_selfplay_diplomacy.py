@@ -35,9 +35,9 @@ from torch import nn
 from torch.nn import functional as F
 
 import diplomacy_engine as engine
-from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
+from diplomacy_engine._fields import Between, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
+from diplomacy_engine.learning import groups, launch, learners, ops, players, state, tallies
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.league import League
@@ -88,7 +88,7 @@ class Args:
     """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
-    team_victory: Natural = 0
+    team_victory: Annotated[int, Between(0, 10_000)] = 0
     """centers with which a team wins after a fall, if no other has as many; 0: none does"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from; with --teams one team"""
@@ -272,12 +272,23 @@ class Agent(nn.Module):
         boards = self.inputs(obs)
         codes = self.encode(boards)
         value = self.critic(codes.view).squeeze(-1)
+        return *self.get_action(boards, codes, decisions, chosen, noise), value
+
+    def get_action(
+        self,
+        boards: Boards,
+        codes: Codes,
+        decisions: engine.Decisions,
+        chosen: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None]:
+        """Do the same without values, for boards that have been encoded."""
         orders = self.inputs.orders(boards, decisions, chosen, self.autoregressive)
         tables = self.order_tables(codes, orders)
         if chosen is None:
             noise = ops.draw_noise(decisions) if noise is None else noise
             chosen, logprob, _ = ops.draw_orders(orders, tables, noise)
-            return chosen, torch.from_numpy(logprob), None, value
+            return chosen, torch.from_numpy(logprob), None
         bases = tables.context.index_select(0, orders.decision)  # (S, H)
         if self.autoregressive:  # a unit's orders see what earlier units were given
             given = bases + ops.sum_rows(orders.given_provinces, tables.provinces)
@@ -285,7 +296,7 @@ class Agent(nn.Module):
             bases = bases + ops.sum_of_earlier(self.earlier_orders(F.relu(given)), orders)
         logprob, entropy, greatest = ops.score_orders(orders, tables, bases)  # (S,) each
         share = ops.sum_slots(entropy, orders) / ops.sum_slots(greatest, orders).clamp(min=1e-6)
-        return chosen, ops.sum_slots(logprob, orders), share, value
+        return chosen, ops.sum_slots(logprob, orders), share
 
 
 LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
@@ -299,15 +310,14 @@ WARM_UP_PHASES = 8  # the most phases of a random beginning
 class OpponentPool:
     """Who else sits at the tables: frozen copies of the learner, and perhaps bots.
 
-    An opponent keeps its seat until its game ends. `copies` are those that new games draw from,
-    oldest first; `agents` also holds older ones that still sit at a table.
+    New games draw from `copies`, oldest first; `agents` also has older ones still at a table.
     """
 
     KEPT = ("agents", "frozen_at", "copies", "next_number", "games", "score", "recent")
 
     def __init__(self, args: Args, game_map: engine.Map):
         self.args = args
-        bots = [engine.load_player(name, game_map=game_map) for name in args.pool_bots]
+        bots = [players.load_opponent(name, game_map) for name in args.pool_bots]
         self.bots = dict(enumerate(bots, LEARNER + 1))
         self.agents: dict[int, Agent] = {}
         self.frozen_at: dict[int, int] = {}  # learner decisions, by number
@@ -392,9 +402,8 @@ class Seats(NamedTuple):
 def assign_seats(run: "Run", rows: np.ndarray) -> None:
     """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
 
-    The learner gets `learner_seats` powers, or one team, drawn without replacement: the less it
-    wins with a side, the more often. Random beginnings set it before positions that its own play
-    never reaches, and hot opponents err, which a learner that loses to strong ones can learn from.
+    The learner gets `learner_seats` powers or one team: the less it wins with a side, the more often.
+    Random beginnings are positions that its play never reaches; hot opponents err, so it can win.
     """
     args, rng, seats = run.args, run.rng, run.seats
     side = run.game_map.teams.of_power  # (P,)
@@ -421,8 +430,7 @@ class Buffer:
 
     A transition is open from its orders on. What closes it: the stream's next decision (`add`), the
     end of its game or its power's elimination (with value 0), a year limit that truncates and the
-    end of training (with the value of the position). What the network saw is kept in the order of
-    collection; `row` says where in it.
+    end of training (with the value of the position).
     """
 
     KEPT = ("rewards", "values", "next_values", "logprobs", "ends", "closed")
@@ -436,7 +444,7 @@ class Buffer:
         self.logprobs = np.zeros(shape, np.float32)
         self.ends = np.zeros(shape, bool)  # the last transition of a game
         self.closed = np.zeros(shape, bool)
-        self.row = np.zeros(shape, np.int64)
+        self.row = np.zeros(shape, np.int64)  # of `seen`, which is in the order of collection
         self.count = np.zeros(num_streams, np.int64)
         self.open = np.zeros(num_streams, bool)
         self.seen: list[Experience] = []
@@ -538,8 +546,8 @@ def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict
 def pay_learner(run: "Run", result: engine.StepResult) -> None:
     """Pay the open transitions for the phase, and close those whose game is over.
 
-    A stream ends with its power's team. A member that is out gives no more orders, but what becomes
-    of its team still counts for its last decision; otherwise no sacrifice could be learned.
+    A stream ends with its power's team: what becomes of the team of a power that is out still counts
+    for its last decision; otherwise no sacrifice could be learned.
     """
     buffer, victory_centers = run.buffer, run.games.board.victory_centers
     truncates = run.args.year_limit == "truncate"
@@ -662,13 +670,14 @@ def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog) -> None:
     """
     args, parts = run.args, {}
     for number, name in enumerate(args.eval_bots):
-        drawn = np.random.SeedSequence([args.seed, run.step, number])
-        seed, *own = drawn.generate_state(1 + ranks.count).tolist()
-        player = run.player(run.average, "learner", own[ranks.rank])
+        drawn = [args.seed, run.step, number]
+        seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
+        own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
+        player = run.player(run.average, "learner", own)
         parts[name] = engine.evaluate_player(
             run.game_map,
             player,
-            engine.load_player(name, game_map=run.game_map),
+            engine.load_player(name, game_map=run.game_map, seed=theirs),
             args.eval_games,
             part=(ranks.rank, ranks.count),
             samples=args.capture_games,
@@ -737,8 +746,7 @@ class Run:
     def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of the positions of games `rows` (n,) for `powers` (n,).
 
-        A power that is out has that of a living one of its team: what a position is worth to one
-        that will never order again, a policy has not learned.
+        Of a power that is out, that for a living one of its team: no policy learns it for the dead.
         """
         alive, team = self.games.outcomes().alive[rows], self.game_map.teams.of_power
         powers = engine.living_mate(alive, team, powers)

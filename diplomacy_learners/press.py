@@ -636,16 +636,17 @@ def play_phase(
     return games.step(orders), counts
 
 
-def evaluate(run: Run, ranks: Ranks) -> dict[str, engine.MatchReport]:
+def evaluate(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
     """Play the policy against each bot, with talk; as the script's."""
     args, parts = run.args, {}
     for number, name in enumerate(args.eval_bots):
-        drawn = np.random.SeedSequence([args.seed, run.step, number])
-        seed, *own = drawn.generate_state(1 + ranks.count).tolist()
+        drawn = [args.seed, run.step, number]
+        seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
+        own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
         parts[name] = engine.evaluate_player(
             run.game_map,
-            run.player(run.average, "learner", own[ranks.rank]),
-            engine.load_player(name, game_map=run.game_map),
+            run.player(run.average, "learner", own),
+            engine.load_player(name, game_map=run.game_map, seed=theirs),
             args.eval_games,
             part=(ranks.rank, ranks.count),
             samples=args.capture_games,
@@ -656,7 +657,8 @@ def evaluate(run: Run, ranks: Ranks) -> dict[str, engine.MatchReport]:
             press=PressRules(args.press),
         )
     everywhere = ranks.gather(parts)
-    return {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
+    reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
+    log.evaluations(reports, run.step, run.league.play(run.average, run.pool, run.player))
 
 
 def learn(run: Run, talk: Talk, ranks: Ranks, log: launch.RunLog) -> None:
@@ -667,8 +669,6 @@ def learn(run: Run, talk: Talk, ranks: Ranks, log: launch.RunLog) -> None:
         sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
         sums = ranks.sum(sums | run.episodes.take() | talk.counts.take())
     size = int(sums["variance"][0])
-    if not size:
-        return
     begun = run.step - size  # so that the last batch is learned from, too
     left = max(0.0, 1.0 - begun / args.total_timesteps)
     if args.anneal_lr:
@@ -680,14 +680,8 @@ def learn(run: Run, talk: Talk, ranks: Ranks, log: launch.RunLog) -> None:
             groups.update_average(run.average, run.agent, run.counters["updates"], args.average)
     state.check_learned(run.agent, run.optimizer, losses)
     run.counters["updates"] += 1
-    losses["explained_variance"] = tallies.explained_variance(sums["variance"])
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
-    charts |= {"batch_size": size} | run.episodes.figures(sums)
-    played = tallies.selfplay_figures(run.sums, run.step)
-    played |= {f"win_{side}": w for side, w in zip(run.game_map.teams.names, run.win_share)}
-    run.sums = dict.fromkeys(run.sums, 0.0)
-    league = {"pool_size": len(run.pool.copies)}
-    figures = {"losses": losses, "selfplay": played, "charts": charts, "league": league}
+    figures = tallies.of_update(run, losses, sums, charts)
     log.update(run.counters, figures | {"press": talk.counts.figures(sums)})
 
 
@@ -707,12 +701,6 @@ def train(begun: launch.Begun, ranks: Ranks) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if a signal stops it."""
     (run, talk), args = begin(begun, ranks), begun.args
 
-    def evaluate_and_log() -> None:
-        with log.clock("evaluation"):
-            reports = evaluate(run, ranks)
-            copies = {number: run.pool.agents[number] for number in run.pool.copies}
-            log.evaluations(reports, run.step, run.league.play(run.average, copies, run.player))
-
     def save() -> None:
         with log.clock("saving"):
             policy = begun.policy(run.average, run.step)
@@ -727,7 +715,8 @@ def train(begun: launch.Begun, ranks: Ranks) -> bool:
                 ppo.pay_learner(run, result)
             rows, finished = ppo.games_over(run, result)
             # What all ranks agree on, so that they go on alike.
-            flags = {"full": run.buffer.is_full, "stop": log.stop.received}
+            full = run.buffer.count.max() >= args.num_steps
+            flags = {"full": full, "stop": log.stop.received}
             total = ranks.sum(counts | finished | flags)
             run.count(total)
             with log.clock("games"):
@@ -740,7 +729,8 @@ def train(begun: launch.Begun, ranks: Ranks) -> bool:
                 learn(run, talk, ranks, log)
             if run.next_eval <= run.step < args.total_timesteps:
                 run.next_eval += args.eval_interval
-                evaluate_and_log()
+                with log.clock("evaluation"):
+                    evaluate(run, ranks, log)
             if run.step >= run.next_save or total["stop"]:
                 while run.next_save <= run.step:
                     run.next_save += args.save_interval
@@ -753,7 +743,7 @@ def train(begun: launch.Begun, ranks: Ranks) -> bool:
             streams, row, power = run.seats.learner(run.buffer.open)
             run.buffer.close(streams, run.values_of(row, power))
             learn(run, talk, ranks, log)
-            evaluate_and_log()
+            evaluate(run, ranks, log)
             save()
     return True
 

@@ -87,15 +87,21 @@ class Begun:
 Train = Callable[[Begun, Ranks], bool]  # plays and learns; returns whether it came to its end
 
 
-def main(learner: Learner, train: Train, argv: list[str] | None = None) -> int:
+def main(
+    learner: Learner,
+    train: Train,
+    argv: list[str] | None = None,
+    read: Callable[[Learner, list[str]], Settings] | None = None,
+) -> int:
     """Train as the command line says, without the program's name; return the exit status.
 
-    What the user did wrong is said in one sentence.
+    What the user did wrong is said in one sentence. `read` returns the settings of a command line,
+    `read_settings` if none is given.
     """
     argv = sys.argv[1:] if argv is None else argv
     ranks = Ranks.of_torchrun() or Ranks()
     with _reported(ranks) as status:
-        settings = ranks.agree(read_settings, learner, argv)
+        settings = ranks.agree(read or read_settings, learner, argv)
         count = processes(settings) if ranks.count == 1 else 1
         if count > 1:
             ranks = Ranks.start(count, run, learner, train, settings)
@@ -375,4 +381,6 @@ def _make_log(begun: Begun, folder: RunFolder, start: int = 0, seconds: float = 
     args, wandb_id = begun.args, begun.saved and begun.saved["wandb_id"]
     wandb = start_wandb(args, folder, wandb_id) if args.track else None
     progress = Progress(args.total_timesteps, start)
-    return RunLog(folder, progress, begun.game_map, wandb, wandb_id, seconds)
+    bots = getattr(args, "pool_bots", ())
+    exploited = bots[0] if len(bots) == 1 == args.pool_bot_prob else None
+    return RunLog(folder, progress, begun.game_map, wandb, wandb_id, seconds, exploited)

@@ -6,8 +6,10 @@ from torch import nn
 
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
+from ..players.loading import load_player
 from ..players.policy import PolicyPlayer
-from ..players.protocols import Explanation
+from ..players.protocols import Explanation, Player
+from ..rules.map import Map
 from . import ops
 
 
@@ -76,3 +78,14 @@ def policy_player(
     """Return an agent as a player of matches; `settings` are those it was trained with."""
     generator = torch.Generator().manual_seed(seed)
     return PolicyPlayer(AgentNetwork(agent), name, generator, greedy, settings)
+
+
+def load_opponent(name: str, game_map: Map) -> Player:
+    """Return a player that a learner trains against.
+
+    A policy draws from torch's own generator, whose state a checkpoint of the run keeps.
+    """
+    player = load_player(name, game_map=game_map)
+    if isinstance(player, PolicyPlayer):
+        player.generator = torch.default_generator
+    return player

@@ -47,6 +47,8 @@ class RunLog:
         wandb: a W&B run that has begun, if any.
         wandb_id: of an earlier W&B run, which is remembered where none goes on now.
         seconds: spent by earlier processes of this run.
+        exploited: the name of the only opponent, if the learner has but one: what it wins against
+            that one says how far it can be exploited.
     """
 
     def __init__(
@@ -57,8 +59,10 @@ class RunLog:
         wandb: Any = None,
         wandb_id: str | None = None,
         seconds: float = 0.0,
+        exploited: str | None = None,
     ):
         self.folder, self.progress, self.game_map = folder, progress, game_map
+        self.exploited = exploited
         self.writer = SummaryWriter(str(folder.path))
         # TensorBoard's thread would print a traceback of a full disk, which its next call raises.
         threading.excepthook = _pass_over_full_disks
@@ -242,7 +246,16 @@ class RunLog:
         for bot, result in self._evaluations.items():
             for name in ("win", "solo", "draw", "loss"):
                 summary[f"{name} against {bot}"] = _rate(result["overall"][name])
+        exploited = self._evaluations.get(self.exploited)
+        for side, figures in _by_side(exploited).items() if exploited else ():
+            summary[f"win against {self.exploited} as {side}"] = _rate(figures["win"])
         self.progress.close(summary, title=self.folder.path.name)
+        if exploited:
+            self.progress.message(
+                f"{self.exploited}: a copy of it would win at most "
+                f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
+                "beyond that is a lower bound of how far it can be exploited."
+            )
         if self.wandb is not None:
             self._keep_policy()
             self.wandb.finish()
