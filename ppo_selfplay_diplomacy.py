@@ -302,7 +302,7 @@ class Agent(nn.Module):
 LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
 AT_RANDOM = NONE  # in the place of a member: the power still begins at random
 RANDOM_BOT = engine.load_player("random")
-WINDOW = 400  # games over which --freeze-score is taken
+FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
 MEMORY = 0.995  # per game, of the running means of wins
 WARM_UP_PHASES = 8  # the most phases of a random beginning
 
@@ -313,7 +313,7 @@ class OpponentPool:
     New games draw from `copies`, oldest first; `agents` also has older ones still at a table.
     """
 
-    KEPT = ("agents", "frozen_at", "copies", "next_number", "games", "score", "recent")
+    KEPT = ("agents", "frozen_at", "copies", "next_number", "games", "score")
 
     def __init__(self, args: Args, game_map: engine.Map):
         self.args = args
@@ -326,7 +326,6 @@ class OpponentPool:
         # The learner's games against each of the copies, and its score in them.
         self.games: dict[int, float] = {}
         self.score: dict[int, float] = {}
-        self.recent: list[tuple[float, float]] = []  # the same against the newest, step by step
 
     def freeze(self, agent: Agent, global_step: int) -> None:
         """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
@@ -336,14 +335,13 @@ class OpponentPool:
         self.frozen_at[number] = global_step
         self.copies = [*self.copies, number][-self.args.pool_size :]
         self.games[number] = self.score[number] = 0.0
-        self.recent.clear()
 
     def is_due(self, global_step: int) -> bool:
         """Tell whether the learner is to be frozen now."""
-        games, score = np.sum(self.recent or [(0.0, 0.0)], axis=0)
-        wanted = self.args.freeze_score
-        beaten = wanted is not None and games >= WINDOW and score >= wanted * games
-        return beaten or global_step - self.frozen_at[self.copies[-1]] >= self.args.pool_interval
+        newest, wanted = self.copies[-1], self.args.freeze_score
+        games, score = self.games[newest], self.score[newest]
+        beaten = wanted is not None and games >= FREEZE_GAMES and score >= wanted * games
+        return beaten or global_step - self.frozen_at[newest] >= self.args.pool_interval
 
     def weights(self) -> np.ndarray:
         """Return the probabilities (copies,) with which a seat gets each copy."""
@@ -372,9 +370,6 @@ class OpponentPool:
         for number, played, scored in zip(self.copies, games.tolist(), score.tolist()):
             self.games[number] += played
             self.score[number] += scored
-        self.recent.append((float(games[-1]), float(score[-1])))
-        while sum(games for games, _ in self.recent[1:]) >= WINDOW:
-            del self.recent[0]
 
     def forget(self, seated: set[int]) -> None:
         """Drop copies that have left the pool and sit at no table."""
@@ -402,7 +397,7 @@ class Seats(NamedTuple):
 def assign_seats(run: "Run", rows: np.ndarray) -> None:
     """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
 
-    The learner gets `learner_seats` powers or one team: the less it wins with a side, the more often.
+    The learner gets `learner_seats` powers or one team, more often a side with which it wins less.
     Random beginnings are positions that its play never reaches; hot opponents err, so it can win.
     """
     args, rng, seats = run.args, run.rng, run.seats
@@ -546,8 +541,8 @@ def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict
 def pay_learner(run: "Run", result: engine.StepResult) -> None:
     """Pay the open transitions for the phase, and close those whose game is over.
 
-    A stream ends with its power's team: what becomes of the team of a power that is out still counts
-    for its last decision; otherwise no sacrifice could be learned.
+    A stream ends with its power's team: what becomes of the team still counts for the last decision
+    of a power that is out; otherwise no sacrifice could be learned.
     """
     buffer, victory_centers = run.buffer, run.games.board.victory_centers
     truncates = run.args.year_limit == "truncate"
