@@ -659,10 +659,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> di
 
 
 def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog) -> None:
-    """Play the policy against each bot, all seats equally often; nothing is learned from it.
-
-    Every rank plays a part of the games; the reports of all of them together are logged.
-    """
+    """Play the policy against each bot, all seats equally often, a part on each rank; log it."""
     args, parts = run.args, {}
     for number, name in enumerate(args.eval_bots):
         drawn = [args.seed, run.step, number]
