@@ -55,20 +55,25 @@ def measure(name: str, hidden: int, num_layers: int, rounds: int) -> None:
     )
     for who, decisions in (("all powers", everyone), ("one power", alone)):
         obs = games.view_boards(decisions.game, decisions.power)
-        chosen, _, _ = agent.act(obs, decisions)
+
+        @torch.no_grad()
+        def act(obs=obs, decisions=decisions) -> np.ndarray:
+            return agent.get_action_and_value(obs, decisions)[0]
+
+        chosen = act()
 
         def learn(obs=obs, decisions=decisions, chosen=chosen) -> None:
-            scored = agent.get_logprob_entropy_value(obs, decisions, chosen)
+            _, *scored = agent.get_action_and_value(obs, decisions, chosen)
             sum(part.mean() for part in scored).backward()
 
         def encode(obs=obs) -> None:
             with torch.no_grad():
-                agent.encode(obs)
+                agent.encode(agent.inputs(obs))
 
         count = len(decisions.game)
         figures = {
             "encode": microseconds(encode, count, rounds),
-            "act": microseconds(lambda: agent.act(obs, decisions), count, rounds),  # noqa: B023
+            "act": microseconds(act, count, rounds),
             "learn": microseconds(learn, count, rounds),
         }
         print(f"  {who:11}", *(f"{part} {figure:6.1f} us" for part, figure in figures.items()))
@@ -78,7 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--map", action="append", help="a map (default: all three)")
     parser.add_argument("--hidden", type=int, default=64)
-    parser.add_argument("--num-layers", type=int, default=3)
+    parser.add_argument("--num-layers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -32,7 +32,6 @@ VARIANTS = {
     "3 layers": "--num-layers 3",
     "32 hidden units": "--hidden 32",
     "128 hidden units": "--hidden 128",
-    "values as shares": "--value-shares",
 }
 NEVER = "1000000000"
 
@@ -53,7 +52,7 @@ def compile_kernels(map_name: str) -> None:
 
 def train(folder: Path, flags: list[str], seconds: float) -> Path:
     """Train in a new run folder below `folder` for so long; return it."""
-    words = ["--threads", "1", "--no-anneal-lr", "--total-timesteps", NEVER, *flags]
+    words = ["--processes", "1", "--no-anneal-lr", "--total-timesteps", NEVER, *flags]
     words += ["--eval-interval", NEVER, "--save-interval", NEVER, "--league-games", "0"]
     command = [sys.executable, SCRIPT, *words, "--runs-folder", str(folder)]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
