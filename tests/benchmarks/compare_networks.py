@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bench_trainer import ROOT
 
+from diplomacy_engine.players.names import short_names
 from diplomacy_engine.players.policy_files import CHECKPOINT
 
 SCRIPT = str(ROOT / "ppo_selfplay_diplomacy.py")
@@ -102,16 +103,16 @@ def main() -> None:
         made = [path.parent for path in folder.glob(f"*/{CHECKPOINT}")]
         runs[name] = made[0] if made else train(folder, words, arguments.seconds)
         print(f"{name}: {decisions_of(runs[name]):,} decisions", flush=True)
-    table = call(root, "tournament", *match, "--players", *map(str, runs.values()), "dumbbot")
+    players = [*map(str, runs.values()), "dumbbot"]
+    table = call(root, "tournament", *match, "--players", *players)
+    shown = dict(zip(runs, short_names(players)))
     found = {}
     print("| variant | decisions | sum of squares against DumbBot | rating among these |")
     print("|---|---|---|---|")
     for name, run in runs.items():
         against = call(root, "evaluate", *match, "--player", str(run), "--against", "dumbbot")
-        score, rating = (
-            against["overall"]["sum_of_squares"],
-            table["players"][str(run / CHECKPOINT)]["rating"],
-        )
+        score = against["overall"]["sum_of_squares"]
+        rating = table["players"][shown[name]]["rating"]
         found[name] = {
             "flags": VARIANTS[name],
             "decisions": decisions_of(run),
