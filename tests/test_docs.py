@@ -116,17 +116,11 @@ def test_commands(page, monkeypatch):
             parse_args(args_class, words, CONFIGS if has_config else None)
 
 
-def learners() -> list[Path]:
-    """Return the files of the other learners."""
-    folder = ROOT / "diplomacy_learners"
-    return [path for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
-
-
 def known_flags() -> set[str]:
-    """Return the flags of all learners, the tools, the tests, and of others' programs."""
+    """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
     names = set(inspect.signature(Args).parameters)
-    for path in learners():  # some need packages that may not be here
-        names |= _fields_of_args(path)
+    for path in ROOT.glob("diplomacy_learners/[a-z]*.py"):  # some need packages that are not here
+        names |= _fields_of_args(str(path.relative_to(ROOT)))
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     parsers = [_parser()]
@@ -135,18 +129,16 @@ def known_flags() -> set[str]:
         tools = (action.choices for action in parser._actions if isinstance(action.choices, dict))
         parsers += [tool for choices in tools for tool in choices.values()]
     tests = ROOT / "tests"
-    for path in (tests / "conftest.py", *(tests / "benchmarks").glob("*.py"), *learners()):
+    for path in (tests / "conftest.py", *(tests / "benchmarks").glob("*.py")):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
 
 
-def _fields_of_args(path: Path) -> set[str]:
+def _fields_of_args(script: str) -> set[str]:
     """Return the settings of a script, which is not run; none if it has those of another."""
-    classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
-    fields_of = (node.body for node in classes if node.name == "Args")
-    return {
-        node.target.id for body in fields_of for node in body if isinstance(node, ast.AnnAssign)
-    }
+    classes = [node for node in ast.parse(page_text(script)).body if isinstance(node, ast.ClassDef)]
+    args = [node for cls in classes if cls.name == "Args" for node in cls.body]
+    return {node.target.id for node in args if isinstance(node, ast.AnnAssign)}
 
 
 @pages_of_today
