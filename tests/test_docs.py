@@ -1,6 +1,7 @@
 """What the pages in docs/ show is true: examples run, orders read as said, no choice is missing."""
 
 import ast
+import importlib
 import importlib.util
 import inspect
 import json
@@ -22,13 +23,10 @@ from support.pages import (
     links,
     page_text,
     quoted_lines,
+    shell_lines,
     shown,
 )
 
-import distill_search_diplomacy as distill
-import ppo_baselines_diplomacy as baselines
-import ppo_population_based_diplomacy as population_based
-import ppo_press_diplomacy as press
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -36,6 +34,7 @@ from diplomacy_engine.environments.registration import IDS
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning.launch import CONFIGS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -52,16 +51,27 @@ from diplomacy_engine.rules.vocabulary import (
 )
 from diplomacy_engine.scoring.rewards import REWARDS
 from diplomacy_engine.training.settings import parse_args
-from ppo_selfplay_diplomacy import CONFIGS, Args
+from ppo_selfplay_diplomacy import Args
 
 RULES, OWN_MAP, ENVIRONMENTS, VIEWING, RESULTS, TRAINING = (
     page_text(f"docs/{name}.md")
     for name in ("rules", "own_map", "environments", "viewing", "results", "training")
 )
 TRAINER, TOOLS = "ppo_selfplay_diplomacy.py ", "python -m diplomacy_engine "
-every_page = pytest.mark.parametrize(
-    "page", PAGES, ids=lambda page: str(page.relative_to(ROOT)).removesuffix(".md")
-)
+LEARNERS = "python -m diplomacy_learners."
+# Their commands, flags and files are those of the time of which they tell.
+HISTORY = {ROOT / "CHANGELOG.md", ROOT / "runs" / "reference" / "README.md"}
+HISTORY |= set((ROOT / "docs" / "lab").glob("*.md"))
+
+
+def of_pages(pages):
+    """Run a test for each of some pages."""
+    names = [str(page.relative_to(ROOT)).removesuffix(".md") for page in pages]
+    return pytest.mark.parametrize("page", pages, ids=names)
+
+
+every_page = of_pages(PAGES)
+pages_of_today = of_pages([page for page in PAGES if page not in HISTORY])
 
 
 @every_page
@@ -75,7 +85,7 @@ def test_links(page):
             assert not anchor or anchor in anchors(path.read_text()), link
 
 
-@every_page
+@pages_of_today
 def test_named_files_are_there(page):
     """So is everything between backticks that reads like a path of the repository."""
     tops = {path.name for path in ROOT.iterdir()} - {"runs", ".venv"}
@@ -86,7 +96,7 @@ def test_named_files_are_there(page):
                 assert any(ROOT.glob(re.sub(r"{\w+}", "*", word.rstrip("/")))), word
 
 
-@every_page
+@pages_of_today
 def test_commands(page, monkeypatch):
     """Every command line that a page shows is understood."""
     monkeypatch.chdir(ROOT)
@@ -97,13 +107,20 @@ def test_commands(page, monkeypatch):
     for words in map(shlex.split, commands(text, TOOLS)):
         if len(words) > 1 and words[0] != "...":
             _parser().parse_args(words)
+    for name, *words in map(shlex.split, commands(text, LEARNERS)):
+        if name == "exploit":  # has the script's flags, behind the player that it names
+            parse_args(Args, [word for word in words[1:] if word != "--greedy"], CONFIGS)
+        elif words and (name != "language_model" or importlib.util.find_spec("transformers")):
+            args_class = importlib.import_module(f"diplomacy_learners.{name}").Args
+            has_config = "config" in inspect.signature(args_class).parameters
+            parse_args(args_class, words, CONFIGS if has_config else None)
 
 
 def known_flags() -> set[str]:
     """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
-    scripts = Args, baselines.Args, population_based.Args, press.Args, distill.Args
-    names = {name for args in scripts for name in inspect.signature(args).parameters}
-    names |= _fields_of_args("grpo_llm_diplomacy.py")  # it needs packages that may not be here
+    names = set(inspect.signature(Args).parameters)
+    for path in ROOT.glob("diplomacy_learners/[a-z]*.py"):  # some need packages that are not here
+        names |= _fields_of_args(str(path.relative_to(ROOT)))
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     parsers = [_parser()]
@@ -118,33 +135,31 @@ def known_flags() -> set[str]:
 
 
 def _fields_of_args(script: str) -> set[str]:
-    """Return the settings of a script, which is not run."""
-    body = ast.parse(page_text(script)).body
-    (args,) = (node for node in body if isinstance(node, ast.ClassDef) and node.name == "Args")
-    return {node.target.id for node in args.body if isinstance(node, ast.AnnAssign)}
+    """Return the settings of a script, which is not run; none if it has those of another."""
+    classes = [node for node in ast.parse(page_text(script)).body if isinstance(node, ast.ClassDef)]
+    args = [node for cls in classes if cls.name == "Args" for node in cls.body]
+    return {node.target.id for node in args if isinstance(node, ast.AnnAssign)}
 
 
-@every_page
+@pages_of_today
 def test_flags(page):
     """Every flag that a page names exists."""
     text = page.read_text()
-    code = "\n".join([*code_spans(text), *blocks(text, "sh"), *quoted_lines(text)])
+    code = "\n".join([*code_spans(text), *shell_lines(text), *quoted_lines(text)])
     unknown = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", code)) - known_flags()
     assert not unknown
 
 
-def test_where_modules_went():
-    """The table of CHANGELOG.md leads to modules that are there."""
-    table = re.findall(r"^\| (`.+) \| (.+) \|$", page_text("CHANGELOG.md"), re.MULTILINE)
-    modules = []
-    for old, new in table[1:]:
-        names = code_spans(new)
-        if new.startswith("the same names in "):
-            modules += [f"{names[0]}.{name}" for name in code_spans(old)]
-        else:
-            modules += [name for name in names if "." in name]
-    assert len(modules) > 30
-    assert [m for m in modules if not importlib.util.find_spec(f"diplomacy_engine.{m}")] == []
+def test_where_things_went():
+    """The newest table of CHANGELOG.md leads to modules that are there."""
+    newest = page_text("CHANGELOG.md").split("\n## ")[1]
+    cells = re.findall(r"^\| `.+ \| (.+) \|$", newest, re.MULTILINE)
+    words = [word for cell in cells for span in code_spans(cell) for word in span.split()]
+    names = [word for word in words if re.fullmatch(r"[a-z]\w*(\.\w+)+", word)]
+    assert len(names) > 5
+    for name in names:
+        inside = name.startswith(("diplomacy_engine.", "diplomacy_learners."))
+        assert importlib.util.find_spec(name if inside else f"diplomacy_engine.{name}"), name
 
 
 FIGURES = {

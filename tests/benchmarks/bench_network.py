@@ -55,20 +55,25 @@ def measure(name: str, hidden: int, num_layers: int, rounds: int) -> None:
     )
     for who, decisions in (("all powers", everyone), ("one power", alone)):
         obs = games.view_boards(decisions.game, decisions.power)
-        chosen, _, _ = agent.act(obs, decisions)
+
+        @torch.no_grad()
+        def act(obs=obs, decisions=decisions) -> np.ndarray:
+            return agent.get_action_and_value(obs, decisions)[0]
+
+        chosen = act()
 
         def learn(obs=obs, decisions=decisions, chosen=chosen) -> None:
-            scored = agent.get_logprob_entropy_value(obs, decisions, chosen)
+            _, *scored = agent.get_action_and_value(obs, decisions, chosen)
             sum(part.mean() for part in scored).backward()
 
         def encode(obs=obs) -> None:
             with torch.no_grad():
-                agent.encode(obs)
+                agent.encode(agent.inputs(obs))
 
         count = len(decisions.game)
         figures = {
             "encode": microseconds(encode, count, rounds),
-            "act": microseconds(lambda: agent.act(obs, decisions), count, rounds),  # noqa: B023
+            "act": microseconds(act, count, rounds),
             "learn": microseconds(learn, count, rounds),
         }
         print(f"  {who:11}", *(f"{part} {figure:6.1f} us" for part, figure in figures.items()))

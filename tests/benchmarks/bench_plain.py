@@ -3,9 +3,9 @@
     python tests/benchmarks/bench_plain.py --map standard
 
 The plain way plays one `Game` after the other, asks the network for one decision at a time, and
-learns from one at a time, as often as the trainer does. The trainer runs in turn with it, with one
-thread too, and the ratio of learner decisions/s is printed. Flags that are not known here go to the
-trainer.
+learns from one at a time, as often as the trainer does. The trainer runs in turn with it, in one
+process too, and the ratio of learner decisions/s is printed. Flags that are not known here go to
+the trainer.
 """
 
 import argparse
@@ -19,15 +19,17 @@ from bench_trainer import ROOT, measure, read_updates, train
 
 sys.path.insert(0, str(ROOT))
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import Game, VectorGame
+from diplomacy_engine import Game, VectorGame, load_map, order_numbers
+from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.launch import CONFIGS
+from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.players.advice import orders_by_player
-from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.settings import parse_args
 
 
 def collect(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
     """Return the seconds it takes to play, for each learner decision."""
-    player, rng = ppo.policy_player(agent, "plain"), np.random.default_rng(1)
+    player, rng = policy_player(agent, "plain"), np.random.default_rng(1)
     made, start = 0, time.perf_counter()
     while made < decisions:
         game = Game(args.map, max_years=args.max_years)
@@ -50,15 +52,16 @@ def learn(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
     while made < decisions:
         asked = games.decisions()
         obs = games.view_boards(asked.game, asked.power)
-        chosen, logprobs, values = agent.act(obs, asked)
-        slots = asked.slot_start
+        with torch.no_grad():
+            chosen, logprobs, _, values = agent.get_action_and_value(obs, asked)
+        seen = Experience(obs, asked, chosen)
         for d in range(asked.count):
-            one = np.array([d])
-            old = [torch.from_numpy(array[one]) for array in (logprobs, values, values, values)]
-            seen = obs.take(one), asked.take(one), chosen[slots[d] : slots[d + 1]]
+            one, row = seen.take(np.array([d])), slice(d, d + 1)
+            old = {"logprobs": logprobs[row], "values": values[row], "returns": values[row]}
+            old["advantages"] = values[row]  # any numbers will do
             start = time.perf_counter()
-            new = agent.get_logprob_entropy_value(*seen)
-            loss, _ = ppo.ppo_loss(args, args.ent_coef, *new, *old)
+            _, *new = agent.get_action_and_value(*one)
+            loss, _ = ppo.ppo_loss(args, args.ent_coef, *new, old, 1.0)
             loss.backward()
             seconds += time.perf_counter() - start
             made += 1
@@ -67,7 +70,7 @@ def learn(args: ppo.Args, agent: ppo.Agent, decisions: int) -> float:
         optimizer.zero_grad()
         seconds += (time.perf_counter() - start) / 50  # a minibatch is much more than a phase
         orders = games.new_orders()
-        games.write_orders(orders, asked, ppo.order_numbers(asked, chosen))
+        games.write_orders(orders, asked, order_numbers(asked, chosen))
         games.step(orders)
     return args.update_epochs * seconds / made
 
@@ -80,8 +83,8 @@ def main() -> None:
     parser.add_argument("--plain", type=int, default=1_000, help="of the plain way, to time")
     parser.add_argument("--rounds", type=int, default=2, help="how often each is measured")
     arguments, flags = parser.parse_known_args()
-    words = ["--map", arguments.map, "--threads", "1", *flags]
-    args = parse_args(ppo.Args, words, ppo.CONFIGS).args
+    words = ["--map", arguments.map, "--processes", "1", *flags]
+    args = parse_args(ppo.Args, words, CONFIGS).args
     for _ in range(arguments.rounds):
         with tempfile.TemporaryDirectory() as folder:
             run = train(arguments.map, 15_000 + arguments.decisions, words[2:], folder)

@@ -1,10 +1,10 @@
-"""How fast two ranks of torchrun learn, against one process with two threads.
+"""How fast two processes learn, started by the script or by torchrun, against one.
 
     python tests/benchmarks/bench_ranks.py --map three --decisions 30000 --rounds 2
 
-Runs both in turn, so that other work on the machine slows both down alike, and prints each pair's
-decisions/s and their ratio. The first --warm-up decisions are left out, evaluations too. Flags that
-are not known here go to the trainer.
+Runs all in turn, so that other work on the machine slows all down alike, and prints the
+decisions/s of each and their ratio to those of one. The first --warm-up decisions are left out,
+evaluations too. Flags that are not known here go to the trainer.
 """
 
 import argparse
@@ -18,8 +18,9 @@ from bench_trainer import ROOT, measure, read_updates
 SCRIPT = str(ROOT / "ppo_selfplay_diplomacy.py")
 RANKS = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
 WAYS = {
-    "one process, two threads": [SCRIPT, "--threads", "2"],
-    "two ranks, a thread each": [*RANKS, SCRIPT, "--threads", "1"],
+    "one process": [SCRIPT, "--processes", "1"],
+    "two processes": [SCRIPT, "--processes", "2"],
+    "two ranks of torchrun": [*RANKS, SCRIPT],
 }
 
 
@@ -29,7 +30,7 @@ def speed(way: list[str], map_name: str, decisions: int, warm_up: int, flags: li
     words = ["--map", map_name, "--total-timesteps", str(decisions + warm_up), *flags]
     words += ["--eval-interval", never, "--eval-games", "2", "--save-interval", never]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, *way, *words, "--save-games", "0", "--runs-folder", folder]
+        command = [sys.executable, *way, *words, "--capture-games", "0", "--runs-folder", folder]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         (run,) = Path(folder).iterdir()
         return measure(read_updates(run), warm_up)["decisions_per_second"]
@@ -49,8 +50,8 @@ def main() -> None:
             for way in WAYS.values()
         ]
         for name, value in zip(WAYS, found):
-            print(f"{name:26} {value:10,.0f} decisions/s")
-        print(f"{'ratio':26} {found[1] / found[0]:10.2f}", flush=True)
+            ratio = value / found[0]
+            print(f"{name:22} {value:10,.0f} decisions/s, {ratio:5.2f} times one", flush=True)
 
 
 if __name__ == "__main__":

@@ -66,12 +66,13 @@ def measure(updates: list[dict], warm_up: int) -> dict:
 def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> Path:
     """Train for so many decisions; return the run's folder."""
     sys.path.insert(0, str(ROOT))
-    from ppo_selfplay_diplomacy import main  # here, because torch takes a while to load
+    import ppo_selfplay_diplomacy as ppo  # here, because torch takes a while to load
 
     never = str(10 * decisions)
     words = ["--map", map_name, "--total-timesteps", str(decisions), "--runs-folder", runs_folder]
     words += ["--eval-interval", never, "--eval-games", "2", "--save-interval", never]
-    if main([*words, "--save-games", "0", *flags]) != 0:
+    words += ["--capture-games", "0", *flags]
+    if ppo.launch.main(ppo.LEARNER_HERE, ppo.train, words) != 0:
         raise SystemExit(2)
     (folder,) = Path(runs_folder).iterdir()
     return folder

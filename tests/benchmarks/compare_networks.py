@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bench_trainer import ROOT
 
+from diplomacy_engine.players.names import short_names
 from diplomacy_engine.players.policy_files import CHECKPOINT
 
 SCRIPT = str(ROOT / "ppo_selfplay_diplomacy.py")
@@ -32,7 +33,6 @@ VARIANTS = {
     "3 layers": "--num-layers 3",
     "32 hidden units": "--hidden 32",
     "128 hidden units": "--hidden 128",
-    "values as shares": "--value-shares",
 }
 NEVER = "1000000000"
 
@@ -53,7 +53,7 @@ def compile_kernels(map_name: str) -> None:
 
 def train(folder: Path, flags: list[str], seconds: float) -> Path:
     """Train in a new run folder below `folder` for so long; return it."""
-    words = ["--threads", "1", "--no-anneal-lr", "--total-timesteps", NEVER, *flags]
+    words = ["--processes", "1", "--no-anneal-lr", "--total-timesteps", NEVER, *flags]
     words += ["--eval-interval", NEVER, "--save-interval", NEVER, "--league-games", "0"]
     command = [sys.executable, SCRIPT, *words, "--runs-folder", str(folder)]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
@@ -103,16 +103,16 @@ def main() -> None:
         made = [path.parent for path in folder.glob(f"*/{CHECKPOINT}")]
         runs[name] = made[0] if made else train(folder, words, arguments.seconds)
         print(f"{name}: {decisions_of(runs[name]):,} decisions", flush=True)
-    table = call(root, "tournament", *match, "--players", *map(str, runs.values()), "dumbbot")
+    players = [*map(str, runs.values()), "dumbbot"]
+    table = call(root, "tournament", *match, "--players", *players)
+    shown = dict(zip(runs, short_names(players)))
     found = {}
     print("| variant | decisions | sum of squares against DumbBot | rating among these |")
     print("|---|---|---|---|")
     for name, run in runs.items():
         against = call(root, "evaluate", *match, "--player", str(run), "--against", "dumbbot")
-        score, rating = (
-            against["overall"]["sum_of_squares"],
-            table["players"][str(run / CHECKPOINT)]["rating"],
-        )
+        score = against["overall"]["sum_of_squares"]
+        rating = table["players"][shown[name]]["rating"]
         found[name] = {
             "flags": VARIANTS[name],
             "decisions": decisions_of(run),

@@ -49,8 +49,14 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def shell_lines(text: str) -> list[str]:
+    """Return the lines of all examples for a shell; one that goes on below is one line."""
+    examples = "".join(blocks(text, "sh") + blocks(text, "bash"))
+    return examples.replace("\\\n", " ").splitlines()
+
+
 def commands(text: str, program: str) -> list[str]:
     """Return what follows `program` in each line of shell and between each pair of backticks."""
-    lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
-    found = [line.partition(program)[2] for line in lines + code_spans(text) if program in line]
+    lines = shell_lines(text) + code_spans(text)
+    found = [line.partition(program)[2] for line in lines if program in line]
     return [rest.strip() for rest in found]
