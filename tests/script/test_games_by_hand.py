@@ -10,6 +10,7 @@ from support.self_play import learner_powers, make_run, play_phase, take_batch
 from diplomacy_engine.constants import Phase, phase_name
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning import tallies
 from ppo_selfplay_diplomacy import Run
 
 
@@ -20,7 +21,9 @@ class Script:
         self.games, self.orders = games, orders
         self.phases: list[str] = []
 
-    def act(self, obs, decisions, generator=None, greedy=False, temperature=None, noise=None):
+    def draw(self, obs, decisions, chosen=None, noise=None):
+        if not decisions.count:
+            return np.zeros(0, np.int64), torch.zeros(0), None, torch.zeros(0)
         assert decisions.count == 1
         state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
         phase = phase_name(int(state.year[0]), int(state.phase[0]))
@@ -32,8 +35,8 @@ class Script:
             chosen.append(legal.index(order))
         assert not wanted
         self.phases.append(phase)
-        number = np.float32([len(self.phases)])
-        return np.array(chosen), -number, number * 10
+        number = torch.tensor([float(len(self.phases))])
+        return np.array(chosen), -number, None, number * 10
 
     def get_value(self, obs):
         return torch.full((len(obs.board),), 77.0)
@@ -44,17 +47,17 @@ def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[R
     for seed in range(200):
         changes = {"num_envs": 1, "pool_bots": ("hold",), "pool_bot_prob": 1.0} | changes
         run = make_run(seed=seed, **changes)
-        powers = run.self_play.games.map.powers
-        if powers[learner_powers(run.self_play.seating)[0, 0]] == power:
+        powers = run.games.map.powers
+        if powers[learner_powers(run)[0, 0]] == power:
             break
-    script = Script(run.self_play.games, orders)
-    run.agent.act, run.agent.get_value = script.act, script.get_value
+    script = Script(run.games, orders)
+    run.agent.get_action_and_value, run.agent.get_value = script.draw, script.get_value
     return run, script
 
 
-def play(run: Run, steps: int, progress: float = 0.0) -> int:
+def play(run: Run, steps: int) -> int:
     """Play so many phases; return how many games were over."""
-    return sum(play_phase(run, progress)["games"] for _ in range(steps))
+    return sum(play_phase(run)["games"] for _ in range(steps))
 
 
 SOLO_SCRIPT = {
@@ -72,7 +75,7 @@ SOLO_SCRIPT = {
 def test_rewards_of_a_solo_by_hand():
     """England takes Paris, then Rome and Portugal, then Bulgaria: 1, 2, 4, 5 of 5 centers."""
     run, script = scripted_run(
-        "ENGLAND", SOLO_SCRIPT, reward_mix="center_delta=5,terminal=1", max_years=5
+        "ENGLAND", SOLO_SCRIPT, reward="center_delta=5,terminal=1", max_years=5
     )
     assert play(run, 7) == 0 and play(run, 1) == 1
     assert script.phases == list(SOLO_SCRIPT)
@@ -83,13 +86,13 @@ def test_rewards_of_a_solo_by_hand():
     assert buffer.values[:8, 0].tolist() == [10, 20, 30, 40, 50, 60, 70, 80]
     assert buffer.next_values[:8, 0].tolist() == [20, 30, 40, 50, 60, 70, 80, 0]
     assert buffer.ends[:8, 0].tolist() == [False] * 7 + [True]
-    assert buffer.take_episodes() == {
+    assert run.episodes.figures(run.episodes.take()) == {
         "episodic_length": 8,
         "episodic_return": 5,
         "episodic_return_center_delta": pytest.approx(4 / 5),  # without its weight of 5
         "episodic_return_terminal": 1,
     }
-    figures = run.self_play.seating.take_statistics(8)
+    figures = tallies.selfplay_figures(run.sums, 8)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
     assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)
     batch = take_batch(buffer, 1.0, 1.0)
@@ -112,7 +115,7 @@ def test_the_year_limit_by_hand(year_limit):
     run, _ = scripted_run(
         "ENGLAND",
         SOLO_SCRIPT,
-        reward_mix="center_delta=5,sum_of_squares=1",
+        reward="center_delta=5,sum_of_squares=1",
         year_limit=year_limit,
         max_years=1,
     )
@@ -122,8 +125,8 @@ def test_the_year_limit_by_hand(year_limit):
     end_reward = 4 / 5 if year_limit == "draw" else 0.0
     np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
     assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
-    assert run.self_play.games.state.turn[0] == 0
-    figures = run.self_play.seating.take_statistics(2)
+    assert run.games.state.turn[0] == 0
+    figures = tallies.selfplay_figures(run.sums, 2)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 0, 1, 0)
 
 
@@ -136,7 +139,7 @@ def test_rewards_in_a_phase_in_which_only_the_opponent_decides():
         max_years=5,
     )
     load_state(
-        run.self_play.games,
+        run.games,
         {
             "name": "F1901M",
             "units": {"ENGLAND": ["A ARM", "A LON"], "RUSSIA": ["A MOS", "A UKR"]},
@@ -144,7 +147,7 @@ def test_rewards_in_a_phase_in_which_only_the_opponent_decides():
         },
     )
     play(run, 1)
-    assert run.self_play.games.state.phase[0] == Phase.FALL_RETREATS
+    assert run.games.state.phase[0] == Phase.FALL_RETREATS
     assert run.buffer.rewards[0, 0] == 0 and run.buffer.open[0]
     play(run, 1)
     assert script.phases == ["F1901M"] and run.buffer.open[0]
@@ -155,18 +158,17 @@ def test_rewards_in_a_phase_in_which_only_the_opponent_decides():
     assert run.buffer.next_values[0, 0] == 20 and not run.buffer.ends[0, 0]
 
 
-def doomed_england(finish_games: bool, **changes) -> tuple[Run, Script]:
+def doomed_england(**changes) -> tuple[Run, Script]:
     """Return a game on `three` in which England loses London, its last center, in the fall, since
     a Russian army stands there, and its last army in winter."""
     run, script = scripted_run(
         "ENGLAND",
         {"F1901M": ["A WAL H"], "W1901A": ["A WAL D"]},
         map="three",
-        finish_games=finish_games,
         **changes,
     )
     load_state(
-        run.self_play.games,
+        run.games,
         {
             "name": "F1901M",
             "units": {"ENGLAND": ["A WAL"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS", "A LON"]},
@@ -176,42 +178,29 @@ def doomed_england(finish_games: bool, **changes) -> tuple[Run, Script]:
     return run, script
 
 
-@pytest.mark.parametrize("finish_games", [False, True])
 @pytest.mark.parametrize("year_limit", ["draw", "truncate"])
-def test_elimination(finish_games, year_limit):
-    """It pays at once, ends the stream, and starts a new game unless games are played out."""
-    run, script = doomed_england(
-        finish_games, reward="terminal", max_years=3, year_limit=year_limit
-    )
+def test_elimination(year_limit):
+    """It pays at once, ends the stream, and starts a new game."""
+    run, script = doomed_england(reward="terminal", max_years=3, year_limit=year_limit)
     assert play(run, 1) == 0 and run.buffer.rewards[0, 0] == 0
-    over = play(run, 1)
-    buffer, games = run.buffer, run.self_play.games
+    assert play(run, 1) == 1
+    buffer, games = run.buffer, run.games
     assert script.phases == ["F1901M", "W1901A"]
     assert buffer.rewards[:2, 0].tolist() == [0, -1]
     assert buffer.ends[:2, 0].tolist() == [False, True]
     assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
-    if not finish_games:
-        assert over == 1 and games.state.turn[0] == 0 and games.state.year[0] == 1901
-        figures = run.self_play.seating.take_statistics(2)
-        assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
-        return
-    assert over == 0 and games.state.year[0] == 1902
-    seats = run.self_play.seating.seats.member.copy()
-    assert play(run, 3) == 0, "England has nothing left to decide"
-    np.testing.assert_array_equal(run.self_play.seating.seats.member, seats)
-    assert buffer.count.tolist() == [2] and not buffer.open.any()
-    assert play(run, 1) == 1 and games.state.turn[0] == 0
-    assert buffer.rewards[:, 0].sum() == -1, "the end of the game pays the eliminated nothing"
-    figures = run.self_play.seating.take_statistics(2)
+    assert games.state.turn[0] == 0 and games.state.year[0] == 1901
+    figures = tallies.selfplay_figures(run.sums, 2)
     assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
+    assert "opponent_age" not in figures  # bots have none
 
 
 def test_a_game_goes_on_while_a_learner_seat_is_alive():
     """With two learner seats, the end of one closes its stream only."""
     run = make_run(map="three", num_envs=1, learner_seats=2, pool_bots=("hold",), pool_bot_prob=1.0)
-    games, self_play = run.self_play.games, run.self_play
+    games = run.games
     powers = games.map.powers
-    lost, kept = (powers[p] for p in learner_powers(self_play.seating)[0])
+    lost, kept = (powers[p] for p in learner_powers(run)[0])
     (third,) = set(powers) - {lost, kept}
     home = {"ENGLAND": "LON", "ITALY": "ROM", "RUSSIA": "MOS"}
     load_state(
@@ -228,34 +217,24 @@ def test_a_game_goes_on_while_a_learner_seat_is_alive():
     assert run.buffer.count.tolist() == [1, 1] and run.buffer.open.tolist() == [False, True]
 
 
-def test_what_is_left_at_the_end_is_closed_with_its_value():
-    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward_mix="center_delta=5", max_years=5)
-    play(run, 5)
-    run.self_play.close_all()
-    assert run.buffer.closed[:5, 0].all() and not run.buffer.open.any()
-    assert run.buffer.next_values[:5, 0].tolist() == [20, 30, 40, 50, 77]
-    assert run.buffer.rewards[:5, 0].tolist() == [0, 1, 0, 0, 2]
-
-
 def test_the_reward_mix_follows_the_progress():
-    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward_mix="center_delta=5..15", max_years=5)
-    play(run, 2, progress=0.0)
-    play(run, 3, progress=0.5)
-    assert run.buffer.rewards[:5, 0].tolist() == [0, 1, 0, 0, 4]
-
-
-def test_scores_of_games_reach_the_pool():
-    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, max_years=5)
-    play(run, 8)
-    bot = run.pool.bots[0]
-    assert (bot.games, bot.score) == (1.0, 1.0)
-    run, _ = doomed_england(False)
+    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward="center_delta=5..15", total_timesteps=10)
     play(run, 2)
-    assert (run.pool.bots[0].games, run.pool.bots[0].score) == (1.0, 0.0)
+    # The fifth decision is paid at half of the way, when four have been made before it.
+    run.counters["global_step"] = 3
+    play(run, 3)
+    assert run.progress == 0.6
+    np.testing.assert_allclose(run.buffer.rewards[:5, 0], [0, 1.2, 0, 0, 4])
 
 
-def test_no_age_of_opponents_that_are_no_copies():
-    run = make_run(num_envs=8, max_years=1, pool_bots=("hold",), pool_bot_prob=1.0)
-    while not run.self_play.seating.statistics:
-        play_phase(run)
-    assert "opponent_age" not in run.self_play.seating.take_statistics(100)
+def test_scores_against_copies_reach_the_pool():
+    for run, phases, score in (
+        (scripted_run("ENGLAND", SOLO_SCRIPT, max_years=5)[0], 8, 1.0),
+        (doomed_england()[0], 2, 0.0),
+        (scripted_run("ENGLAND", SOLO_SCRIPT, max_years=1)[0], 2, 0.5),
+    ):
+        pool = run.pool
+        pool.copies = [1, 2]  # the bot stands in for a copy
+        pool.games[1] = pool.score[1] = 0.0
+        play(run, phases)
+        assert pool.games == {1: 1.0, 2: 0.0} and pool.score == {1: score, 2: 0.0}
