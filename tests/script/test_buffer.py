@@ -62,8 +62,9 @@ def test_buffer_equals_plain_lists(seed):
             buffer.close(over, final_values)
         for s, final_value in zip(over, final_values):
             streams[s].close(final_value, True)
-        assert buffer.is_full == any(len(stream) >= num_steps for stream in streams)
-        if buffer.is_full:
+        full = buffer.count.max() >= num_steps
+        assert full == any(len(stream) >= num_steps for stream in streams)
+        if full:
             take_and_compare()
             carried += sum(stream.open is not None for stream in streams)
     open_streams = np.flatnonzero([stream.open is not None for stream in streams])
@@ -84,7 +85,7 @@ def test_an_open_transition_is_learned_from_once_with_its_old_logprob_and_value(
     first = take_batch(buffer, 1.0, 1.0)
     assert first.experience.decisions.game.tolist() == [0, 1]
     np.testing.assert_allclose(first.advantages, [1 + 8 - 10, 2 + 7 - 9])  # cut: bootstrapped
-    assert not buffer.is_full and buffer.open.all()
+    assert buffer.count.max() < 2 and buffer.open.all()
     buffer.pay(np.float32([4, 8]))
     buffer.close(np.arange(2), 0.0)
     second = take_batch(buffer, 1.0, 1.0)

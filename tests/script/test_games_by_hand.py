@@ -223,7 +223,7 @@ def test_the_reward_mix_follows_the_progress():
     # The fifth decision is paid at half of the way, when four have been made before it.
     run.counters["global_step"] = 3
     play(run, 3)
-    assert run.progress == 0.6
+    assert run.step == 6
     np.testing.assert_allclose(run.buffer.rewards[:5, 0], [0, 1.2, 0, 0, 4])
 
 

@@ -60,7 +60,7 @@ class Spy:
         self.players = self.seats[self.decisions.game, self.decisions.power]
         self.mine = self.decisions.take(self.players == LEARNER)
         self.obs = run.games.view_boards(self.mine.game, self.mine.power)
-        self.progress = run.progress
+        self.progress = min(1.0, run.step / run.args.total_timesteps)
         return play_phase(run)
 
     def answers(self) -> dict[int, tuple[Decisions, np.ndarray]]:

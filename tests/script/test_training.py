@@ -167,7 +167,7 @@ def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch)
     assert len(copied) > 4 and all(agent is run.average for agent in copied[2:])
     saved, average, learner = load(folder), run.average.state_dict(), run.agent.state_dict()
     assert differences(dict(saved["model"]), dict(average)) == []
-    assert differences(saved["run"]["agent"], dict(learner)) == []
+    assert differences(dict(saved["run"]["agent"]), dict(learner)) == []
     assert differences(dict(average), dict(learner)) != []
 
 
@@ -263,7 +263,7 @@ def test_resumed_equals_uninterrupted(name, whole, tmp_path, monkeypatch, capsys
         # What the rest of the run depends on is there at the stop, or nothing would be shown.
         assert all(own["buffer"]["open"].any() for own in saved["ranks"])
         assert saved["run"]["league"]["ratings"]["learner"][1] > 0
-        assert saved["run"]["pool"]["recent"]
+        assert saved["run"]["pool"]["recent"] or name == "rich"
     assert steps == sorted(set(steps)) and steps[-1] < settings["total_timesteps"]
     assert steps[2] > settings["eval_interval"]
     assert resume(run) == 0
@@ -433,28 +433,27 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--kl-coef 0.5", "unknown flag --kl-coef"),
         ("--freeze-score 2", "--freeze-score must be a number from 0 to 1"),
         ("--pool-bot-prob 0.5", "--pool-bot-prob has no effect: it needs --pool-bots"),
-        ("--average -1", "--average must be a number from 0 to 1000000000, not '-1'"),
+        ("--average -1", "--average must be a number from 0 on, not '-1'"),
         ("--hidden 1000000", "--hidden 1000000 would take at least .* GiB of memory, and this"),
         ("--num-envs 1000000 --hidden 65536", "--num-envs 1000000 would take at least"),
-        ("--learning-rate 1e38", "--learning-rate must be a number from 0 to 1000000000"),
+        ("--learning-rate 1e38", "--learning-rate must be a number from 0 on"),
         ("--year-limit truncate --max-years 0", "truncate needs a year limit"),
         ("--learner-seats 3", "--learner-seats must be from 1 to 2"),
-        ("--num-envs 0", "--num-envs must be a whole number from 1 to 1000000"),
+        ("--num-envs 0", "--num-envs must be a whole number from 1 to 1,000,000"),
         ("--opponent-temperature 0", "--opponent-temperature must be a number from 0.01 to 100"),
-        ("--num-steps 1", "--num-steps must be a whole number from 2 to 1000000"),
+        ("--num-steps 1", "--num-steps must be a whole number from 2 to 1,000,000"),
         ("--gamma 1.5", "--gamma must be a number from 0 to 1, not '1.5'"),
-        ("--clip-coef -0.1", "--clip-coef must be a number from 0 to 1000000000"),
-        ("--seed -1", "--seed must be a whole number from 0 to"),
-        ("--seed 1e30", "--seed must be a whole number from 0 to"),
-        ("--num-envs 1e20", "--num-envs must be a whole number from 1 to 1000000"),
-        ("--hidden 1e9", "--hidden must be a whole number from 1 to 1000000"),
-        ("--processes 1e9", "--processes must be a whole number from 1 to 1024"),
-        ("--league-games -1", "--league-games must be a whole number from 0 on"),
+        ("--clip-coef -0.1", "--clip-coef must be a number from 0 on"),
+        ("--seed -1", "--seed must be a whole number from 0 on"),
+        ("--seed 1e30", "--seed must be a whole number from 0 on"),
+        ("--num-envs 1e20", "--num-envs must be a whole number from 1 to 1,000,000"),
+        ("--hidden 1e9", "--hidden must be a whole number from 1 to 1,000,000"),
+        ("--processes 1e9", "--processes must be a whole number from 1 to 1,024"),
+        ("--league-games -1", "--league-games must be a whole number from 0 to 1,000,000"),
         ("--num-envs many", "--num-envs must be a whole number"),
         ("--num-env 3", "unknown flag --num-env; did you mean '--num-envs'"),
         ("--pool-sampling newest", "--pool-sampling must be one of"),
         ("--pool-bots nobody", "no player 'nobody'"),
-        ("--pool-bots runs/reference/small__pure__1", "is a policy: train against"),
         ("--pool-bots fast(assume=infer:self,hold):runs/reference/small__pure__1", "cannot be had"),
         ("--pool-bots fast:runs/reference/three__pure__1", "was trained on map 'three'"),
         ("--eval-bots nobody", "no player 'nobody'"),
@@ -491,7 +490,7 @@ def test_bad_command_lines(flags, message, tmp_path, capsys):
         ("num_env = 8", "unknown key 'num_env'.*num_envs"),
         ('num_envs = "eight"', "'num_envs' must be a whole number"),
         ("hidden = 3e-4", "'hidden' must be a whole number"),
-        ("hidden = 0", "'hidden' must be a whole number from 1 to 1000000, not 0"),
+        ("hidden = 0", "'hidden' must be a whole number from 1 to 1,000,000, not 0"),
         ('reward = "winning"', "unknown reward 'winning'"),
         ("gamma = ", "is not TOML"),
     ],
@@ -523,7 +522,7 @@ def test_malformed_map_files(old, new, message, tmp_path, capsys):
     path = tmp_path / "mine.toml"
     path.write_text(text.replace(old, new))
     runs = tmp_path / "runs"
-    sentence = refused(["--map", str(path), "--runs-folder", str(runs)], message, capsys)
+    sentence = refused(["--map", str(path), "--processes", "1", "--runs-folder", str(runs)], message, capsys)
     assert "mine" in sentence and not runs.exists()
 
 

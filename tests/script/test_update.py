@@ -72,7 +72,7 @@ def test_loss_equals_a_loop_over_rows(clip_vloss):
     entropy = rng.random(count)
     newvalue, value, advantage, returns = rng.normal(size=(4, count))
     new_ones = (torch.tensor(x) for x in (new, entropy, newvalue))
-    loss, figures = ppo_loss(args, 0.03, *new_ones, past(old, value, advantage, returns))
+    loss, figures = ppo_loss(args, 0.03, *new_ones, past(old, value, advantage, returns), count)
 
     policy, values, clipped, kl, old_kl = 0.0, 0.0, 0, 0.0, 0.0
     for i in range(count):
@@ -106,7 +106,7 @@ def test_a_clipped_row_has_no_gradient():
     zeros = torch.zeros(5)
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
     old = past(zeros, zeros, advantages, zeros)
-    ppo_loss(args, 0.0, new, zeros, zeros, old)[0].backward()
+    ppo_loss(args, 0.0, new, zeros, zeros, old, 5)[0].backward()
     assert (new.grad == 0).tolist() == [True, False, False, True, False]
 
 
@@ -115,11 +115,11 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     before = copy.deepcopy(agent.state_dict())
     seen, loss = [], ppo.ppo_loss
 
-    def spy(args, ent_coef, newlogprob, entropy, newvalue, old):
+    def spy(args, ent_coef, newlogprob, entropy, newvalue, old, count):
         if not seen:  # before the first step, the new policy is the old one
             np.testing.assert_allclose(newlogprob.detach(), old["logprobs"], rtol=1e-4, atol=1e-4)
         seen.append(old["values"].tolist())
-        return loss(args, ent_coef, newlogprob, entropy, newvalue, old)
+        return loss(args, ent_coef, newlogprob, entropy, newvalue, old, count)
 
     monkeypatch.setattr(ppo, "ppo_loss", spy)
     run = ready(agent, update_epochs=3, num_minibatches=4)
@@ -144,7 +144,7 @@ def test_advantages_are_normalized_over_the_minibatch(norm_adv, monkeypatch):
     agent, seen, loss = make_agent(), [], ppo.ppo_loss
 
     def spy(*values):
-        seen.append(values[-1]["advantages"])
+        seen.append(values[-2]["advantages"])
         return loss(*values)
 
     monkeypatch.setattr(ppo, "ppo_loss", spy)
