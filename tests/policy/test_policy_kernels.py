@@ -150,7 +150,8 @@ def test_rows_of_orders(name, phases):
     reach = province_reach(games.board)
     found = order_rows(columns, reach, obs, decisions, picked)
     relations, used = set(), [set(), set(), set()]
-    firsts = np.cumsum([0, *map(len, found.named)])
+    named = [(role, place) for role in range(NUM_BOARD) for place in found.named[role].tolist()]
+    at = {where: number for number, where in enumerate(named)}
     for d, begin, slot, orders in slots_of(decisions):
         earlier = decisions.order[picked[begin:slot]].tolist()
         for n in orders:
@@ -160,7 +161,7 @@ def test_rows_of_orders(name, phases):
             for role, province in enumerate(about):
                 if province != NONE:
                     place = obs.row[d] * len(games.board.terrain) + province
-                    expected[role] = firsts[role] + found.named[role].tolist().index(place)
+                    expected[role] = at[role, place]
                     used[role].add(place)
                     stands = slow_standing(games, decisions.game[d], decisions.power[d], province)
                     expected[NUM_BOARD + role] = stands * NUM_BOARD + role

@@ -218,7 +218,7 @@ def test_learning_beats_random(tmp_path):
         tmp_path / "runs",
         num_envs=64,
         num_steps=16,
-        total_timesteps=30_000,
+        total_timesteps=20_000,
         hidden=32,
         num_layers=2,
         learning_rate=2e-3,
@@ -232,7 +232,7 @@ def test_learning_beats_random(tmp_path):
     torch.manual_seed(1)
     fresh = ppo.Agent(load_map("small"), 32, 2)
     untrained = win_rate(policy_player(fresh, "untrained", 1))
-    # Four seeds reached 0.99 to 1.00 on the day this was written.
+    # LEARNED
     assert wilson_interval(trained * 300, 300)[0] > 0.8, (trained, untrained)
     assert wilson_interval(untrained * 300, 300)[1] < 0.6, (trained, untrained)
 
@@ -247,14 +247,14 @@ def win_rate(player) -> float:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_resumed_equals_uninterrupted(name, whole, tmp_path, monkeypatch, capsys):
-    """Stopped three times, before and after evaluations, and resumed: identical bit for bit."""
+    """Stopped before and after evaluations, and resumed: identical bit for bit."""
     settings = TINY | SETTINGS[name]
     with monkeypatch.context() as patch:
         stop_in_step(patch, 3)
         run = train(tmp_path / "runs", **SETTINGS[name])
     assert f"--resume {run}" in capsys.readouterr().out
     steps = [0, load(run)["global_step"]]
-    for number in (11 if name == "rich" else 55, 2):
+    for number in (11,) if name == "rich" else (55, 2):  # each start of two processes takes long
         with monkeypatch.context() as patch:
             stop_in_step(patch, number)
             assert resume(run) == 0
