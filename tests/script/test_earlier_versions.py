@@ -5,14 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.training import files, load, refused, train
+from support.training import REPOSITORY, files, load, refused, train
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Game, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.saved_game import read_saved_games
-from diplomacy_engine.players.checkpoints import script_name
+from diplomacy_engine.learning import learners
 
+PLAIN = "ppo_selfplay_diplomacy.py"
 EARLIER = Path(__file__).parent / "version_0_1"
 
 
@@ -34,15 +34,15 @@ def test_a_checkpoint_plays_as_it_did(tmp_path, capsys):
     assert values(result["overall"]) == values(expected["overall"])
 
 
-def test_its_script_is_known_without_pytorch():
-    assert script_name(EARLIER / "run" / "checkpoint.pt") == "ppo_selfplay_diplomacy.py"
+def test_its_script_is_known():
+    assert learners.header(EARLIER / "run" / "checkpoint.pt")["script_name"] == PLAIN
 
 
 def test_a_run_goes_on_with_its_own_version_only(tmp_path, capsys):
     """Seats and streams are stored otherwise now; the sentence says what can be done instead."""
     run = Path(shutil.copytree(EARLIER / "run", tmp_path / "run"))
     before = files(run)
-    message = r"format is 1 \(1 is version 0\.1\).*--start-from begins with it"
+    message = r"begun with version 0\.1 .*\(its format is 1, here it is 3\).*--start-from begins with it"
     refused(["--resume", str(run)], message, capsys)
     assert {name: before[name] for name in before} == {n: files(run)[n] for n in before}
 
@@ -81,6 +81,6 @@ def test_a_saved_game_is_played_on_and_replayed(tmp_path, capsys):
 @pytest.mark.parametrize("name", ["small__pure__1", "three__pure__2", "standard__pure__3"])
 def test_the_reference_policies_are_its_as_well(name):
     """They were trained by version 0.1, too."""
-    folder = Path(ppo.__file__).parent / "runs" / "reference" / name
-    assert script_name(folder / "policy.pt") == "ppo_selfplay_diplomacy.py"
+    folder = REPOSITORY / "runs" / "reference" / name
+    assert learners.header(folder / "policy.pt")["script_name"] == PLAIN
     assert load_player(folder).agent.vocabulary_hash
