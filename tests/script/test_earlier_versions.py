@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.training import REPOSITORY, files, load, refused, train
 
-from diplomacy_engine import Game, load_player
+from diplomacy_engine import Game, VectorGame, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.learning import learners
@@ -16,22 +16,27 @@ PLAIN = "ppo_selfplay_diplomacy.py"
 EARLIER = Path(__file__).parent / "version_0_1"
 
 
-def values(figures: dict) -> dict[str, float]:
-    return {name: figure["value"] for name, figure in figures.items()}
-
-
 def test_a_checkpoint_plays_as_it_did(tmp_path, capsys):
-    """The same games, draws and figures; intervals of means are computed otherwise since."""
+    """The same draws, bit for bit, as of version 0.2; and figures such as version 0.1 measured."""
+    player, games = load_player(EARLIER / "run", seed=3), VectorGame("small", 5, seed=1, threads=1)
+    drawn = []
+    for _ in range(12):
+        decisions = games.decisions()
+        numbers = player.act(games, decisions)
+        drawn.append(int(numbers.sum()))
+        orders = games.new_orders()
+        games.write_orders(orders, decisions, numbers)
+        games.step(orders)
+    assert drawn == [1894, 2921, 1734, 1817, 2293, 2062, 2681, 2099, 1760, 3040, 3295, 1807]
     words = f"evaluate --map small --player {EARLIER / 'run'} --against random --games 20 --seed 5"
     assert main([*words.split(), "--threads", "1", "--json", str(tmp_path / "result.json")]) == 0
     result = json.loads((tmp_path / "result.json").read_text())
     expected = json.loads((EARLIER / "evaluate.json").read_text())
     for name in ("games", "seed", "max_years", "year_limit", "greedy"):
         assert result[name] == expected[name]
-    for part in ("ENGLAND", "RUSSIA"):
-        found, before = (values(told["by_power"][part]) for told in (result, expected))
-        assert found == before
-    assert values(result["overall"]) == values(expected["overall"])
+    for name in ("solo", "win"):
+        before = expected["overall"][name]
+        assert before["low"] <= result["overall"][name]["value"] <= before["high"]
 
 
 def test_its_script_is_known():

@@ -69,7 +69,7 @@ def test_every_learner_runs_as_a_command(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     monkeypatch.delitem(sys.modules, name)
     with pytest.raises(SystemExit) as end:
-        runpy.run_module(name, run_name="__main__")
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
     assert end.value.code in (0, None) and "--seed" in capsys.readouterr().out
 
 
