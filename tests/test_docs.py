@@ -25,10 +25,6 @@ from support.pages import (
     shown,
 )
 
-import distill_search_diplomacy as distill
-import ppo_baselines_diplomacy as baselines
-import ppo_population_based_diplomacy as population_based
-import ppo_press_diplomacy as press
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
@@ -36,6 +32,7 @@ from diplomacy_engine.environments.registration import IDS
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning.launch import CONFIGS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -52,7 +49,7 @@ from diplomacy_engine.rules.vocabulary import (
 )
 from diplomacy_engine.scoring.rewards import REWARDS
 from diplomacy_engine.training.settings import parse_args
-from ppo_selfplay_diplomacy import CONFIGS, Args
+from ppo_selfplay_diplomacy import Args
 
 RULES, OWN_MAP, ENVIRONMENTS, VIEWING, RESULTS, TRAINING = (
     page_text(f"docs/{name}.md")
@@ -101,9 +98,9 @@ def test_commands(page, monkeypatch):
 
 def known_flags() -> set[str]:
     """Return the flags of the trainer, the tools, the benchmarks, and of others' programs."""
-    scripts = Args, baselines.Args, population_based.Args, press.Args, distill.Args
-    names = {name for args in scripts for name in inspect.signature(args).parameters}
-    names |= _fields_of_args("grpo_llm_diplomacy.py")  # it needs packages that may not be here
+    names = set(inspect.signature(Args).parameters)
+    for path in ROOT.glob("diplomacy_learners/[a-z]*.py"):  # some need packages that are not here
+        names |= _fields_of_args(str(path.relative_to(ROOT)))
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     parsers = [_parser()]

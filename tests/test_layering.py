@@ -12,15 +12,15 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
-    ("_fields", "_files", "_jit", "_progress", "_suggest", "constants", "errors"),
+    ("_fields", "_files", "_jit", "_progress", "_suggest", "_timed_reader", "constants", "errors"),
     ("rules", "scoring"),
-    ("pictures",),
+    ("pictures", "map_import"),
     ("games",),
     ("press",),
     ("players", "policy", "replays"),
     ("matches",),
     ("training",),
-    ("learning", "environments", "play"),
+    ("learning", "environments", "play", "connections"),
     ("commands",),
     ("__init__", "__main__"),
 )
@@ -40,6 +40,7 @@ FOREIGN = {
     "transformers": (f"{LEARNING}/language_model.py",),
     "tyro": ("training/settings.py",),
     "wandb": (LEARNING,),
+    "websockets": ("connections/diplomacy_wire.py",),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -38,7 +38,9 @@ def edited(path: Path) -> Path:
     text, place = TRAINER.read_text(), "        self.norms = "
     assert text.count(place) == 1
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.replace(place, "        self.mine = nn.Parameter(torch.ones(3))\n" + place))
+    path.write_text(
+        text.replace(place, "        self.mine = nn.Parameter(torch.ones(3))\n" + place)
+    )
     return path
 
 

@@ -96,7 +96,9 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
         agent.zero_grad()
         parts = score(agent, obs, decisions, chosen)
         sum((p * random(*p.shape, seed=n)).sum() for n, p in enumerate(parts)).backward()
-        return parts, [weight.grad.clone() for weight in agent.parameters() if weight.grad is not None]
+        return parts, [
+            weight.grad.clone() for weight in agent.parameters() if weight.grad is not None
+        ]
 
     found = learned()
     calls = []
@@ -177,7 +179,7 @@ def test_noise_decides_and_temperature_flattens():
     agent = make_agent("three")
     noise = ops.draw_noise(decisions, torch.Generator().manual_seed(5))
     assert noise.dtype == np.float32 and len(noise) == len(decisions.order)
-    assert 0 < noise.min() and noise.max() < 1
+    assert noise.min() > 0 and noise.max() < 1
     one, _, _ = act(agent, obs, decisions, noise=noise)
     two, _, _ = act(agent, obs, decisions, noise=noise)
     likeliest, _, _ = act(agent, obs, decisions, noise=ops.LIKELIEST)

@@ -69,7 +69,9 @@ def test_explained_variance():
     values = (returns + error).astype(np.float32)
     parts = np.split(np.arange(1000), [300])
     sums = sum(tallies.variance_sums(returns.astype(np.float32)[p], values[p]) for p in parts)
-    assert tallies.explained_variance(sums) == pytest.approx(1 - error.var() / returns.var(), rel=1e-4)
+    assert tallies.explained_variance(sums) == pytest.approx(
+        1 - error.var() / returns.var(), rel=1e-4
+    )
     assert tallies.explained_variance(tallies.variance_sums(np.ones(3), np.zeros(3))) == 0
 
 

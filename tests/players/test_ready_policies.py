@@ -16,8 +16,8 @@ from diplomacy_engine import load_player
 from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.players import policy_files
-from diplomacy_engine.players.policy_files import policy_file, ready_policies
 from diplomacy_engine.players.loading import PlayerError, policy_map
+from diplomacy_engine.players.policy_files import policy_file, ready_policies
 from diplomacy_engine.training import settings
 
 

@@ -22,7 +22,6 @@ from ppo_selfplay_diplomacy import Agent
 MAPS = ("small", "three", "standard")
 
 
-
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize("name", MAPS)
 def test_what_was_sampled_is_what_is_scored(name, autoregressive):
@@ -83,7 +82,8 @@ def test_an_explanation_follows_the_likeliest_orders(name, autoregressive):
             )
             count = np.diff(decisions.order_start)[s]
             paths = [np.append(chosen[a:s], column) for column in range(count)]
-            scored = score(agent, 
+            scored = score(
+                agent,
                 obs.take(np.repeat(d, count)),
                 join_decisions([alone] * count),
                 np.concatenate(paths),
@@ -101,9 +101,7 @@ def test_one_decision_does_not_change_another(name):
     chosen, logprob, value = act(agent, obs, decisions, torch.Generator().manual_seed(2))
     for d in np.random.default_rng(0).choice(decisions.count, 12, replace=False):
         a, b = decisions.slot_start[d : d + 2]
-        alone = score(agent, 
-            obs.take(np.array([d])), decisions.take(np.array([d])), chosen[a:b]
-        )
+        alone = score(agent, obs.take(np.array([d])), decisions.take(np.array([d])), chosen[a:b])
         np.testing.assert_allclose(alone[0].item(), logprob[d], rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(alone[2].item(), value[d], rtol=1e-4, atol=1e-4)
 
@@ -131,9 +129,7 @@ def test_only_autoregressive_units_see_earlier_orders():
                 *first_lists(decisions),
             )
             begin = chosen[decisions.slot_start[:-1]]
-            logprobs.append(
-                whole - score(agent, obs, alone, begin)[0].detach().numpy()
-            )
+            logprobs.append(whole - score(agent, obs, alone, begin)[0].detach().numpy())
         shares[autoregressive] = np.abs(logprobs[0] - logprobs[1])
     assert (shares[True] > 1e-3).all() and (shares[False] < 1e-4).all()
 
@@ -156,8 +152,8 @@ def test_only_legal_orders_are_chosen(name):
     texts, table = games.vocabulary.texts, games.table
     for _ in range(30):
         decisions = games.decisions()
-        chosen, _, _ = act(agent, 
-            games.view_boards(decisions.game, decisions.power), decisions, generator
+        chosen, _, _ = act(
+            agent, games.view_boards(decisions.game, decisions.power), decisions, generator
         )
         numbers = order_numbers(decisions, chosen)
         phase = games.state.phase[decisions.game]
@@ -187,8 +183,8 @@ def test_no_province_is_adjusted_twice():
     kinds = set()
     for autoregressive, greedy in itertools.product((True, False), (True, False)):
         agent = make_agent("standard", autoregressive=autoregressive)
-        chosen, logprob, _ = act(agent, 
-            obs, decisions, torch.Generator().manual_seed(4), greedy=greedy
+        chosen, logprob, _ = act(
+            agent, obs, decisions, torch.Generator().manual_seed(4), greedy=greedy
         )
         numbers = order_numbers(decisions, chosen)
         for a, b in slot_ranges(decisions):
@@ -207,9 +203,7 @@ def enumerate_decision(agent: Agent, decisions: Decisions, obs: BoardViews, d: i
     counts = np.diff(decisions.order_start)[decisions.slot_start[d] : decisions.slot_start[d + 1]]
     combinations = np.array(list(itertools.product(*map(range, counts))))
     rows = np.full(len(combinations), d)
-    logprob, _, _ = score(agent, 
-        obs.take(rows), decisions.take(rows), combinations.ravel()
-    )
+    logprob, _, _ = score(agent, obs.take(rows), decisions.take(rows), combinations.ravel())
     return logprob.detach().double().exp().numpy().reshape(counts)
 
 
@@ -260,8 +254,8 @@ def test_greedy_picks_the_likeliest(name, phase):
     for seed in range(6):
         agent = make_agent(name, seed=seed)
         probability = enumerate_decision(agent, decisions, obs, d)
-        chosen, _, _ = act(agent, 
-            obs.take(np.array([d])), decisions.take(np.array([d])), greedy=True
+        chosen, _, _ = act(
+            agent, obs.take(np.array([d])), decisions.take(np.array([d])), greedy=True
         )
         first = probability.sum(1).argmax()
         assert chosen.tolist() == [first, probability[first].argmax()]

@@ -13,7 +13,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-import torch
 from support.training import REPOSITORY, files, load, refused, resume, stop_in_step, train
 
 from diplomacy_engine.errors import UserError

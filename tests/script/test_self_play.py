@@ -220,8 +220,6 @@ def test_the_seed_decides_weights_games_and_seats():
         assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
 
 
-
-
 # --- Random beginnings ----------------------------------------------------------------------------
 
 

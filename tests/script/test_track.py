@@ -42,7 +42,7 @@ class FakeRun:
 def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
     ids, logged, runs = [], [], []
 
-    def start(wandb, args, folder, wandb_id):
+    def start(args, folder, wandb_id):
         ids.append(wandb_id)
         runs.append(FakeRun(wandb_id, logged))
         return runs[-1]
@@ -67,7 +67,7 @@ def test_without_an_account(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(run_log, "unreachable", lambda server: "")
     assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
     message = capsys.readouterr().err
-    assert message.count("\n") == 1 and "--wandb-mode offline" in message
+    assert message.count("\n") == 1 and "WANDB_MODE=offline" in message
 
 
 def test_what_wandb_is_told(tmp_path, monkeypatch, capsys):
@@ -80,7 +80,8 @@ def test_what_wandb_is_told(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(wandb, "init", start)
     monkeypatch.setattr(run_log, "unreachable", lambda server: "")
-    flags = ["--track", "--wandb-tags", "try", "again", "--runs-folder", str(tmp_path)]
+    monkeypatch.setenv("WANDB_TAGS", "try, again")
+    flags = ["--track", "--runs-folder", str(tmp_path)]
     assert main([*TINY.split(), *flags]) == 0
     (settings,) = told
     assert settings["tags"] == ["small", "try", "again"] and settings["save_code"] is True
@@ -93,7 +94,7 @@ def test_without_a_network(tmp_path, monkeypatch, capsys):
     assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and "W&B cannot be reached at http" in message
-    assert "no answer within 10 seconds" in message and "--wandb-mode offline" in message
+    assert "no answer within 10 seconds" in message and "WANDB_MODE=offline" in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -120,7 +121,8 @@ def test_offline_files_hold_the_figures(tmp_path, monkeypatch):
     """With W&B itself: a run, its resumption, and a file of each that `wandb sync` can upload."""
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")
-    flags = "--track --wandb-mode offline --runs-folder"
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    flags = "--track --runs-folder"
     assert main([*TINY.split(), *flags.split(), str(tmp_path)]) == 0
     (folder,) = tmp_path.iterdir()
     (kept,) = (folder / "wandb").glob("offline-run-*/*.wandb")

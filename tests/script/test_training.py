@@ -522,7 +522,9 @@ def test_malformed_map_files(old, new, message, tmp_path, capsys):
     path = tmp_path / "mine.toml"
     path.write_text(text.replace(old, new))
     runs = tmp_path / "runs"
-    sentence = refused(["--map", str(path), "--processes", "1", "--runs-folder", str(runs)], message, capsys)
+    sentence = refused(
+        ["--map", str(path), "--processes", "1", "--runs-folder", str(runs)], message, capsys
+    )
     assert "mine" in sentence and not runs.exists()
 
 
@@ -716,7 +718,9 @@ def test_a_checkpoint_plays_as_it_was_trained(copied):
     """Loading gives the very weights; seeds and greediness make play repeatable."""
     one = learners.load_player(copied / "checkpoint.pt", seed=3)
     saved = load(copied)["model"]
-    assert all((saved[name] == weight).all() for name, weight in one.agent.agent.state_dict().items())
+    assert all(
+        (saved[name] == weight).all() for name, weight in one.agent.agent.state_dict().items()
+    )
     games = VectorGame("small", 30, threads=1)
     decisions = games.decisions()
 

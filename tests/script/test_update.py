@@ -15,7 +15,6 @@ from diplomacy_engine.learning.ranks import Ranks, TrainingError
 from ppo_selfplay_diplomacy import Buffer, compute_gae, ppo_loss, update
 
 
-
 def made_buffer(*arrays: np.ndarray) -> Buffer:
     """Return a buffer with these rewards, values, next values, ends and closed transitions."""
     buffer = Buffer(*arrays[0].shape)
@@ -55,7 +54,6 @@ def test_gae_by_hand():
     found = compute_gae(buffer, 0.5, 0.5)
     # Second row: 2 - 6, 2 + 4 - 6, 2 + 5 - 6; first row: 1 + 3 - 4 plus a quarter of the second.
     np.testing.assert_allclose(found, [[-1, 0, 0.25], [-4, 0, 1]])
-
 
 
 def past(logprobs, values, advantages, returns) -> dict[str, torch.Tensor]:

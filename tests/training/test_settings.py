@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import pytest
 
-from diplomacy_engine.errors import UserError
 from diplomacy_engine._fields import Between, NonNegative, Positive, Share
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.training.settings import (
     args_from_dictionary,
     check_values,
