@@ -1,4 +1,4 @@
-"""Who may know whom: lower folders never import higher ones, and PyTorch is in one of them alone."""
+"""Who may know whom: lower folders never import higher ones, and PyTorch is in one alone."""
 
 import ast
 import subprocess

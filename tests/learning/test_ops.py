@@ -1,5 +1,7 @@
 """The kernels against their plain PyTorch forms: values, gradients, and rows that nothing names."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -151,7 +153,7 @@ def test_sums_over_slots():
 
     def slowly(codes: torch.Tensor) -> torch.Tensor:
         rows = []
-        for a, b in zip(starts[:-1], starts[1:]):
+        for a, b in itertools.pairwise(starts):
             rows += [codes[a:s].sum(0) for s in range(a, b)]
         return torch.stack(rows)
 
@@ -159,7 +161,7 @@ def test_sums_over_slots():
     for one, two in zip(found, with_gradients(slowly, codes)):
         assert_same(one, two)
     sums = ops.sum_slots(codes[:, 0], orders)
-    expected = torch.stack([codes[a:b, 0].sum() for a, b in zip(starts[:-1], starts[1:])])
+    expected = torch.stack([codes[a:b, 0].sum() for a, b in itertools.pairwise(starts)])
     torch.testing.assert_close(sums, expected)
 
 

@@ -38,7 +38,7 @@ def test_a_wrong_name_gets_a_suggestion():
 def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small-pure-2").write_text("no checkpoint")
-    with pytest.raises(UserError, match="small-pure-2: .*not a checkpoint"):
+    with pytest.raises(UserError, match=r"small-pure-2: .*not a checkpoint"):
         load_player("small-pure-2")
 
 

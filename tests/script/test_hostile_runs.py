@@ -115,7 +115,7 @@ def mutations(value, path=()):
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in list(items):
         here = (*path, key)
-        of_network = path and (path[-1] in ("model", "agent", "average") or path[-2:-1] == ("agents",))
+        of_network = path[-1:] in (("model",), ("agent",), ("average",)) or "agents" in path[-2:-1]
         if of_network and key != "score.weight":
             continue
         if path[-2:] == ("optimizer", "state") and key:

@@ -79,8 +79,10 @@ def main(*words):
 
 def last():
     run = runs[-1]
-    pool = [(n, run.pool.frozen_at[n], run.pool.games[n], run.pool.score[n]) for n in run.pool.copies]
-    pool = [[*about, digest(run.pool.agents[about[0]])] for about in pool]
+    kept = run.pool.frozen_at, run.pool.games, run.pool.score
+    pool = [
+        [n, *(part[n] for part in kept), digest(run.pool.agents[n])] for n in run.pool.copies
+    ]
     row_seed = int(run.games.snapshot()["row_seed"][0])
     return found | {
         "games": run.games.num_games, "weights": digest(run.agent), "pool": pool,
