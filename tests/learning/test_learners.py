@@ -161,3 +161,15 @@ def test_a_pickle_with_code_is_not_loaded(tmp_path):
     with pytest.raises(UserError, match="damaged, or not a checkpoint"):
         load_player(tmp_path / "hostile.pt")
     assert not (tmp_path / "marker").exists()
+
+
+def test_own_means_the_folder_of_the_policy(tmp_path):
+    """Not one above, whatever name the checkpoint gives its script."""
+    run = tmp_path / "run" / "inner"
+    run.mkdir(parents=True)
+    evil = tmp_path / "evil.py"
+    evil.write_text("raise SystemExit('this must not run')")
+    for name in ("../../evil.py", str(evil)):
+        saved = torch.load(POLICY, weights_only=True) | {"script_name": name}
+        torch.save(saved | {"script_sha256": file_sha256(evil)}, run / "checkpoint.pt")
+        assert type(load_player(run, script="own").agent.agent) is ppo.Agent
