@@ -15,10 +15,10 @@ import argparse
 import time
 from collections.abc import Sequence
 
-import grpo_llm_diplomacy as grpo
 import numpy as np
 import torch
 
+import grpo_llm_diplomacy as grpo
 from diplomacy_engine import VectorGame, load_map, make_bot
 from diplomacy_engine.matches.beginnings import random_beginnings
 from diplomacy_engine.players.language.player import Answer, Exchange, LanguagePlayer

@@ -19,7 +19,6 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import population_diplomacy as population
-
 from diplomacy_engine import load_map, load_player
 from diplomacy_engine.matches.population import candidate_seats
 from diplomacy_engine.matches.settings import MatchSettings

@@ -6,6 +6,7 @@ import pytest
 
 from diplomacy_engine import UserError
 from diplomacy_engine.players import load_player
+from diplomacy_engine.players.policy_files import REFERENCE
 from diplomacy_engine.players.loading import policy_map
 from diplomacy_engine.players.names import (
     BotSpec,
@@ -21,7 +22,6 @@ from diplomacy_engine.players.names import (
     short_name,
     short_names,
 )
-from diplomacy_engine.players.policy_files import REFERENCE
 from diplomacy_engine.players.search.best_response import FAST, FULL, BestResponse
 from diplomacy_engine.players.search.equilibrium import Equilibrium, Matrix
 

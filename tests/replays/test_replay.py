@@ -7,7 +7,6 @@ import sys
 import zlib
 
 import pytest
-from diplomacy_engine.training.run_log import dashboard
 from support.players import Thinker
 from support.search import searcher
 
@@ -24,6 +23,7 @@ from diplomacy_engine.replays.replay import (
 )
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.checks import check_args
+from diplomacy_engine.training.run_log import dashboard
 from diplomacy_engine.training.sample_games import show_games, thoughts
 
 
@@ -344,12 +344,12 @@ def test_the_dashboard_groups_the_figures():
 
 def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_game):
     """The real writer writes; TensorBoard's own reader finds the images and the layout."""
-    from diplomacy_engine.training.run_log import RunLog
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     import ppo_selfplay_diplomacy as script
     from diplomacy_engine._progress import Progress
     from diplomacy_engine.training.run_folder import RunFolder
+    from diplomacy_engine.training.run_log import RunLog
 
     class Wandb:
         id, logged = "x", []

@@ -5,17 +5,17 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-import ppo_baselines_diplomacy as baselines
 import pytest
 import torch
-from diplomacy_engine.selfplay import LEARNER, Member, RolloutBuffer
 from support.training import TINY, differences, load, metrics, stop_in_step, write_config
 
+import ppo_baselines_diplomacy as baselines
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games import order_numbers
 from diplomacy_engine.scoring import make_reward_mix
+from diplomacy_engine.selfplay import LEARNER, Member, RolloutBuffer
 
 SCHEMES = ("independent", "central", "counterfactual")
 SEED = torch.Generator

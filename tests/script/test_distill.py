@@ -2,11 +2,11 @@
 
 import re
 
-import distill_search_diplomacy as distill
 import numpy as np
 import pytest
 import torch
 
+import distill_search_diplomacy as distill
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import VectorGame, load_map, load_player
 from diplomacy_engine.constants import RUNNING

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
-import grpo_llm_diplomacy as grpo
 import torch
 
+import grpo_llm_diplomacy as grpo
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.matches.forks import fork

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import ppo_population_based_diplomacy as pbt
 import pytest
 import torch
 from support.training import REPOSITORY, load, metrics, write_config
 
+import ppo_population_based_diplomacy as pbt
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.training import Ranks
 from diplomacy_engine.training.settings import parse_args

@@ -6,12 +6,11 @@ import shutil
 from functools import lru_cache
 
 import numpy as np
-import population_diplomacy as pop
 import pytest
 import torch
-from diplomacy_engine.policy.stacked import StackedBoards
 from support.training import metrics, resume, train
 
+import population_diplomacy as pop
 from diplomacy_engine import VectorGame
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.matches.population import candidate_seats
@@ -19,6 +18,7 @@ from diplomacy_engine.matches.settings import MatchSettings
 from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.players import ask_player, ask_players, make_bot
 from diplomacy_engine.players.population import FOLDERS, population_folder, read_population
+from diplomacy_engine.policy.stacked import StackedBoards
 from diplomacy_engine.rules.map import load_map
 
 ppo = pop.ppo

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import numpy as np
-import ppo_press_diplomacy as press
 import pytest
 import torch
-from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
 
+import ppo_press_diplomacy as press
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.constants import NONE
@@ -20,6 +19,7 @@ from diplomacy_engine.press.views import (
     TalkViews,
     who_can_answer,
 )
+from diplomacy_engine.selfplay.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.training.clock import Clock
 from tests.support.self_play import CPU, make_args, play_phase, take_batch
 from tests.support.training import assert_same_run, metrics, stop_in_step, write_config

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
-from diplomacy_engine.selfplay.rollout_buffer import RolloutBuffer
 from support.self_play import SlowStream, make_agent, make_args
 
 from diplomacy_engine.constants import NONE, RUNNING
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.mixes import make_reward_mix
+from diplomacy_engine.selfplay.opponent_pool import LEARNER, Member, OpponentPool
+from diplomacy_engine.selfplay.rollout_buffer import RolloutBuffer
 from diplomacy_engine.training.clock import Clock
 from ppo_selfplay_diplomacy import SelfPlay, frozen_copy
 

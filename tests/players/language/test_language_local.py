@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
-import grpo_llm_diplomacy as llm
 import torch
 from support.games import play_randomly
 from support.language import question
 from support.tiny_models import TOKENIZERS, network, save_model, tokenizer
 
+import grpo_llm_diplomacy as llm
 from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
 from diplomacy_engine.players.advice import advice, orders_by_player
 from diplomacy_engine.players.language.local import LocalPlayer

@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 pytest.importorskip("gguf", reason="gguf is not installed: pip install '.[llm]'")
 
-import grpo_llm_diplomacy as grpo
 import torch
 from support.language import question_of_game
 
+import grpo_llm_diplomacy as grpo
 from diplomacy_engine import VectorGame, load_map, load_player
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.advice import advice
