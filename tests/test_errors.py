@@ -6,6 +6,7 @@ import pkgutil
 
 import pytest
 from support.commands import refusal
+from support.training import main as train
 
 import diplomacy_engine
 import ppo_selfplay_diplomacy as ppo
@@ -13,6 +14,7 @@ from diplomacy_engine._suggest import quoted
 from diplomacy_engine.commands import check_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.learning import launch
 from diplomacy_engine.players.loading import PlayerError
 
 
@@ -54,13 +56,13 @@ def test_a_command_reports_what_the_user_did_and_not_its_own_bugs(monkeypatch, c
 
 
 def test_so_does_the_trainer(monkeypatch, tmp_path, capsys):
-    argv = ["--runs-folder", str(tmp_path)]
-    monkeypatch.setattr(ppo.launch, "start_run", fail(UserError("no such thing")))
-    assert ppo.main(argv) == 2
+    argv = ["--runs-folder", str(tmp_path), "--processes", "1"]
+    monkeypatch.setattr(launch, "new_run", fail(UserError("no such thing")))
+    assert train(argv) == 2
     assert capsys.readouterr().err == "error: no such thing\n"
-    monkeypatch.setattr(ppo.launch, "start_run", fail(ValueError("a bug")))
+    monkeypatch.setattr(launch, "new_run", fail(ValueError("a bug")))
     with pytest.raises(ValueError, match="a bug"):
-        ppo.main(argv)
+        train(argv)
     assert capsys.readouterr().err == ""
 
 

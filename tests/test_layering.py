@@ -1,4 +1,4 @@
-"""Who may know whom: lower folders never import higher ones, and the engine knows no learner."""
+"""Who may know whom: lower folders never import higher ones, and PyTorch is in one alone."""
 
 import ast
 import subprocess
@@ -9,9 +9,10 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 
+LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
-    ("_files", "_jit", "_suggest", "_timed_reader", "constants", "errors"),
+    ("_fields", "_files", "_jit", "_progress", "_suggest", "_timed_reader", "constants", "errors"),
     ("rules", "scoring"),
     ("pictures", "map_import"),
     ("games",),
@@ -19,7 +20,7 @@ FLOORS = (
     ("players", "policy", "replays"),
     ("matches",),
     ("training",),
-    ("selfplay", "environments", "play", "connections"),
+    ("learning", "environments", "play", "connections"),
     ("commands",),
     ("__init__", "__main__"),
 )
@@ -32,8 +33,13 @@ FOREIGN = {
     "pettingzoo": ("environments/pettingzoo_env.py",),
     "PIL": ("pictures/png.py",),
     "resvg_py": ("pictures/png.py",),
-    "rich": ("training/progress.py", "commands"),
+    "rich": ("_progress.py", "commands"),
+    "tensorboard": (LEARNING,),
+    "tokenizers": (f"{LEARNING}/language_model.py",),
+    "torch": (LEARNING,),
+    "transformers": (f"{LEARNING}/language_model.py",),
     "tyro": ("training/settings.py",),
+    "wandb": (LEARNING,),
     "websockets": ("connections/diplomacy_wire.py",),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -84,6 +90,7 @@ def test_imports(path):
         if not name:
             assert folder in FLOORS[-1], f"{place} imports the whole package"
             continue
+        assert name[0] != LEARNING or folder == LEARNING, f"{place} would load PyTorch"
         assert name[0] in FLOOR, f"{place} imports {name[0]}, which has no place in FLOORS"
         ground = FLOOR[name[0]] == FLOOR[folder] == 0
         assert name[0] == folder or ground or FLOOR[name[0]] < FLOOR[folder], (
@@ -117,15 +124,16 @@ def test_kernels_know_files_not_folders():
             assert not named & folders, f"{path.relative_to(PACKAGE)} imports {named & folders}"
 
 
-def test_no_engine_module_loads_a_learner():
-    """Importing every module loads neither torch and its kind nor the trainer's script."""
-    modules = [".".join((PACKAGE.name, *module)) for module in MODULES]
+def test_no_module_but_those_that_learn_loads_pytorch():
+    """Nor one of its kind, nor a learner."""
+    modules = [".".join((PACKAGE.name, *module)) for module in MODULES if module[0] != LEARNING]
     modules = [name.removesuffix(".__init__") for name in modules if "__main__" not in name]
     code = f"""
 import importlib, sys
 for name in {sorted(modules)!r}:
     importlib.import_module(name)
-learners = {{"torch", "tensorboard", "wandb", "ppo_selfplay_diplomacy"}}
+learners = {{"torch", "tensorboard", "transformers", "tokenizers", "wandb"}}
+learners |= {{"ppo_selfplay_diplomacy", "diplomacy_learners", "diplomacy_engine.learning"}}
 print(sorted(learners & sys.modules.keys()))
 """
     found = subprocess.run(

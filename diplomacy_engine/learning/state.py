@@ -240,18 +240,25 @@ def save(run: Any, policy: dict, ranks: Ranks, log: Any) -> None:
     files = log.flush()
     own = {name: pack(getattr(run, name)) for name in run.OF_RANK}
     own["torch_generator"] = torch.get_rng_state()
+    # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
+    everywhere = ranks.gather(_saved(own))
+    if ranks.rank > 0:
+        return
     saved = policy | {
         "run_format": RUN_FORMAT,
         "run": pack(run),
-        "ranks": ranks.gather(own),
+        "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part in everywhere],
         "wandb_id": log.wandb_id,
         "files": files,
         "seconds": log.seconds,
     }
-    if ranks.rank == 0:
-        content = io.BytesIO()
-        torch.save(saved, content)
-        log.folder.save_checkpoint(policy["global_step"], content.getvalue())
+    log.folder.save_checkpoint(policy["global_step"], _saved(saved))
+
+
+def _saved(value: Any) -> bytes:
+    content = io.BytesIO()
+    torch.save(value, content)
+    return content.getvalue()
 
 
 def go_on(run: Any, saved: dict, ranks: Ranks) -> None:

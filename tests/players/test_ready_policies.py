@@ -1,6 +1,7 @@
 """Policies by short names: in the clone from runs/reference, in a wheel from inside the package."""
 
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from support.training import REPOSITORY
 
 from diplomacy_engine import load_player
 from diplomacy_engine.commands import cli
-from diplomacy_engine.players import checkpoints
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.players import policy_files
+from diplomacy_engine.players.loading import PlayerError, policy_map
 from diplomacy_engine.players.policy_files import policy_file, ready_policies
-from diplomacy_engine.players.loading import PlayerError, load_script, policy_map
 from diplomacy_engine.training import settings
 
 
@@ -36,7 +38,7 @@ def test_a_wrong_name_gets_a_suggestion():
 def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small-pure-2").write_text("no checkpoint")
-    with pytest.raises(PlayerError, match="not a checkpoint"):
+    with pytest.raises(UserError, match=r"small-pure-2: .*not a checkpoint"):
         load_player("small-pure-2")
 
 
@@ -45,7 +47,7 @@ def test_an_installed_package_has_its_own(tmp_path, monkeypatch):
     folder = tmp_path / "small__pure__7"
     folder.mkdir()
     shutil.copy(ready_policies()["small-pure-2"], folder / "policy.pt")
-    monkeypatch.setattr(checkpoints, "REFERENCE", tmp_path)
+    monkeypatch.setattr(policy_files, "REFERENCE", tmp_path)
     assert list(ready_policies()) == ["small-pure-7"]
     assert hasattr(load_player("small-pure-7"), "act")
 
@@ -55,7 +57,8 @@ def test_what_a_wheel_has(tmp_path):
     pytest.importorskip("setuptools")
     from setuptools import Distribution
 
-    build = load_script(REPOSITORY / "setup.py", ("BuildPackage",)).BuildPackage(Distribution())
+    setup = runpy.run_path(str(REPOSITORY / "setup.py"), run_name="setup")
+    build = setup["BuildPackage"](Distribution())
     build.build_lib = str(tmp_path)
     build.ensure_finalized()
     build.run()
@@ -66,7 +69,7 @@ def test_what_a_wheel_has(tmp_path):
     assert (package / "configs" / "population" / "runs.toml").is_file()
     for path in ready_policies().values():
         assert (package / "reference" / path.parent.name / path.name).is_file()
-    assert settings.INSTALLED_CONFIGS.parent == checkpoints._PACKAGE
+    assert settings.INSTALLED_CONFIGS.parent == policy_files._PACKAGE
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     trainers = {path.stem for path in REPOSITORY.glob("*_diplomacy.py")}
     assert set(project["tool"]["setuptools"]["py-modules"]) == trainers
@@ -97,7 +100,7 @@ def test_a_wheel_plays(tmp_path):
     result = json.loads((tmp_path / "elsewhere" / "result.json").read_text())
     assert result["map"] == "small" and result["games"] == 20
     assert result["player"] == "small-pure-2"
-    code = "from diplomacy_engine.players.checkpoints import REFERENCE; print(REFERENCE)"
+    code = "from diplomacy_engine.players.policy_files import REFERENCE; print(REFERENCE)"
     where = subprocess.run([bin_folder / "python", "-c", code], **options).stdout
     assert where.strip() == str(site / "diplomacy_engine" / "reference")
     words = [bin_folder / "python", "-m", "ppo_selfplay_diplomacy", "--map", "small", "--help"]

@@ -92,7 +92,7 @@ def test_features_of_provinces(name, phases):
     games, _, obs, _ = played(name, phases)
     board, provinces = games.board, len(games.board.terrain)
     columns, offsets = order_columns(board, games.table), feature_offsets(board)
-    rows = feature_rows(columns, offsets, obs).reshape(provinces, len(obs.board), -1)
+    rows = feature_rows(columns, offsets, obs).reshape(len(obs.board), provinces, -1)
     sizes = feature_sizes(games.num_powers)[:-1]
     assert offsets[len(sizes)] == sum(sizes)
     assert rows.max() < offsets[-1]
@@ -104,7 +104,7 @@ def test_features_of_provinces(name, phases):
             values = seen + [0 if last == NONE else column[last] + 1 for column in about] + [v]
             expected = [offset + value for offset, value in zip(offsets, values)]
             expected += [offsets[-2] + i for i in range(len(RESULT_WORDS)) if bits & 2**i]
-            assert sorted(expected) == sorted(rows[v, g][rows[v, g] != NONE])
+            assert sorted(expected) == sorted(rows[g, v][rows[g, v] != NONE])
 
 
 def slow_standing(games, game: int, power: int, province: int) -> int:
@@ -149,7 +149,9 @@ def test_rows_of_orders(name, phases):
     columns = order_columns(games.board, games.table)
     reach = province_reach(games.board)
     found = order_rows(columns, reach, obs, decisions, picked)
-    relations = set()
+    relations, used = set(), [set(), set(), set()]
+    named = [(role, place) for role in range(NUM_BOARD) for place in found.named[role].tolist()]
+    at = {where: number for number, where in enumerate(named)}
     for d, begin, slot, orders in slots_of(decisions):
         earlier = decisions.order[picked[begin:slot]].tolist()
         for n in orders:
@@ -158,8 +160,9 @@ def test_rows_of_orders(name, phases):
             expected = np.full(ROWS, NONE)
             for role, province in enumerate(about):
                 if province != NONE:
-                    board = province * len(obs.board) + obs.row[d]
-                    expected[role] = board * NUM_BOARD + role
+                    place = obs.row[d] * len(games.board.terrain) + province
+                    expected[role] = at[role, place]
+                    used[role].add(place)
                     stands = slow_standing(games, decisions.game[d], decisions.power[d], province)
                     expected[NUM_BOARD + role] = stands * NUM_BOARD + role
                     assert stands < NUM_STANDINGS
@@ -168,7 +171,9 @@ def test_rows_of_orders(name, phases):
             expected[-2:] = FIRST_CLASS + columns.order_class[number], FIRST_RELATION + relation
             np.testing.assert_array_equal(found.rows[n], expected)
             assert found.blocked[n] == taken
-    assert found.rows.max() < max(NUM_KINDS, len(games.board.terrain) * len(obs.board) * NUM_BOARD)
+    # Only what an order names has a row.
+    assert [named.tolist() for named in found.named] == [sorted(places) for places in used]
+    assert found.rows[:, NUM_BOARD:].max() < NUM_KINDS
     assert phases == 0 or len(relations) > 4
     apart = order_rows(columns, reach, obs, decisions, picked, related=False)
     assert (apart.rows[:, RELATION] == NONE).all()

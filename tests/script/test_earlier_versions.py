@@ -5,44 +5,49 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.training import files, load, refused, train
+from support.training import REPOSITORY, files, load, refused, train
 
-import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import Game, load_player
+from diplomacy_engine import Game, VectorGame, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.saved_game import read_saved_games
-from diplomacy_engine.players.checkpoints import script_name
+from diplomacy_engine.learning import learners
 
+PLAIN = "ppo_selfplay_diplomacy.py"
 EARLIER = Path(__file__).parent / "version_0_1"
 
 
-def values(figures: dict) -> dict[str, float]:
-    return {name: figure["value"] for name, figure in figures.items()}
-
-
 def test_a_checkpoint_plays_as_it_did(tmp_path, capsys):
-    """The same games, draws and figures; intervals of means are computed otherwise since."""
+    """The same draws, bit for bit, as of version 0.2; and figures such as version 0.1 measured."""
+    player, games = load_player(EARLIER / "run", seed=3), VectorGame("small", 5, seed=1, threads=1)
+    drawn = []
+    for _ in range(12):
+        decisions = games.decisions()
+        numbers = player.act(games, decisions)
+        drawn.append(int(numbers.sum()))
+        orders = games.new_orders()
+        games.write_orders(orders, decisions, numbers)
+        games.step(orders)
+    assert drawn == [1894, 2921, 1734, 1817, 2293, 2062, 2681, 2099, 1760, 3040, 3295, 1807]
     words = f"evaluate --map small --player {EARLIER / 'run'} --against random --games 20 --seed 5"
     assert main([*words.split(), "--threads", "1", "--json", str(tmp_path / "result.json")]) == 0
     result = json.loads((tmp_path / "result.json").read_text())
     expected = json.loads((EARLIER / "evaluate.json").read_text())
     for name in ("games", "seed", "max_years", "year_limit", "greedy"):
         assert result[name] == expected[name]
-    for part in ("ENGLAND", "RUSSIA"):
-        found, before = (values(told["by_power"][part]) for told in (result, expected))
-        assert found == before
-    assert values(result["overall"]) == values(expected["overall"])
+    for name in ("solo", "win"):
+        before = expected["overall"][name]
+        assert before["low"] <= result["overall"][name]["value"] <= before["high"]
 
 
-def test_its_script_is_known_without_pytorch():
-    assert script_name(EARLIER / "run" / "checkpoint.pt") == "ppo_selfplay_diplomacy.py"
+def test_its_script_is_known():
+    assert learners.header(EARLIER / "run" / "checkpoint.pt")["script_name"] == PLAIN
 
 
 def test_a_run_goes_on_with_its_own_version_only(tmp_path, capsys):
     """Seats and streams are stored otherwise now; the sentence says what can be done instead."""
     run = Path(shutil.copytree(EARLIER / "run", tmp_path / "run"))
     before = files(run)
-    message = r"format is 1 \(1 is version 0\.1\).*--start-from begins with it"
+    message = r"version 0\.1 .*its format is 1, here it is 3\).*--start-from begins with it"
     refused(["--resume", str(run)], message, capsys)
     assert {name: before[name] for name in before} == {n: files(run)[n] for n in before}
 
@@ -81,6 +86,6 @@ def test_a_saved_game_is_played_on_and_replayed(tmp_path, capsys):
 @pytest.mark.parametrize("name", ["small__pure__1", "three__pure__2", "standard__pure__3"])
 def test_the_reference_policies_are_its_as_well(name):
     """They were trained by version 0.1, too."""
-    folder = Path(ppo.__file__).parent / "runs" / "reference" / name
-    assert script_name(folder / "policy.pt") == "ppo_selfplay_diplomacy.py"
+    folder = REPOSITORY / "runs" / "reference" / name
+    assert learners.header(folder / "policy.pt")["script_name"] == PLAIN
     assert load_player(folder).agent.vocabulary_hash

@@ -10,8 +10,8 @@ import pytest
 import torch
 from support.training import REPOSITORY
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.learning import learners
 
 POLICY = REPOSITORY / "runs" / "reference" / "small__pure__1" / "policy.pt"
 
@@ -42,7 +42,7 @@ def weights_with(value: float) -> dict:
 
 def refusal(path: Path) -> str:
     with pytest.raises(UserError) as caught:
-        ppo.load_policy_player(path)
+        learners.load_player(path)
     sentence = str(caught.value)
     assert str(path) in sentence and sentence.isprintable() and len(sentence) < 400, sentence
     return sentence
@@ -53,7 +53,7 @@ def refusal(path: Path) -> str:
     [
         ({"args": args_with(hidden=4096)}, "the shape of"),
         ({"args": args_with(hidden=10**6)}, "the shape of"),
-        ({"args": args_with(hidden=10**9)}, "'hidden' must be a whole number from 1 to 1000000"),
+        ({"args": args_with(hidden=10**9)}, "'hidden' must be a whole number from 1 to 1,000,000"),
         ({"args": args_with(hidden=nested(60))}, "more than 1,000,000 items"),
         ({"args": args_with(hidden=[[64]])}, "'hidden' must be a whole number"),
         ({"args": args_with(num_layers=1024)}, "other weights"),
@@ -86,7 +86,7 @@ def test_a_weight_that_is_larger_than_its_file(tmp_path):
 
 
 def test_the_policy_itself_is_taken(tmp_path):
-    ppo.load_policy_player(saved_with(tmp_path / "policy.pt"))
+    learners.load_player(saved_with(tmp_path / "policy.pt"))
 
 
 def test_a_file_that_unpacks_to_more_than_itself(tmp_path):

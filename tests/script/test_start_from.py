@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.training import differences, load, refused, train, write_config
 
-import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.learning import learners
 
 CHANGES = {"total_timesteps": 200, "eval_games": 2}
 
@@ -23,7 +23,7 @@ def test_the_weights_are_those_of_the_policy(first, tmp_path):
     run = train(tmp_path / "still", *flags, "--learning-rate", "0", **CHANGES)
     saved = load(run)
     assert differences(dict(saved["model"]), dict(before)) == []
-    assert differences(dict(saved["pool"]["all"][0]["model"]), dict(before)) == []
+    assert differences(dict(saved["run"]["pool"]["agents"][1]), dict(before)) == []
     assert saved["args"]["start_from"] == str(first)
     run = train(tmp_path / "moving", *flags, **CHANGES)
     assert differences(dict(load(run)["model"]), dict(before)) != []
@@ -33,9 +33,9 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
     """Those that have gone since do not matter, those that came since have their defaults."""
     saved = load(first)
     saved["args"] |= {"gone_since": 0.5}
-    del saved["args"]["average"], saved["args"]["value_shares"]
+    del saved["args"]["average"]
     torch.save(saved, tmp_path / "older.pt")
-    assert ppo.load_policy_player(tmp_path / "older.pt").agent.vocabulary_hash
+    assert learners.load_player(tmp_path / "older.pt").agent.vocabulary_hash
     flags = "--start-from", str(tmp_path / "older.pt"), "--hidden", "24"
     run = train(tmp_path / "on", *flags, "--learning-rate", "0", **CHANGES)
     assert differences(dict(load(run)["model"]), dict(saved["model"])) == []
@@ -53,7 +53,7 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
         ("runs/population/small/uniform-400108.npz", "a population's member can play, but nothing"),
         ("{first} --map three", "--start-from .* was trained on map 'small' or a version of it"),
         ("{first}", "has another network: --hidden is 24 there, here 16"),
-        ("{first} --hidden 24 --value-shares", "--value-shares is False there, here True"),
+        ("{first} --hidden 24 --num-layers 3", "--num-layers is 1 there, here 3"),
         ("{foreign}", "does not fit|another order vocabulary"),
         ("{first} --resume {first}", "--start-from cannot be changed on resume"),
     ],

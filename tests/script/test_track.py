@@ -8,13 +8,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from support.training import main
 from support.waiting import until
 
-import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.training import run_log
+from diplomacy_engine.learning import run_log
 
-TINY = "--map small --num-envs 8 --num-steps 4 --hidden 8 --num-layers 1 --threads 1"
-TINY += " --eval-games 2 --save-games 0 --total-timesteps 120"
+TINY = "--map small --num-envs 8 --num-steps 4 --hidden 8 --num-layers 1 --processes 1"
+TINY += " --eval-games 2 --capture-games 0 --total-timesteps 120"
 
 
 class FakeRun:
@@ -42,15 +42,15 @@ class FakeRun:
 def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
     ids, logged, runs = [], [], []
 
-    def start(wandb, args, folder, wandb_id):
+    def start(args, folder, wandb_id):
         ids.append(wandb_id)
         runs.append(FakeRun(wandb_id, logged))
         return runs[-1]
 
-    monkeypatch.setattr("diplomacy_engine.training.launch.start_wandb", start)
-    assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 0
+    monkeypatch.setattr("diplomacy_engine.learning.launch.start_wandb", start)
+    assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 0
     (folder,) = tmp_path.iterdir()
-    assert ppo.main(["--resume", str(folder), "--total-timesteps", "200"]) == 0
+    assert main(["--resume", str(folder), "--total-timesteps", "200"]) == 0
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert logged == lines and lines[-1]["global_step"] >= 200
     assert ids == [None, "first"]
@@ -65,9 +65,9 @@ def test_without_an_account(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(wandb, "init", refuse)
     monkeypatch.setattr(run_log, "unreachable", lambda server: "")
-    assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
+    assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
     message = capsys.readouterr().err
-    assert message.count("\n") == 1 and "--wandb-mode offline" in message
+    assert message.count("\n") == 1 and "WANDB_MODE=offline" in message
 
 
 def test_what_wandb_is_told(tmp_path, monkeypatch, capsys):
@@ -80,8 +80,9 @@ def test_what_wandb_is_told(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(wandb, "init", start)
     monkeypatch.setattr(run_log, "unreachable", lambda server: "")
-    flags = ["--track", "--wandb-tags", "try", "again", "--runs-folder", str(tmp_path)]
-    assert ppo.main([*TINY.split(), *flags]) == 0
+    monkeypatch.setenv("WANDB_TAGS", "try, again")
+    flags = ["--track", "--runs-folder", str(tmp_path)]
+    assert main([*TINY.split(), *flags]) == 0
     (settings,) = told
     assert settings["tags"] == ["small", "try", "again"] and settings["save_code"] is True
 
@@ -90,10 +91,10 @@ def test_without_a_network(tmp_path, monkeypatch, capsys):
     """One sentence, soon, and no folder; a name that nobody knows is such a network."""
     pytest.importorskip("wandb")
     monkeypatch.setattr(run_log, "unreachable", lambda server: "no answer within 10 seconds")
-    assert ppo.main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
+    assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and "W&B cannot be reached at http" in message
-    assert "no answer within 10 seconds" in message and "--wandb-mode offline" in message
+    assert "no answer within 10 seconds" in message and "WANDB_MODE=offline" in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -118,16 +119,18 @@ def test_servers_that_answer_and_others():
 
 def test_offline_files_hold_the_figures(tmp_path, monkeypatch):
     """With W&B itself: a run, its resumption, and a file of each that `wandb sync` can upload."""
-    pytest.importorskip("wandb")
+    wandb = pytest.importorskip("wandb")
+    wandb.teardown()  # it reads its environment once, and other tests have had it do so
     monkeypatch.setenv("WANDB_SILENT", "true")
-    flags = "--track --wandb-mode offline --runs-folder"
-    assert ppo.main([*TINY.split(), *flags.split(), str(tmp_path)]) == 0
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    flags = "--track --runs-folder"
+    assert main([*TINY.split(), *flags.split(), str(tmp_path)]) == 0
     (folder,) = tmp_path.iterdir()
     (kept,) = (folder / "wandb").glob("offline-run-*/*.wandb")
     # W&B's own process may write a little after `finish` returns.
     until(lambda: b"eval/dumbbot/win" in kept.read_bytes(), 60)
     assert b"global_step" in kept.read_bytes() and b"eval/dumbbot/win" in kept.read_bytes()
-    assert ppo.main(["--resume", str(folder), "--total-timesteps", "160"]) == 0
+    assert main(["--resume", str(folder), "--total-timesteps", "160"]) == 0
     files = list((folder / "wandb").glob("offline-run-*/*.wandb"))
     names = {path.name for path in files}  # run-ID.wandb: the resumed run is the same one
     assert len(files) == 2 and len(names) == 1

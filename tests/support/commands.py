@@ -1,19 +1,26 @@
-"""The tools' command line, and a trainer's script without a network."""
+"""The tools' command line, and a learner without a network."""
 
-import json
 from pathlib import Path
 
-from diplomacy_engine._files import file_sha256
-from diplomacy_engine.commands.cli import main
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.rules.vocabulary import vocabulary
+import torch
 
-# A trainer's script without a network: a checkpoint is JSON, its policy the bot it names.
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.learning.checkpoints import policy_dict
+from diplomacy_engine.rules.map import load_map
+
+# A learner whose policy is the bot that its settings name.
 SCRIPT = """
-import json
 from dataclasses import dataclass
-from diplomacy_engine.errors import UserError
+
+import torch
+
+from diplomacy_engine.learning import learners
 from diplomacy_engine.players.bots import make_bot
+
+@dataclass(frozen=True)
+class Args:
+    map: str = "small"
+    plays: str = "dumbbot"
 
 @dataclass
 class Policy:
@@ -26,31 +33,22 @@ class Policy:
     def act(self, games, decisions):
         return self.bot.act(games, decisions)
 
-def checkpoint_header(path):
-    try:
-        saved = json.load(open(path))
-    except ValueError:
-        raise UserError(f"{path}: not a checkpoint") from None
-    if "map_name" not in saved:
-        raise UserError(f"{path}: not a checkpoint")
-    return saved
+def make_agent(settings, game_map):
+    return torch.nn.Linear(1, 1)
 
-def load_policy_player(path, greedy=False, seed=0, device="cpu"):
-    saved = json.load(open(path))
-    return Policy(str(path), greedy, seed, device, make_bot(saved["PLAYS"]))
+def make_player(agent, name, seed, greedy, settings):
+    return Policy(name, greedy, seed, agent.weight.device.type, make_bot(settings["plays"]))
+
+LEARNER = learners.register(__name__, __file__, Args, make_agent, (), make_player)
 """
 
 
-def write_checkpoint(path: Path, script: Path, **changes) -> Path:
-    saved = {
-        "map_name": "small",
-        "vocabulary_hash": vocabulary(load_map("small")).hash,
-        "script_name": script.name,
-        "script_sha256": file_sha256(script),
-        "PLAYS": "dumbbot",
-    } | changes
+def write_checkpoint(path: Path, script: Path, plays: str = "dumbbot", **changes) -> Path:
+    """Write a checkpoint of such a script."""
+    model = torch.nn.Linear(1, 1).state_dict()
+    settings = {"map": "small", "plays": plays}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(saved))
+    torch.save(policy_dict(script, settings, load_map("small"), model, 7) | changes, path)
     return path
 
 

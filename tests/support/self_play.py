@@ -1,18 +1,21 @@
 """Self-play in small: settings, policies and opponents of tiny runs, and slow references."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
-from diplomacy_engine.games.vector_game import VectorGame
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.learning.experience import Batch
+from diplomacy_engine.learning.launch import Begun
+from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.selfplay import LEARNER, Batch, Member, OpponentPool, RolloutBuffer, Seating
 from diplomacy_engine.training.clock import Clock
-from ppo_selfplay_diplomacy import Agent, Args, Run, compute_gae
+from ppo_selfplay_diplomacy import Agent, Args, Buffer, OpponentPool, Run
 
 CPU = torch.device("cpu")
+torch.set_num_threads(1)  # as a run does
 
 
 def make_args(**changes) -> Args:
@@ -21,26 +24,24 @@ def make_args(**changes) -> Args:
     settings = {
         "map": "small",
         "seed": 1,
-        "threads": 1,
         "num_envs": 6,
         "num_steps": 64,
         "hidden": 8,
         "num_layers": 1,
         "reward": "score",
-        "reward_mix": "",
         "learner_seats": 1,
         "year_limit": "draw",
-        "finish_games": False,
         "pool_sampling": "latest",
-        "pool_schedule": "rolling",
         "pool_bots": (),
     }
     return Args(**settings | changes)
 
 
-def make_run(**changes) -> Run:
+def make_run(ranks: Ranks | None = None, **changes) -> Run:
+    """Return a new run; with teams, `learner_seats` is to be given as well."""
     args = make_args(**changes)
-    return Run(args, load_map(args.map), CPU)
+    game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
+    return Run(Begun(ppo.LEARNER_HERE, args, game_map, CPU), ranks or Ranks())
 
 
 def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes) -> Agent:
@@ -53,39 +54,38 @@ def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes
     return agent
 
 
-def make_pool(copies: int = 1, make_copy: Callable[[], Any] = object, **changes) -> OpponentPool:
+def make_pool(copies: int = 1, agent: nn.Module | None = None, **changes) -> OpponentPool:
     """Return a pool with copies frozen at 0, 100, 200, ... learner decisions.
 
-    A copy is a stand-in unless `make_copy` makes one.
+    A copy is a stand-in unless there is an agent to freeze.
     """
-    pool = OpponentPool(make_args(**changes), make_copy(), [Member(LEARNER, None)])
-    for number in range(1, copies):
-        pool.freeze(make_copy(), 100 * number)
+    args = make_args(**changes)
+    pool = OpponentPool(args, load_map(args.map))
+    for number in range(copies):
+        pool.freeze(agent or nn.Identity(), 100 * number)
     return pool
 
 
-def make_seating(**changes) -> Seating:
-    """Return the seats of games of a learner and stand-ins for its copies."""
-    args = make_args(**changes)
-    games = VectorGame(args.map, args.num_envs, args.seed, args.max_years, 1, auto_reset=False)
-    return Seating(args, games, make_pool(**changes), np.random.default_rng(args.seed))
+def play_phase(run: Run) -> dict[str, Any]:
+    """Play one phase as the loop does; return what is counted."""
+    result, counts = ppo.play_phase(run, Clock())
+    ppo.pay_learner(run, result)
+    rows, finished = ppo.games_over(run, result)
+    counts |= finished
+    run.count(counts)
+    run.games.reset(rows)
+    ppo.assign_seats(run, rows)
+    return counts
 
 
-def play_phase(run: Run, progress: float = 0.0) -> dict[str, int]:
-    """Play one phase as the loop does; return by how much each counter rises."""
-    result, counts = run.self_play.step(Clock())
-    run.self_play.credit(result, progress)
-    return counts | {"games": run.self_play.seating.end_phase(result)}
-
-
-def learner_powers(seating: Seating) -> np.ndarray:
+def learner_powers(run: Run) -> np.ndarray:
     """Return the learner's powers in each game, by stream: (E, learner seats)."""
-    return seating.seats.of_learner(LEARNER)[1].reshape(seating.games.num_games, -1)
+    _, _, power = run.seats.learner(np.ones(len(run.buffer.open), bool))
+    return power.reshape(run.games.num_games, -1)
 
 
-def take_batch(buffer: RolloutBuffer, gamma: float, gae_lambda: float) -> Batch:
-    trajectory = buffer.rewards, buffer.values, buffer.next_values, buffer.ends, buffer.closed
-    return buffer.take_batch(compute_gae(*trajectory, gamma, gae_lambda))
+def take_batch(buffer: Buffer, gamma: float, gae_lambda: float) -> Batch:
+    return buffer.take_batch(ppo.compute_gae(buffer, gamma, gae_lambda))
 
 
 def slow_advantages(transitions, gamma: float, gae_lambda: float) -> list[float]:

@@ -11,12 +11,14 @@ import pytest
 import torch
 
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.learning import launch
 
+torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
 SMALL_MAP = REPOSITORY / "diplomacy_engine" / "maps" / "small.toml"
 TINY = {
     "map": "small",
-    "threads": 1,
+    "processes": 1,
     "num_envs": 8,
     "num_steps": 8,
     "total_timesteps": 600,
@@ -33,28 +35,23 @@ TINY = {
     "eval_bots": ["random", "hold"],
     "league_games": 6,
     "save_interval": 200,
-    "save_games": 1,
 }
 RICH = {
     "map": "three",
-    "threads": 2,
+    "processes": 2,
     "num_envs": 40,
     "num_steps": 12,
     "total_timesteps": 1400,
     "learner_seats": 2,
     "warm_up_share": 0.4,
-    "warm_up_phases": 3,
     "weak_seats": 0.8,
     "opponent_temperature": 2.5,
     "max_years": 3,
     "year_limit": "truncate",
-    "finish_games": True,
-    "reward_mix": "deepdip=0.1..0.2,center_delta=1",
+    "reward": "deepdip=0.1..0.2,center_delta=1",
     "clip_vloss": True,
     "target_kl": 0.02,
-    "kl_coef": 0.3,
     "average": 2.0,
-    "value_shares": True,
     "anneal_ent": True,
     "pool_sampling": "pfsp",
     "pool_size": 2,
@@ -64,16 +61,19 @@ RICH = {
     "eval_interval": 600,
     "save_interval": 500,
 }
-STAGED = {
+FROZEN = {
     "autoregressive": False,
     "anneal_lr": False,
     "max_years": 4,
-    "pool_schedule": "staged",
-    "staged_interval": 10**6,
-    "staged_threshold": 0.1,
-    "staged_games": 24,
+    "pool_interval": 10**6,
+    "freeze_score": 0.1,
 }
-SETTINGS = {"plain": {}, "rich": RICH, "staged": STAGED}
+SETTINGS = {"plain": {}, "rich": RICH, "frozen": FROZEN}
+
+
+def main(argv: list[str]) -> int:
+    """Run the script in this process, as its command line does; return the exit status."""
+    return launch.main(ppo.LEARNER_HERE, ppo.train, argv)
 
 
 def write_config(path: Path, **changes) -> str:
@@ -88,13 +88,13 @@ def train(folder: Path, *flags: str, **changes) -> Path:
     folder.mkdir(exist_ok=True)
     before = set(folder.iterdir())
     config = write_config(folder.parent / "tiny.toml", **changes)
-    assert ppo.main(["--config", config, "--runs-folder", str(folder), *flags]) == 0
+    assert main(["--config", config, "--runs-folder", str(folder), *flags]) == 0
     (run,) = set(folder.iterdir()) - before
     return run
 
 
 def resume(run: Path, *flags: str) -> int:
-    return ppo.main(["--resume", str(run), *flags])
+    return main(["--resume", str(run), *flags])
 
 
 def load(run: Path) -> dict:
@@ -176,20 +176,20 @@ def assert_same_run(one: Path, two: Path) -> None:
 
 def stop_in_step(monkeypatch, number: int) -> None:
     """Have the process asked to stop while it plays that env step."""
-    steps, step = itertools.count(1), ppo.SelfPlay.step
+    steps, play_phase = itertools.count(1), ppo.play_phase
 
-    def stopping(self, *args):
+    def stopping(*args):
         if next(steps) == number:
             os.kill(os.getpid(), signal.SIGTERM)
-        return step(self, *args)
+        return play_phase(*args)
 
-    monkeypatch.setattr(ppo.SelfPlay, "step", stopping)
+    monkeypatch.setattr(ppo, "play_phase", stopping)
 
 
 def refused(argv: list[str], message: str, capsys) -> str:
     """Check that a command line ends in one sentence and exit status 2; return the sentence."""
     capsys.readouterr()
-    status = ppo.main(argv)
+    status = main(argv)
     err = capsys.readouterr().err
     assert status == 2, err
     assert err.startswith("error: ") and err.count("\n") == 1 and err.endswith("\n"), err

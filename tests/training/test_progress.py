@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from diplomacy_engine.training import progress
+from diplomacy_engine import _progress as progress
 from diplomacy_engine._progress import Progress, label, show
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 import yaml  # comes with wandb
 
+from diplomacy_engine.learning.launch import CONFIGS
 from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
 from diplomacy_engine.training.checks import check_args
 from diplomacy_engine.training.settings import load_config, parse_args
-from ppo_selfplay_diplomacy import CONFIGS, Args
+from ppo_selfplay_diplomacy import Args
 
 SWEEPS = sorted(CONFIGS.glob("*.yaml"))
 SETTINGS = sorted(CONFIGS.glob("*.toml"))
@@ -93,7 +94,7 @@ def test_settings_file(path):
     assert Path(settings.config) == path and settings.args.map == name
     game_map = load_map(name)
     check_args(settings.args, settings.given, game_map)
-    assert not values.keys() & {"map", "seed", "threads", "cuda", "track"}
+    assert not values.keys() & {"map", "seed", "processes", "cuda", "track"}
     assert [name for name, value in values.items() if value == getattr(Args, name)] == []
     assert settings.args.eval_games % len(game_map.powers) == 0
     assert set(settings.args.eval_bots) <= BOTS.keys()

@@ -4,9 +4,9 @@ import numpy as np
 
 from diplomacy_engine import Game
 from diplomacy_engine.constants import NONE
+from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.press.table import Press
 from diplomacy_engine.press.views import SLOTS, TEMPLATE_OF, who_can_answer
-from diplomacy_engine.selfplay.offer_round import OfferRound
 
 ENGLAND, ITALY, RUSSIA = range(3)
 

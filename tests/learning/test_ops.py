@@ -1,0 +1,191 @@
+"""The kernels against their plain PyTorch forms: values, gradients, and rows that nothing names."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from support.positions import act, positions, score
+from support.self_play import make_agent
+
+from diplomacy_engine.learning import ops
+from diplomacy_engine.learning.boards import BoardInputs, Orders
+from diplomacy_engine.rules.map import load_map
+
+HIDDEN = 9
+CASES = pytest.mark.parametrize(
+    ("name", "related"), [("three", True), ("standard", True), ("standard", False)]
+)
+
+
+def orders_of(name: str, related: bool = True) -> Orders:
+    """Return legal orders of all kinds of phases, of which possible ones are picked."""
+    decisions, obs, _ = positions(name)
+    agent = make_agent(name, autoregressive=related)
+    chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(1))
+    inputs = agent.inputs
+    orders = inputs.orders(inputs(obs), decisions, chosen, related)
+    assert orders.lookup.blocked.any() and not orders.lookup.blocked[orders.picked].any()
+    return orders
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator)
+
+
+def with_gradients(function, *tensors: torch.Tensor) -> tuple[list, list]:
+    """Return what a function returns, and the gradients of a random sum of it."""
+    own = [tensor.clone().requires_grad_(True) for tensor in tensors]
+    found = function(*own)
+    parts = found if isinstance(found, tuple) else (found,)
+    loss = sum((p * random(*p.shape, seed=n)).sum() for n, p in enumerate(parts) if p.requires_grad)
+    loss.backward()
+    return list(parts), [tensor.grad for tensor in own]
+
+
+def assert_same(one: list, two: list) -> None:
+    for found, expected in zip(one, two, strict=True):
+        scale = float(expected.detach().abs().max())
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * max(scale, 1))
+
+
+def test_sums_of_rows():
+    rows = np.random.default_rng(0).integers(-1, 20, (50, 4)).astype(np.int32)
+    table = random(20, HIDDEN)
+    plain = with_gradients(lambda t: ops.plain_sum_rows(torch.from_numpy(rows), t), table)
+    found = with_gradients(lambda t: ops.sum_rows(rows, t), table)
+    for one, two in zip(found, plain):
+        assert_same(one, two)
+    none = np.full((3, 2), -1, np.int32)
+    assert (ops.sum_rows(none, table) == 0).all()
+
+
+@CASES
+def test_scores_of_orders(name, related):
+    """Also where orders are blocked, and where units do not see each other's orders."""
+    orders = orders_of(name, related)
+    named, slots = sum(map(len, orders.named)), len(orders.picked)
+    kinds = BoardInputs(load_map(name)).num_kinds
+
+    def scored(function):
+        def of(provinces, kinds, bases, weight):
+            tables = ops.OrderTables(provinces, kinds, None, weight, None)
+            return function(orders, tables, bases)
+
+        tables = random(named, HIDDEN), random(kinds, HIDDEN), random(slots, HIDDEN), random(HIDDEN)
+        return with_gradients(of, *tables)
+
+    found, plain = scored(ops.score_orders), scored(ops.plain_score_orders)
+    for one, two in zip(found, plain):
+        assert_same(one, two)
+    logprob, entropy, greatest = found[0]
+    assert logprob.isfinite().all() and (entropy <= greatest + 1e-4).all()
+    lengths = np.diff(orders.decisions.order_start)
+    blocked = np.add.reduceat(orders.lookup.blocked.astype(int), orders.decisions.order_start[:-1])
+    np.testing.assert_allclose(greatest.exp().detach(), lengths - blocked, rtol=1e-4)
+
+
+@pytest.mark.parametrize("autoregressive", [True, False])
+@pytest.mark.parametrize("name", ["three", "standard"])
+def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeypatch):
+    """Every weight has the gradient that plain PyTorch gives it."""
+    decisions, obs, _ = positions(name)
+    agent = make_agent(name, autoregressive=autoregressive)
+    chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(2))
+
+    def learned() -> tuple[list, list]:
+        agent.zero_grad()
+        parts = score(agent, obs, decisions, chosen)
+        sum((p * random(*p.shape, seed=n)).sum() for n, p in enumerate(parts)).backward()
+        return parts, [
+            weight.grad.clone() for weight in agent.parameters() if weight.grad is not None
+        ]
+
+    found = learned()
+    calls = []
+
+    def plain(function):
+        return lambda *args: calls.append(function) or function(*args)
+
+    monkeypatch.setattr(ops, "score_orders", plain(ops.plain_score_orders))
+    rows = plain(lambda rows, table: ops.plain_sum_rows(torch.as_tensor(rows), table))
+    monkeypatch.setattr(ops, "sum_rows", rows)
+    expected = learned()
+    assert len(set(calls)) == 2
+    for one, two in zip(found, expected):
+        assert_same(one, two)
+
+
+@pytest.mark.parametrize("name", ["small", "three", "standard"])
+def test_rows_that_nothing_names_change_nothing(name, monkeypatch):
+    """The tables have a row for each province that an order names; as if all were computed."""
+    decisions, obs, _ = positions(name)
+    agent = make_agent(name)
+    chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(3))
+    found = score(agent, obs, decisions, chosen)
+    orders = agent.inputs.orders(agent.inputs(obs), decisions, chosen)
+    whole = len(obs.board) * agent.inputs.num_provinces
+    assert all(len(np.unique(named)) == len(named) < whole for named in orders.named)
+
+    make = agent.inputs.orders
+
+    def all_rows(*args):
+        orders = make(*args)
+        starts = np.cumsum([0, *map(len, orders.named)])
+        rows = orders.lookup.rows.copy()
+        for role, (start, named) in enumerate(zip(starts, orders.named)):
+            used = rows[:, role] != -1
+            assert (rows[used, role] >= start).all()
+            rows[used, role] = role * whole + named.numpy()[rows[used, role] - start]
+        orders.lookup = orders.lookup._replace(rows=rows)
+        orders.rows, orders.named = rows, [torch.arange(whole)] * 3
+        return orders
+
+    monkeypatch.setattr(agent.inputs, "orders", all_rows)
+    assert_same(list(found), list(score(agent, obs, decisions, chosen)))
+
+
+def test_sums_over_slots():
+    orders = orders_of("three")
+    starts = orders.decisions.slot_start
+    codes = random(int(starts[-1]), HIDDEN)
+
+    def slowly(codes: torch.Tensor) -> torch.Tensor:
+        rows = []
+        for a, b in itertools.pairwise(starts):
+            rows += [codes[a:s].sum(0) for s in range(a, b)]
+        return torch.stack(rows)
+
+    found = with_gradients(lambda c: ops.sum_of_earlier(c, orders), codes)
+    for one, two in zip(found, with_gradients(slowly, codes)):
+        assert_same(one, two)
+    sums = ops.sum_slots(codes[:, 0], orders)
+    expected = torch.stack([codes[a:b, 0].sum() for a, b in itertools.pairwise(starts)])
+    torch.testing.assert_close(sums, expected)
+
+
+def test_no_decision_at_all():
+    """A rank may have no part of a minibatch."""
+    decisions, obs, _ = positions("small")
+    none = np.zeros(0, np.int64)
+    agent = make_agent()
+    parts = score(agent, obs.take(none), decisions.take(none), none)
+    assert [len(part) for part in parts] == [0, 0, 0]
+    sum(part.sum() for part in parts).backward()
+    assert all(w.grad is None or (w.grad == 0).all() for w in agent.parameters())
+
+
+def test_noise_decides_and_temperature_flattens():
+    decisions, obs, _ = positions("three")
+    agent = make_agent("three")
+    noise = ops.draw_noise(decisions, torch.Generator().manual_seed(5))
+    assert noise.dtype == np.float32 and len(noise) == len(decisions.order)
+    assert noise.min() > 0 and noise.max() < 1
+    one, _, _ = act(agent, obs, decisions, noise=noise)
+    two, _, _ = act(agent, obs, decisions, noise=noise)
+    likeliest, _, _ = act(agent, obs, decisions, noise=ops.LIKELIEST)
+    assert one.tolist() == two.tolist() != likeliest.tolist()
+    cold = np.full(decisions.count, 1e-4, np.float32)
+    chosen, _, _ = act(agent, obs, decisions, noise=noise, temperature=cold)
+    assert (chosen == likeliest).mean() > 0.98

@@ -1,0 +1,164 @@
+"""Processes that train together: what they tell each other, and that two learn as one would."""
+
+import copy
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+import torch
+from support.positions import ready, some_batch
+from support.self_play import make_agent
+from support.training import REPOSITORY
+
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.learning.ranks import Pipes, Ranks, TrainingError
+from diplomacy_engine.players.bots import make_bot
+from ppo_selfplay_diplomacy import Args, update
+
+
+def together(function, count: int = 2) -> list:
+    """Return what a function of ranks returns in each of `count` threads with links."""
+    links = [multiprocessing.Pipe() for _ in range(count - 1)]
+    ranks = [Ranks(Pipes([here for here, _ in links], first=True), 0, count)]
+    ranks += [
+        Ranks(Pipes([there], first=False), rank, count, rank)
+        for rank, (_, there) in enumerate(links, 1)
+    ]
+    found = [None] * count
+
+    def work(rank: int) -> None:
+        try:
+            found[rank] = function(ranks[rank])
+        except Exception as error:
+            found[rank] = error
+        ranks[rank].close()
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    return found
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_sums_are_the_same_everywhere(count):
+    def work(ranks: Ranks):
+        one = ranks.sum({"a": ranks.rank + 1, "b": np.array([[1.5, ranks.rank]]), "c": True})
+        names = ranks.gather({"rank": ranks.rank})
+        return one, names, ranks.union(np.array([ranks.rank, 7, ranks.rank]))
+
+    for sums, names, union in together(work, count):
+        assert sums["a"] == sum(range(1, count + 1)) and sums["c"] == count
+        assert sums["b"].tolist() == [[1.5 * count, sum(range(count))]]
+        assert names == [{"rank": rank} for rank in range(count)]
+        assert union == {*range(count), 7}
+
+
+@pytest.mark.parametrize("norm_adv", [True, False])
+@pytest.mark.parametrize(
+    "share", [lambda row, rank: row % 3 % 2 == rank, lambda row, rank: (row >= 0) == (rank == 0)]
+)
+def test_a_step_is_that_of_the_whole_minibatch(share, norm_adv):
+    """To rounding; also if one rank has nothing to learn from."""
+    changes = {"num_minibatches": 1, "update_epochs": 3, "norm_adv": norm_adv}
+    first = make_agent("three")
+    batch = some_batch(first, 31, "three")
+
+    def learned(ranks: Ranks, rows: np.ndarray):
+        agent = copy.deepcopy(first)
+        run = ready(agent, **changes)
+        # Adam would blow up rounding where a gradient is all but zero.
+        run.optimizer = torch.optim.SGD(agent.parameters(), lr=0.01)
+        figures = update(run, batch.take(rows), 0.01, ranks)
+        weights = torch.cat([weight.detach().flatten() for weight in agent.parameters()])
+        return weights, figures
+
+    rows = np.arange(31)
+    one, figures = learned(Ranks(), rows)
+    before = torch.cat([weight.detach().flatten() for weight in first.parameters()])
+    assert (one - before).abs().max() > 1e-3
+    for two, same in together(lambda ranks: learned(ranks, rows[share(rows, ranks.rank)])):
+        assert (one - two).abs().max() < 1e-6
+        assert same == pytest.approx(figures, rel=1e-4, abs=1e-6)
+
+
+def test_one_that_has_no_gradient_counts_as_zeros():
+    def work(ranks: Ranks):
+        layer = torch.nn.Linear(2, 1)
+        if ranks.rank == 0:
+            layer.weight.grad = torch.tensor([[3.0, 4.0]])
+        figures = ranks.sum_gradients(layer.parameters(), torch.tensor([float(ranks.rank), 2.0]))
+        return layer.weight.grad.tolist(), layer.bias.grad.tolist(), figures.tolist()
+
+    assert together(work) == [([[3, 4]], [0], [1, 4])] * 2
+
+
+def test_what_one_did_wrong_is_said_everywhere():
+    def work(ranks: Ranks):
+        return ranks.agree(make_bot, "nobody" if ranks.rank == 1 else "hold")
+
+    for error in together(work):
+        assert isinstance(error, UserError) and "there is no bot 'nobody'" in str(error)
+
+
+def test_one_that_has_left_is_noticed():
+    def work(ranks: Ranks):
+        return None if ranks.rank == 1 else ranks.sum({"a": 1})
+
+    error, _ = together(work)
+    assert isinstance(error, TrainingError) and str(error) == "another rank has died"
+
+
+def test_shares_of_the_games():
+    """Every game is played by one rank; the first keeps the seed."""
+    shares = [Ranks(None, rank, 3).share(Args(num_envs=8, seed=5)) for rank in range(3)]
+    assert sorted(share.num_envs for share in shares) == [2, 3, 3]
+    assert shares[0].seed == 5 and len({share.seed for share in shares}) == 3
+    assert Ranks().share(Args(seed=7)) == Args(seed=7)
+
+
+def test_one_process_is_enough():
+    ranks, value = Ranks(), np.arange(3)
+    assert ranks.gather(value)[0] is value and ranks.sum({"a": 2, "b": value})["b"] is value
+    with pytest.raises(UserError, match="there is no bot 'nobody'"):
+        ranks.agree(make_bot, "nobody")
+    with pytest.raises(ValueError, match="invalid literal"):
+        ranks.agree(int, "no")
+
+
+STARTING = """
+import os, time
+from diplomacy_engine.learning.ranks import Ranks
+
+def work(word, ranks):
+    ranks.gather((word, os.getpid()))
+    time.sleep(100)
+    return 0
+
+if __name__ == "__main__":
+    ranks = Ranks.start(2, work, "hello")
+    print(ranks.gather(None)[1], flush=True)
+    time.sleep(100)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process")
+def test_started_processes_end_with_one_that_is_killed(tmp_path):
+    """They hold its output open, so that reading it to the end waits for them."""
+    script = tmp_path / "starting.py"
+    script.write_text(textwrap.dedent(STARTING))
+    options = {"env": os.environ | {"PYTHONPATH": str(REPOSITORY)}, "text": True}
+    command = [sys.executable, str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **options) as process:
+        assert process.stdout.readline().startswith("('hello', ")
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate(timeout=60)
+    assert rest == "" and process.returncode == -signal.SIGKILL

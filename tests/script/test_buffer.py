@@ -1,0 +1,104 @@
+"""The buffer and its batches, against plain lists."""
+
+import numpy as np
+import pytest
+from support.experience import assert_same_experience, make_experience
+from support.self_play import SlowStream, slow_advantages, take_batch
+
+from ppo_selfplay_diplomacy import Buffer
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_buffer_equals_plain_lists(seed):
+    """Random decisions, rewards, ends and truncations; updates whenever one is due."""
+
+    rng = np.random.default_rng(seed)
+    num_steps, num_streams = int(rng.integers(2, 7)), int(rng.integers(1, 7))
+    buffer = Buffer(num_steps, num_streams)
+    streams = [SlowStream() for _ in range(num_streams)]
+    made, emitted, carried = 0, [], 0
+
+    def take_and_compare() -> None:
+        gamma, gae_lambda = rng.choice([0.0, 0.9, 1.0], 2)
+        batch = take_batch(buffer, gamma, gae_lambda)
+        ids = batch.experience.decisions.game
+        assert_same_experience(batch.experience, make_experience(ids))
+        expected = {}
+        for stream in streams:
+            fields = [(t["reward"], t["value"], t["next_value"], t["end"]) for t in stream.closed]
+            advantages = slow_advantages(fields, gamma, gae_lambda)
+            for transition, advantage in zip(stream.closed, advantages):
+                value = transition["value"]
+                row = (transition["logprob"], value, advantage, advantage + value)
+                expected[transition["id"]] = row
+            stream.closed = []
+        assert sorted(ids) == sorted(expected)
+        rows = np.array([expected[number] for number in ids]).reshape(-1, 4)
+        np.testing.assert_allclose(np.stack(batch[1:], 1), rows, rtol=1e-4, atol=1e-5)
+        emitted.extend(ids.tolist())
+
+    for _ in range(120):
+        deciding = rng.permutation(np.flatnonzero(rng.random(num_streams) < 0.6))
+        if len(deciding):
+            ids = made + np.arange(len(deciding))
+            made += len(deciding)
+            logprobs, values = rng.normal(size=(2, len(deciding))).astype(np.float32)
+            buffer.add(deciding, make_experience(ids), logprobs, values)
+            for s, number, logprob, value in zip(deciding, ids, logprobs, values):
+                streams[s].close(value, False)
+                streams[s].open = {"id": number, "logprob": logprob, "value": value, "reward": 0.0}
+        for _ in range(rng.integers(0, 3)):  # a power may sit out phases that pay it
+            rewards = rng.normal(size=num_streams).astype(np.float32)
+            buffer.pay(rewards)
+            for stream, reward in zip(streams, rewards):
+                if stream.open is not None:
+                    stream.open["reward"] += reward
+        over = np.flatnonzero(rng.random(num_streams) < 0.15)
+        if rng.random() < 0.5:
+            buffer.close(over, 0.0)
+            final_values = np.zeros(len(over))
+        else:
+            final_values = rng.normal(size=len(over)).astype(np.float32)
+            buffer.close(over, final_values)
+        for s, final_value in zip(over, final_values):
+            streams[s].close(final_value, True)
+        full = buffer.count.max() >= num_steps
+        assert full == any(len(stream) >= num_steps for stream in streams)
+        if full:
+            take_and_compare()
+            carried += sum(stream.open is not None for stream in streams)
+    open_streams = np.flatnonzero([stream.open is not None for stream in streams])
+    buffer.close(open_streams, np.ones(len(open_streams), np.float32))
+    for s in open_streams:
+        streams[s].close(1.0, True)
+    if buffer.count.any():
+        take_and_compare()
+    assert sorted(emitted) == list(range(made)) and carried > 0
+
+
+def test_an_open_transition_is_learned_from_once_with_its_old_logprob_and_value():
+    buffer = Buffer(2, 2)
+    for number in (0, 2):
+        logprobs = np.float32([-number, -number - 1])
+        buffer.add(np.arange(2), make_experience([number, number + 1]), logprobs, 10 + logprobs)
+        buffer.pay(np.float32([1, 2]))
+    first = take_batch(buffer, 1.0, 1.0)
+    assert first.experience.decisions.game.tolist() == [0, 1]
+    np.testing.assert_allclose(first.advantages, [1 + 8 - 10, 2 + 7 - 9])  # cut: bootstrapped
+    assert buffer.count.max() < 2 and buffer.open.all()
+    buffer.pay(np.float32([4, 8]))
+    buffer.close(np.arange(2), 0.0)
+    second = take_batch(buffer, 1.0, 1.0)
+    assert second.experience.decisions.game.tolist() == [2, 3]
+    np.testing.assert_allclose(second.logprobs, [-2, -3])
+    np.testing.assert_allclose(second.values, [8, 7])
+    np.testing.assert_allclose(second.returns, [1 + 4, 2 + 8])
+    assert buffer.count.sum() == 0
+
+
+def test_only_those_that_were_open_are_closed():
+    buffer = Buffer(3, 3)
+    buffer.add(np.array([0, 2]), make_experience([0, 1]), np.zeros(2), np.zeros(2))
+    assert buffer.close(np.array([1, 2]), np.array([5.0, 6.0])).tolist() == [2]
+    assert buffer.open.tolist() == [True, False, False]
+    assert buffer.next_values[0].tolist() == [0, 0, 6] and buffer.ends[0].tolist() == [0, 0, 1]

@@ -1,0 +1,239 @@
+"""Games by hand: the learner plays by script, and rewards and ends are known."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from support.self_play import learner_powers, make_run, play_phase, take_batch
+
+from diplomacy_engine.constants import Phase, phase_name
+from diplomacy_engine.games.position import load_state
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning import tallies
+from ppo_selfplay_diplomacy import Run
+
+
+class Script:
+    """Stands in for the learner's network: orders from a script by phase, numbered values."""
+
+    def __init__(self, games: VectorGame, orders: dict[str, list[str]]):
+        self.games, self.orders = games, orders
+        self.phases: list[str] = []
+
+    def draw(self, obs, decisions, chosen=None, noise=None):
+        if not decisions.count:
+            return np.zeros(0, np.int64), torch.zeros(0), None, torch.zeros(0)
+        assert decisions.count == 1
+        state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
+        phase = phase_name(int(state.year[0]), int(state.phase[0]))
+        wanted = list(self.orders[phase])
+        for start, stop in itertools.pairwise(decisions.order_start):
+            legal = [texts[number] for number in decisions.order[start:stop]]
+            order = next(text for text in wanted if text in legal)
+            wanted.remove(order)
+            chosen.append(legal.index(order))
+        assert not wanted
+        self.phases.append(phase)
+        number = torch.tensor([float(len(self.phases))])
+        return np.array(chosen), -number, None, number * 10
+
+    def get_value(self, obs):
+        return torch.full((len(obs.board),), 77.0)
+
+
+def scripted_run(power: str, orders: dict[str, list[str]], **changes) -> tuple[Run, Script]:
+    """Return a run of one game in which the learner plays a power by script; the others hold."""
+    for seed in range(200):
+        changes = {"num_envs": 1, "pool_bots": ("hold",), "pool_bot_prob": 1.0} | changes
+        run = make_run(seed=seed, **changes)
+        powers = run.games.map.powers
+        if powers[learner_powers(run)[0, 0]] == power:
+            break
+    script = Script(run.games, orders)
+    run.agent.get_action_and_value, run.agent.get_value = script.draw, script.get_value
+    return run, script
+
+
+def play(run: Run, steps: int) -> int:
+    """Play so many phases; return how many games were over."""
+    return sum(play_phase(run)["games"] for _ in range(steps))
+
+
+SOLO_SCRIPT = {
+    "S1901M": ["A LON - PAR"],
+    "F1901M": ["A PAR H"],
+    "W1901A": ["A LON B"],
+    "S1902M": ["A PAR - ROM", "A LON - POR"],
+    "F1902M": ["A ROM H", "A POR H"],
+    "W1902A": ["A LON B"],
+    "S1903M": ["A ROM - GRE", "A POR H", "A LON H"],
+    "F1903M": ["A GRE - BUL", "A POR H", "A LON H"],
+}
+
+
+def test_rewards_of_a_solo_by_hand():
+    """England takes Paris, then Rome and Portugal, then Bulgaria: 1, 2, 4, 5 of 5 centers."""
+    run, script = scripted_run(
+        "ENGLAND", SOLO_SCRIPT, reward="center_delta=5,terminal=1", max_years=5
+    )
+    assert play(run, 7) == 0 and play(run, 1) == 1
+    assert script.phases == list(SOLO_SCRIPT)
+    buffer = run.buffer
+    assert buffer.count.tolist() == [8] and not buffer.open.any()
+    assert buffer.closed[:8, 0].all() and not buffer.closed[8:, 0].any()
+    assert buffer.rewards[:8, 0].tolist() == [0, 1, 0, 0, 2, 0, 0, 2]
+    assert buffer.values[:8, 0].tolist() == [10, 20, 30, 40, 50, 60, 70, 80]
+    assert buffer.next_values[:8, 0].tolist() == [20, 30, 40, 50, 60, 70, 80, 0]
+    assert buffer.ends[:8, 0].tolist() == [False] * 7 + [True]
+    assert run.episodes.figures(run.episodes.take()) == {
+        "episodic_length": 8,
+        "episodic_return": 5,
+        "episodic_return_center_delta": pytest.approx(4 / 5),  # without its weight of 5
+        "episodic_return_terminal": 1,
+    }
+    figures = tallies.selfplay_figures(run.sums, 8)
+    assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
+    assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)
+    batch = take_batch(buffer, 1.0, 1.0)
+    np.testing.assert_allclose(batch.returns, [5, 5, 4, 4, 4, 2, 2, 2])
+    assert batch.logprobs.tolist() == [-1, -2, -3, -4, -5, -6, -7, -8]
+
+
+def test_a_solo_is_terminal_also_where_the_limit_truncates():
+    run, _ = scripted_run(
+        "ENGLAND", SOLO_SCRIPT, reward="terminal", year_limit="truncate", max_years=3
+    )
+    assert play(run, 8) == 1
+    assert run.buffer.rewards[7, 0] == 1 and run.buffer.next_values[7, 0] == 0
+    assert run.buffer.ends[7, 0]
+
+
+@pytest.mark.parametrize("year_limit", ["draw", "truncate"])
+def test_the_year_limit_by_hand(year_limit):
+    """One year, in which England comes to own two of three centers."""
+    run, _ = scripted_run(
+        "ENGLAND",
+        SOLO_SCRIPT,
+        reward="center_delta=5,sum_of_squares=1",
+        year_limit=year_limit,
+        max_years=1,
+    )
+    assert play(run, 2) == 1
+    buffer = run.buffer
+    assert buffer.count.tolist() == [2] and buffer.ends[:2, 0].tolist() == [False, True]
+    end_reward = 4 / 5 if year_limit == "draw" else 0.0
+    np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
+    assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
+    assert run.games.state.turn[0] == 0
+    figures = tallies.selfplay_figures(run.sums, 2)
+    assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 0, 1, 0)
+
+
+def test_rewards_in_a_phase_in_which_only_the_opponent_decides():
+    """Russia dislodges an army in the fall; it owns Armenia only after England's retreat."""
+    run, script = scripted_run(
+        "RUSSIA",
+        {"F1901M": ["A MOS - ARM", "A UKR S A MOS - ARM"], "W1901A": ["A MOS B"]},
+        reward="center_delta",
+        max_years=5,
+    )
+    load_state(
+        run.games,
+        {
+            "name": "F1901M",
+            "units": {"ENGLAND": ["A ARM", "A LON"], "RUSSIA": ["A MOS", "A UKR"]},
+            "centers": {"ENGLAND": ["ARM", "LON"], "RUSSIA": ["BUD", "MOS"]},
+        },
+    )
+    play(run, 1)
+    assert run.games.state.phase[0] == Phase.FALL_RETREATS
+    assert run.buffer.rewards[0, 0] == 0 and run.buffer.open[0]
+    play(run, 1)
+    assert script.phases == ["F1901M"] and run.buffer.open[0]
+    np.testing.assert_allclose(run.buffer.rewards[0, 0], 1 / 5)
+    play(run, 1)
+    assert script.phases == ["F1901M", "W1901A"]
+    np.testing.assert_allclose(run.buffer.rewards[:2, 0], [1 / 5, 0])
+    assert run.buffer.next_values[0, 0] == 20 and not run.buffer.ends[0, 0]
+
+
+def doomed_england(**changes) -> tuple[Run, Script]:
+    """Return a game on `three` in which England loses London, its last center, in the fall, since
+    a Russian army stands there, and its last army in winter."""
+    run, script = scripted_run(
+        "ENGLAND",
+        {"F1901M": ["A WAL H"], "W1901A": ["A WAL D"]},
+        map="three",
+        **changes,
+    )
+    load_state(
+        run.games,
+        {
+            "name": "F1901M",
+            "units": {"ENGLAND": ["A WAL"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS", "A LON"]},
+            "centers": {"ENGLAND": ["LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]},
+        },
+    )
+    return run, script
+
+
+@pytest.mark.parametrize("year_limit", ["draw", "truncate"])
+def test_elimination(year_limit):
+    """It pays at once, ends the stream, and starts a new game."""
+    run, script = doomed_england(reward="terminal", max_years=3, year_limit=year_limit)
+    assert play(run, 1) == 0 and run.buffer.rewards[0, 0] == 0
+    assert play(run, 1) == 1
+    buffer, games = run.buffer, run.games
+    assert script.phases == ["F1901M", "W1901A"]
+    assert buffer.rewards[:2, 0].tolist() == [0, -1]
+    assert buffer.ends[:2, 0].tolist() == [False, True]
+    assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
+    assert games.state.turn[0] == 0 and games.state.year[0] == 1901
+    figures = tallies.selfplay_figures(run.sums, 2)
+    assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
+    assert "opponent_age" not in figures  # bots have none
+
+
+def test_a_game_goes_on_while_a_learner_seat_is_alive():
+    """With two learner seats, the end of one closes its stream only."""
+    run = make_run(map="three", num_envs=1, learner_seats=2, pool_bots=("hold",), pool_bot_prob=1.0)
+    games = run.games
+    powers = games.map.powers
+    lost, kept = (powers[p] for p in learner_powers(run)[0])
+    (third,) = set(powers) - {lost, kept}
+    home = {"ENGLAND": "LON", "ITALY": "ROM", "RUSSIA": "MOS"}
+    load_state(
+        games,
+        {
+            "name": "W1901A",
+            "units": {lost: ["A PAR"], kept: [f"A {home[kept]}"], third: [f"A {home[third]}"]},
+            "centers": {kept: [home[kept]], third: [home[third]]},
+        },
+    )
+    assert play(run, 1) == 0
+    assert run.buffer.count.tolist() == [1, 0] and run.buffer.ends[0, 0]
+    play(run, 1)
+    assert run.buffer.count.tolist() == [1, 1] and run.buffer.open.tolist() == [False, True]
+
+
+def test_the_reward_mix_follows_the_progress():
+    run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward="center_delta=5..15", total_timesteps=10)
+    play(run, 2)
+    # The fifth decision is paid at half of the way, when four have been made before it.
+    run.counters["global_step"] = 3
+    play(run, 3)
+    assert run.step == 6
+    np.testing.assert_allclose(run.buffer.rewards[:5, 0], [0, 1.2, 0, 0, 4])
+
+
+def test_scores_against_copies_reach_the_pool():
+    for run, phases, score in (
+        (scripted_run("ENGLAND", SOLO_SCRIPT, max_years=5)[0], 8, 1.0),
+        (doomed_england()[0], 2, 0.0),
+    ):
+        pool = run.pool
+        pool.copies = [1, 2]  # the bot stands in for a copy
+        pool.games[1] = pool.score[1] = 0.0
+        play(run, phases)
+        assert pool.games == {1: 1.0, 2: 0.0} and pool.score == {1: score, 2: 0.0}

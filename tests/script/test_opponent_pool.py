@@ -1,0 +1,117 @@
+"""The opponent pool: who is in it, who is drawn how often, and when a copy is frozen."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from support.positions import act, positions, ready, some_batch
+from support.self_play import make_agent, make_pool
+from torch import nn
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.learning.ranks import Ranks
+from ppo_selfplay_diplomacy import LEARNER, OpponentPool, update
+
+
+def test_the_pool_keeps_the_newest():
+    pool = make_pool(pool_size=3, pool_interval=100)
+    assert [pool.frozen_at[number] for number in pool.copies] == [0]
+    for step in (100, 200, 300, 400):
+        assert not pool.is_due(step - 1) and pool.is_due(step)
+        pool.freeze(nn.Identity(), step)
+    assert [pool.frozen_at[number] for number in pool.copies] == [200, 300, 400]
+    assert len(set(pool.copies)) == 3 and LEARNER not in pool.copies
+
+
+def shares(pool: OpponentPool, count: int = 20_000) -> dict[int, float]:
+    drawn = pool.sample(np.random.default_rng(3), (count,))
+    return {int(n): float((drawn == n).mean()) for n in np.unique(drawn)}
+
+
+@pytest.mark.parametrize("latest", [0.5, 0.2, 1.0, 0.0])
+def test_share_of_the_newest_copy(latest):
+    """It never has less than an even share."""
+    pool, share = make_pool(5, latest_prob=latest), max(latest, 1 / 5)
+    np.testing.assert_allclose(pool.weights(), [(1 - share) / 4] * 4 + [share])
+    found = shares(pool)
+    for number, expected in zip(range(1, 6), pool.weights()):
+        deviation = 4 * (expected * (1 - expected) / 20_000) ** 0.5
+        assert abs(found.get(number, 0.0) - expected) <= deviation
+    pool = make_pool(1, latest_prob=latest)
+    assert shares(pool) == {1: 1.0}
+
+
+def test_other_ways_to_draw():
+    np.testing.assert_allclose(make_pool(4, pool_sampling="uniform").weights(), [0.25] * 4)
+    pool = make_pool(3, pool_sampling="recency", recency_decay=0.5)
+    np.testing.assert_allclose(pool.weights(), [1 / 7, 2 / 7, 4 / 7])
+    pool = make_pool(3, pool_sampling="pfsp")
+    np.testing.assert_allclose(pool.weights(), [1 / 3] * 3)
+    # Ten wins against the first, ten losses against the second, ten draws against the third
+    pool.record(np.full(3, 10.0), np.array([10.0, 0.0, 5.0]))
+    easy, hard, even = pool.weights()
+    assert hard > even > easy > 0
+    assert hard / even == pytest.approx((11 / 12) ** 2 / 0.25, rel=0.02)
+    assert abs(shares(pool)[2] - hard) < 0.02
+
+
+def test_bots_in_the_pool():
+    pool = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=0.3, latest_prob=0.5)
+    found = shares(pool)
+    assert len(found) == 4
+    assert {number: bot.name for number, bot in pool.bots.items()} == {1: "hold", 2: "chaos"}
+    assert all(found[number] > 0.13 for number in pool.bots)
+    assert abs(sum(found[number] for number in pool.bots) - 0.3) < 0.015
+    assert LEARNER not in found
+    for probability, drawn in ((0.0, {3, 4}), (1.0, {1, 2})):
+        pool = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=probability)
+        assert set(shares(pool)) == drawn
+
+
+def test_a_copy_that_is_beaten_makes_room_for_the_next(monkeypatch):
+    """Its score is taken over so many of the newest games against it."""
+    monkeypatch.setattr(ppo, "WINDOW", 4)
+    pool = make_pool(pool_interval=10_000, freeze_score=0.7)
+    for score in (0.0, 1.0, 0.5, 1.0):  # a mean of 0.625
+        pool.record(np.ones(1), np.array([score]))
+        assert not pool.is_due(10)
+    pool.record(np.ones(1), np.array([0.5]))  # the last four: 0.75
+    assert pool.is_due(10)
+    pool.freeze(nn.Identity(), 10)
+    assert not pool.is_due(11), "a new copy starts its own count"
+    for _ in range(9):  # games still running against the one before do not count
+        pool.record(np.array([1.0, 0.0]), np.array([1.0, 0.0]))
+    assert not pool.is_due(12) and pool.is_due(10_010)
+    pool.record(np.array([0.0, 4.0]), np.array([0.0, 4.0]))
+    assert pool.is_due(12)
+    assert not make_pool(freeze_score=None, pool_interval=100).is_due(99)
+
+
+def test_copies_that_sit_at_no_table_are_forgotten():
+    pool = make_pool(4, pool_size=2)
+    pool.record(np.array([3.0, 1.0]), np.array([1.0, 0.5]))
+    assert pool.copies == [3, 4] and set(pool.agents) == {1, 2, 3, 4}
+    pool.forget({LEARNER, 2, 4})
+    assert set(pool.agents) == set(pool.frozen_at) == set(pool.games) == {2, 3, 4}
+    assert pool.score == {2: 0.0, 3: 1.0, 4: 0.5}
+
+
+def test_a_copy_does_not_change_when_the_learner_learns():
+    agent = make_agent(hidden=8, num_layers=1)
+    pool = make_pool(1, agent)
+    frozen = pool.agents[1]
+    live = {tensor.data_ptr() for tensor in agent.parameters()}
+    assert not live & {tensor.data_ptr() for tensor in frozen.parameters()}
+    before = copy.deepcopy(frozen.state_dict())
+    decisions, obs, _ = positions("small")
+    chosen = act(frozen, obs, decisions, torch.Generator().manual_seed(1))
+    update(ready(agent, 0.05), some_batch(agent), 0.0, Ranks())
+    assert any((agent.state_dict()[name] != before[name]).any() for name in before)
+    assert all((frozen.state_dict()[name] == before[name]).all() for name in before)
+    again = act(frozen, obs, decisions, torch.Generator().manual_seed(1))
+    assert all((one == two).all() for one, two in zip(chosen, again))
+    assert not any(parameter.requires_grad for parameter in frozen.parameters())
+    pool.freeze(agent, 50)
+    newest = pool.agents[pool.copies[-1]].state_dict()
+    assert all((newest[name] == tensor).all() for name, tensor in agent.state_dict().items())

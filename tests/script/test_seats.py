@@ -1,0 +1,86 @@
+"""Who sits where when a game begins."""
+
+import numpy as np
+import pytest
+from support.self_play import learner_powers, make_run
+
+from diplomacy_engine.constants import NONE
+from ppo_selfplay_diplomacy import LEARNER, WARM_UP_PHASES, Run, assign_seats
+
+
+def learns(run: Run) -> np.ndarray:
+    """Return which seats are the learner's, (E, P) bool."""
+    return run.seats.stream != NONE
+
+
+def test_seats_are_uniform():
+    for name, learner_seats in (("small", 1), ("three", 1), ("three", 2), ("three", 3)):
+        run = make_run(map=name, num_envs=3000, learner_seats=learner_seats)
+        for _ in range(2):
+            mine = learns(run)
+            assert (mine == (run.seats.member == LEARNER)).all()
+            assert (mine.sum(1) == learner_seats).all()
+            rows, powers = np.arange(3000)[:, None], learner_powers(run)
+            assert mine[rows, powers].all()
+            share = learner_seats / mine.shape[1]
+            deviation = (share * (1 - share) / 3000) ** 0.5
+            assert np.abs(mine.mean(0) - share).max() < 4 * deviation + 1e-9
+            expected = rows * learner_seats + np.arange(learner_seats)
+            assert (run.seats.stream[rows, powers] == expected).all()
+            assert (run.seats.stream[~mine] == NONE).all()
+            before = run.seats.member.copy()
+            assign_seats(run, np.arange(0, 3000, 2))
+            assert (run.seats.member[1::2] == before[1::2]).all()
+            if learner_seats < mine.shape[1]:
+                assert (run.seats.member[::2] != before[::2]).any()
+    # Which of two learner seats sits where is even too
+    first = learner_powers(make_run(map="three", num_envs=3000, learner_seats=2))[:, 0]
+    assert np.bincount(first).min() > 900
+
+
+def test_each_seat_draws_its_own_opponent():
+    run = make_run(map="three", num_envs=3000)
+    run.pool.freeze(run.agent, 10)
+    run.pool.freeze(run.agent, 20)
+    assign_seats(run, np.arange(3000))
+    others = run.seats.member[~learns(run)].reshape(3000, 2)
+    newest, share = run.pool.copies[-1], run.args.latest_prob
+    assert abs((others == newest).mean() - share) < 0.03
+    assert abs((others == newest).all(1).mean() - share**2) < 0.03
+
+
+def test_each_power_warms_up_for_its_own_random_number_of_phases():
+    warm_up = make_run(num_envs=2000, warm_up_share=0.5).seats.warm_up
+    share = (warm_up > 0).mean(0)
+    np.testing.assert_allclose(share, 0.5, atol=0.05)
+    both = (warm_up > 0).all(1).mean()
+    assert both == pytest.approx(0.25, abs=0.05)  # drawn apart
+    counts = np.bincount(warm_up[warm_up > 0], minlength=9)[1:]
+    assert len(counts) == WARM_UP_PHASES
+    np.testing.assert_allclose(counts / counts.sum(), 1 / 8, atol=0.03)
+    assert not make_run(num_envs=50).seats.warm_up.any()
+
+
+def test_the_learner_sits_more_often_where_it_wins_less():
+    for weak_seats, expected in ((0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)):
+        run = make_run(num_envs=4000, weak_seats=weak_seats)
+        run.win_share[:] = 0.0, 1.0
+        assign_seats(run, np.arange(4000))
+        found = learns(run)[:, 0].mean()
+        assert found == pytest.approx(expected, abs=0.03)
+        assert (learns(run).sum(1) == 1).all()
+
+
+def test_opponents_have_temperatures_and_the_learner_has_none():
+    run = make_run(num_envs=3000, opponent_temperature=4.0)
+    seats, learner = run.seats, learns(run)
+    assert (seats.temperature[learner] == 1).all()
+    hot = np.log(seats.temperature[~learner]) / np.log(4)  # uniform: drawn on a log scale
+    assert 0 <= hot.min() < 0.01 and 0.99 < hot.max() <= 1.0001
+    assert hot.mean() == pytest.approx(0.5, abs=0.03)
+    run = make_run(num_envs=3000, opponent_temperature=0.25)
+    assert (run.seats.temperature[learns(run)] == 1).all()
+    drawn = run.seats.temperature[~learns(run)]
+    assert 0.25 <= drawn.min() < 0.26 and 0.98 < drawn.max() <= 1
+    plain = make_run(num_envs=50).seats
+    assert (plain.temperature == 1).all()

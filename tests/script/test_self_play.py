@@ -1,0 +1,275 @@
+"""Self-play against slow references: who is asked what, and what becomes of it."""
+
+import numpy as np
+import pytest
+from support.self_play import SlowStream, learner_powers, make_run, play_phase
+
+from diplomacy_engine import order_numbers
+from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
+from diplomacy_engine.games.decisions import Decisions
+from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning import groups
+from diplomacy_engine.scoring import make_reward_mix, reward_input
+from ppo_selfplay_diplomacy import LEARNER, Run
+
+
+class Spy:
+    """Watches a run's self-play: what each player was asked, what it answered, what came of it."""
+
+    def __init__(self, run: Run, monkeypatch):
+        self.run = run
+        self.asked: list[tuple[np.ndarray, Decisions, np.ndarray]] = []  # who decides what
+        self.added = None
+        draw, act = run.agent.get_action_and_value, groups.act
+        add, step = run.buffer.add, run.games.step
+
+        def spying_draw(obs, decisions, *rest, **options):
+            found = draw(obs, decisions, *rest, **options)
+            self.asked.append((np.full(decisions.count, LEARNER), decisions, found[0]))
+            return found
+
+        def spying_act(agents, who, obs, decisions, *rest):
+            assert agents is run.pool.agents
+            found = act(agents, who, obs, decisions, *rest)
+            self.asked.append((who, decisions, found))
+            return found
+
+        def spying_add(streams, seen, logprobs, values):
+            self.added = streams.copy(), seen, logprobs.copy(), values.copy()
+            add(streams, seen, logprobs, values)
+
+        def spying_step(orders):
+            self.orders = orders.copy()
+            self.result = step(orders)
+            self.after = run.games.snapshot()
+            return self.result
+
+        monkeypatch.setattr(run.agent, "get_action_and_value", spying_draw)
+        monkeypatch.setattr(groups, "act", spying_act)
+        monkeypatch.setattr(run.buffer, "add", spying_add)
+        monkeypatch.setattr(run.games, "step", spying_step)
+
+    def step(self) -> dict:
+        """Play one phase, after noting who sits where and what is to be decided."""
+        run = self.run
+        self.asked.clear()
+        self.seats = run.seats.member.copy()
+        self.warm = run.seats.warm_up > 0
+        self.learner_power = learner_powers(run)
+        self.decisions = run.games.decisions()
+        self.players = self.seats[self.decisions.game, self.decisions.power]
+        self.mine = self.decisions.take(self.players == LEARNER)
+        self.obs = run.games.view_boards(self.mine.game, self.mine.power)
+        self.progress = min(1.0, run.step / run.args.total_timesteps)
+        return play_phase(run)
+
+    def answers(self) -> dict[int, tuple[Decisions, np.ndarray]]:
+        """Return by number what every network was asked, and what it chose."""
+        found = {}
+        for who, decisions, chosen in self.asked:
+            for number in np.unique(who).tolist():
+                slots = (who == number)[decisions.slot_decision]
+                assert number not in found
+                found[number] = decisions.take(who == number), chosen[slots]
+        return found
+
+
+def same_decisions(one: Decisions, two: Decisions) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, two))
+
+
+@pytest.mark.parametrize("learner_seats", [1, 2])
+def test_everybody_plays_his_own_seats(monkeypatch, learner_seats):
+    """In every step each player is asked for its own seats' decisions only, its answers are what is
+    ordered, the learner's alone are stored, and nobody changes seats within a game. New copies
+    push old ones out of the pool all the time; these play on until their games are over."""
+    run = make_run(
+        map="three",
+        num_envs=12,
+        num_steps=400,
+        learner_seats=learner_seats,
+        max_years=3,
+        pool_size=2,
+        pool_bots=("hold",),
+        pool_bot_prob=0.3,
+    )
+    pool, spy, games = run.pool, Spy(run, monkeypatch), run.games
+    bot = 1  # after the learner; the copies follow
+    departed = finished = 0
+    for step in range(60):
+        counts = spy.step()
+        assert counts["global_step"] == spy.mine.count and counts["env_steps"] == 12
+        assert counts["order_steps"] == len(spy.mine.slot_province)
+        asked = spy.answers()
+        for number, (decisions, chosen) in asked.items():
+            assert same_decisions(decisions, spy.decisions.take(spy.players == number))
+            numbers = order_numbers(decisions, chosen)
+            game = np.repeat(decisions.game, np.diff(decisions.slot_start))
+            standing = decisions.slot_province != NONE
+            given = spy.orders[game[standing], decisions.slot_province[standing]]
+            np.testing.assert_array_equal(given, numbers[standing])
+        assert set(asked) == set(spy.players.tolist()) - {bot}
+        departed += len(set(asked) - set(pool.copies) - {LEARNER})
+        # The learner's decisions, all of them and no others, with what it saw and chose
+        if spy.mine.count:
+            streams, experience, _, _ = spy.added
+            assert same_decisions(experience.decisions, spy.mine)
+            assert all(np.array_equal(a, b) for a, b in zip(experience.obs, spy.obs))
+            np.testing.assert_array_equal(experience.chosen, asked[LEARNER][1])
+            for stream, game, power in zip(streams, spy.mine.game, spy.mine.power):
+                seat = spy.learner_power[game].tolist().index(power)
+                assert stream == game * learner_seats + seat
+        # Nobody changes seats within a game, and exactly those over begin anew
+        new = games.state.turn == 0
+        finished += new.sum()
+        assert new.sum() == counts["games"]
+        np.testing.assert_array_equal(run.seats.member[~new], spy.seats[~new])
+        np.testing.assert_array_equal(learner_powers(run)[~new], spy.learner_power[~new])
+        in_games = set(np.unique(run.seats.member).tolist()) - {LEARNER, bot}
+        assert in_games <= set(pool.agents) and len(pool.copies) <= 2
+        if step % 3 == 2:
+            pool.freeze(run.agent, 10 * step)
+            pool.forget(set(np.unique(run.seats.member).tolist()))
+            assert set(pool.agents) == in_games | set(pool.copies)
+    assert departed > 10 and finished > 12
+
+
+@pytest.mark.parametrize(
+    ("learner_seats", "year_limit"), [(1, "draw"), (1, "truncate"), (2, "truncate"), (2, "draw")]
+)
+def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_limit):
+    """Rewards, whenever they come, reach the power's last decision; ends are terminal (worth 0) or
+    truncated (worth the value of the final position); each stream is one seat of one row."""
+    mix = "center_delta=3,deepdip=1..0.5"
+    run = make_run(
+        map="three",
+        num_envs=16,
+        num_steps=400,
+        learner_seats=learner_seats,
+        year_limit=year_limit,
+        max_years=6,
+        reward=mix,
+        total_timesteps=1000,
+        pool_bots=("dumbbot",),
+        pool_bot_prob=0.8,
+    )
+    games, reward = run.games, make_reward_mix(mix)
+    spy = Spy(run, monkeypatch)
+    final = VectorGame(games.map, games.num_games, max_years=6, threads=1)
+    streams = [SlowStream() for _ in range(16 * learner_seats)]
+    events = dict.fromkeys(("idle pay", "eliminated", "limit", "solo", "idle end"), 0)
+    for _ in range(90):
+        spy.added = None
+        spy.step()
+        if spy.added is not None:
+            for stream, logprob, value in zip(spy.added[0], *spy.added[2:]):
+                streams[stream].close(value, False)
+                streams[stream].open = {"reward": 0.0, "value": value, "logprob": logprob}
+        result = spy.result
+        paid = reward(
+            reward_input(result, games.board.victory_centers, year_limit == "draw"), spy.progress
+        )
+        final.restore(spy.after)
+        for row in range(16):
+            for seat, power in enumerate(spy.learner_power[row]):
+                stream = streams[row * learner_seats + seat]
+                if stream.open is None:
+                    continue
+                decided = ((spy.mine.game == row) & (spy.mine.power == power)).any()
+                stream.open["reward"] += paid[row, power]
+                events["idle pay"] += not decided and paid[row, power] != 0
+                over = result.ended[row]
+                if result.eliminated[row, power]:
+                    events["eliminated"] += 1
+                    stream.close(0.0, True)
+                elif over == YEAR_LIMIT and year_limit == "truncate":
+                    events["limit"] += 1
+                    obs = final.view_boards(np.array([row]), np.array([power]))
+                    stream.close(run.agent.get_value(obs).item(), True)
+                elif over != RUNNING:
+                    events["limit" if over == YEAR_LIMIT else "solo"] += 1
+                    stream.close(0.0, True)
+                events["idle end"] += not decided and stream.open is None
+    for number, stream in enumerate(streams):
+        count = len(stream)
+        assert run.buffer.count[number] == count
+        assert run.buffer.open[number] == (stream.open is not None)
+        done = len(stream.closed)
+        assert (run.buffer.closed[:, number] == (np.arange(400) < done)).all()
+        for name, key in (
+            ("rewards", "reward"),
+            ("values", "value"),
+            ("logprobs", "logprob"),
+            ("next_values", "next_value"),
+            ("ends", "end"),
+        ):
+            found = getattr(run.buffer, name)[:done, number]
+            expected = [transition[key] for transition in stream.closed]
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=name)
+    for name in ("idle pay", "eliminated", "limit"):
+        assert events[name] > 0, events
+
+
+def test_the_seed_decides_weights_games_and_seats():
+    one, same, other = (make_run(seed=seed, num_envs=50) for seed in (1, 1, 2))
+    for find in (
+        lambda run: run.agent.critic[0].weight.detach().numpy(),
+        lambda run: run.games.row_seed,
+        lambda run: run.seats.member,
+    ):
+        assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
+
+
+# --- Random beginnings ----------------------------------------------------------------------------
+
+
+def test_no_policy_decides_while_a_power_warms_up(monkeypatch):
+    run = make_run(num_envs=60, warm_up_share=0.5, num_steps=40)
+    spy, silenced = Spy(run, monkeypatch), 0
+    for _ in range(12):
+        spy.step()
+        asked = [where for decisions, _ in spy.answers().values() for where in at(decisions)]
+        pending = at(spy.decisions)
+        assert sorted(asked) == sorted((e, p) for e, p in pending if not spy.warm[e, p])
+        silenced += len(pending) - len(asked)
+    assert silenced > 50
+
+
+def at(decisions: Decisions) -> list[tuple[int, int]]:
+    return list(zip(decisions.game.tolist(), decisions.power.tolist()))
+
+
+def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
+    run = make_run(num_envs=30, warm_up_share=1.0, max_years=1)
+    run.seats.warm_up[:] = 40
+    run.seats.warm_up[:10] = 0
+    counts = [play_phase(run) for _ in range(3)]
+    # The year ends with the second phase, or the third where something was dislodged.
+    assert sum(count["games"] for count in counts) == run.counters["games"] == 10
+    assert run.sums["games"] == 10
+    assert (run.games.state.end == RUNNING).all()
+
+
+# --- Wins by seat ---------------------------------------------------------------------------------
+
+
+def test_win_shares_are_running_means_of_each_power(monkeypatch):
+    run = make_run(map="three", num_envs=40, max_years=4, learner_seats=2, num_steps=400)
+    spy, expected, finished = Spy(run, monkeypatch), np.zeros(3), 0
+    for _ in range(120):
+        spy.step()
+        result, won = spy.result, [[], [], []]
+        for row in np.flatnonzero(result.ended != RUNNING):
+            centers = result.centers[row]
+            for power in spy.learner_power[row]:
+                others = np.delete(centers, power).max()
+                limit = result.ended[row] == YEAR_LIMIT
+                won[power].append(
+                    result.winner[row] == power or (limit and centers[power] > others)
+                )
+        for power, wins in enumerate(won):  # those that ended together count as one
+            if wins:
+                expected[power] += (1 - 0.995 ** len(wins)) * (np.mean(wins) - expected[power])
+                finished += len(wins)
+    assert finished > 60 and (run.win_share > 0).all()
+    np.testing.assert_allclose(run.win_share, expected, rtol=1e-6)

@@ -1,0 +1,169 @@
+"""Advantages, the loss and an update, against slow references."""
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from support.positions import ready, some_batch
+from support.self_play import make_agent, make_args, slow_advantages
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.learning import state
+from diplomacy_engine.learning.ranks import Ranks, TrainingError
+from ppo_selfplay_diplomacy import Buffer, compute_gae, ppo_loss, update
+
+
+def made_buffer(*arrays: np.ndarray) -> Buffer:
+    """Return a buffer with these rewards, values, next values, ends and closed transitions."""
+    buffer = Buffer(*arrays[0].shape)
+    for name, array in zip(("rewards", "values", "next_values", "ends", "closed"), arrays):
+        setattr(buffer, name, array)
+    return buffer
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_gae_equals_a_loop_over_streams(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 13), rng.integers(1, 9)
+    gamma, gae_lambda = rng.choice([0.0, 0.5, 0.9, 0.99, 1.0], 2)
+    # Beyond a stream's closed transitions stands noise, which must not matter.
+    rewards, values, next_values = rng.normal(size=(3, *shape)).astype(np.float32)
+    ends = rng.random(shape) < 0.3
+    terminal = ends & (rng.random(shape) < 0.5)
+    next_values[terminal] = 0.0
+    count = rng.integers(0, shape[0] + 1, shape[1])
+    closed = np.arange(shape[0])[:, None] < count
+    buffer = made_buffer(rewards, values, next_values, ends, closed)
+    found = compute_gae(buffer, gamma, gae_lambda)
+    assert found.shape == shape and (found[~closed] == 0).all()
+    for s in range(shape[1]):
+        columns = (array[: count[s], s] for array in (rewards, values, next_values, ends))
+        expected = slow_advantages(list(zip(*columns)), gamma, gae_lambda)
+        np.testing.assert_allclose(found[: count[s], s], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gae_by_hand():
+    """Three streams: a game that ends, one that is truncated, one that the update cuts."""
+    rewards = np.array([[1, 1, 1], [2, 2, 2]], np.float32)
+    values = np.array([[4, 4, 4], [6, 6, 6]], np.float32)
+    next_values = np.array([[6, 6, 6], [0, 8, 10]], np.float32)
+    ends = np.array([[0, 0, 0], [1, 1, 0]], bool)
+    buffer = made_buffer(rewards, values, next_values, ends, np.ones_like(ends))
+    found = compute_gae(buffer, 0.5, 0.5)
+    # Second row: 2 - 6, 2 + 4 - 6, 2 + 5 - 6; first row: 1 + 3 - 4 plus a quarter of the second.
+    np.testing.assert_allclose(found, [[-1, 0, 0.25], [-4, 0, 1]])
+
+
+def past(logprobs, values, advantages, returns) -> dict[str, torch.Tensor]:
+    arrays = {"logprobs": logprobs, "values": values, "advantages": advantages, "returns": returns}
+    return {name: torch.as_tensor(array) for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("clip_vloss", [True, False])
+def test_loss_equals_a_loop_over_rows(clip_vloss):
+    args = make_args(clip_vloss=clip_vloss, clip_coef=0.2, vf_coef=0.7)
+    rng = np.random.default_rng(0)
+    count = 40
+    new, old = rng.normal(size=(2, count)) * 0.4
+    entropy = rng.random(count)
+    newvalue, value, advantage, returns = rng.normal(size=(4, count))
+    new_ones = (torch.tensor(x) for x in (new, entropy, newvalue))
+    loss, figures = ppo_loss(args, 0.03, *new_ones, past(old, value, advantage, returns), count)
+
+    policy, values, clipped, kl, old_kl = 0.0, 0.0, 0, 0.0, 0.0
+    for i in range(count):
+        ratio = np.exp(new[i] - old[i])
+        policy -= min(ratio * advantage[i], min(max(ratio, 0.8), 1.2) * advantage[i])
+        error = (newvalue[i] - returns[i]) ** 2
+        if clip_vloss:
+            near = value[i] + min(max(newvalue[i] - value[i], -0.2), 0.2)
+            error = max(error, (near - returns[i]) ** 2)
+        values += 0.5 * error
+        clipped += abs(ratio - 1) > 0.2
+        kl += ratio - 1 - np.log(ratio)
+        old_kl -= np.log(ratio)
+    expected = {
+        "policy_loss": policy / count,
+        "value_loss": values / count,
+        "entropy": entropy.mean(),
+        "clipfrac": clipped / count,
+        "approx_kl": kl / count,
+        "old_approx_kl": old_kl / count,
+    }
+    assert dict(zip(ppo.LOSSES, figures.tolist())) == pytest.approx(expected)
+    total = policy / count - 0.03 * entropy.mean() + 0.7 * values / count
+    assert loss.item() == pytest.approx(total)
+    assert 0 < clipped < count
+
+
+def test_a_clipped_row_has_no_gradient():
+    args = make_args(clip_coef=0.2)
+    new = torch.tensor([0.5, 0.5, -0.5, -0.5, 0.1], requires_grad=True)
+    zeros = torch.zeros(5)
+    advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
+    old = past(zeros, zeros, advantages, zeros)
+    ppo_loss(args, 0.0, new, zeros, zeros, old, 5)[0].backward()
+    assert (new.grad == 0).tolist() == [True, False, False, True, False]
+
+
+def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
+    agent = make_agent()
+    before = copy.deepcopy(agent.state_dict())
+    seen, loss = [], ppo.ppo_loss
+
+    def spy(args, ent_coef, newlogprob, entropy, newvalue, old, count):
+        if not seen:  # before the first step, the new policy is the old one
+            np.testing.assert_allclose(newlogprob.detach(), old["logprobs"], rtol=1e-4, atol=1e-4)
+        seen.append(old["values"].tolist())
+        return loss(args, ent_coef, newlogprob, entropy, newvalue, old, count)
+
+    monkeypatch.setattr(ppo, "ppo_loss", spy)
+    run = ready(agent, update_epochs=3, num_minibatches=4)
+    figures = update(run, some_batch(agent), 0.01, Ranks())
+    epochs = [list(itertools.chain(*seen[i : i + 4])) for i in (0, 4, 8)]
+    assert all(sorted(epoch) == list(range(30)) for epoch in epochs) and epochs[0] != epochs[1]
+    assert all(np.isfinite(value) for value in figures.values())
+    assert any((agent.state_dict()[name] != before[name]).any() for name in before)
+
+    seen.clear()
+    run = ready(agent, update_epochs=3, num_minibatches=4, target_kl=0.0)
+    update(run, some_batch(agent), 0.01, Ranks())
+    assert len(seen) == 4, "the first epoch's divergence should have stopped the update"
+    seen.clear()
+    run = ready(agent, update_epochs=1, num_minibatches=50)
+    update(run, some_batch(agent), 0.01, Ranks())
+    assert sorted(itertools.chain(*seen)) == list(range(30)), "more minibatches than transitions"
+
+
+@pytest.mark.parametrize("norm_adv", [True, False])
+def test_advantages_are_normalized_over_the_minibatch(norm_adv, monkeypatch):
+    agent, seen, loss = make_agent(), [], ppo.ppo_loss
+
+    def spy(*values):
+        seen.append(values[-2]["advantages"])
+        return loss(*values)
+
+    monkeypatch.setattr(ppo, "ppo_loss", spy)
+    batch = some_batch(agent)
+    batch.advantages[:] += 5
+    run = ready(agent, update_epochs=1, num_minibatches=2, norm_adv=norm_adv)
+    update(run, batch, 0.01, Ranks())
+    assert len(seen) == 2
+    for part in seen:
+        if norm_adv:
+            assert (part.mean().item(), part.std().item()) == pytest.approx((0, 1), abs=1e-5)
+        else:
+            assert set(part.tolist()) <= set(batch.advantages.tolist())
+
+
+def test_a_loss_that_is_not_finite_is_refused():
+    agent = make_agent()
+    run, batch = ready(agent), some_batch(agent)
+    batch.advantages[3] = np.nan
+    losses = update(run, batch, 0.01, Ranks())
+    with pytest.raises(TrainingError, match="not finite"):
+        state.check_learned(agent, run.optimizer, losses)
+    with pytest.raises(TrainingError, match="a weight is not finite"):
+        state.check_learned(agent, run.optimizer, {"policy_loss": 0.0})
