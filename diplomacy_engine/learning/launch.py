@@ -104,6 +104,8 @@ def main(
         settings = ranks.agree(read or read_settings, learner, argv)
         count = processes(settings) if ranks.count == 1 else 1
         if count > 1:
+            if not settings.args.resume:  # what is wrong is said before others start
+                new_run(learner, settings, Ranks(count=count))
             ranks = Ranks.start(count, run, learner, train, settings)
         status[0] = run(learner, train, settings, ranks)
     return status[0]
