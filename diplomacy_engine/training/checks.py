@@ -12,11 +12,14 @@ from ..errors import UserError
 from ..pictures.png import renderer
 from ..players.bots import BOTS
 from ..players.loading import load_player
-from ..players.names import UNBOUND, VoiceSpec, parse_player
+from ..players.names import UNBOUND, VoiceSpec, parse_player, reaches_out
 from ..players.policy_files import CHECKPOINT, above
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix, names_code
 from ..scoring.rewards import try_reward
+
+# Setting -> whether a text of it chooses code to run, or a server to ask.
+NAMING_CODE = {"reward": names_code, "pool_bots": reaches_out, "eval_bots": reaches_out}
 
 
 def check_args(
@@ -134,9 +137,9 @@ def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None
 def check_resumed(args: Any, given: frozenset[str]) -> None:
     """Raise UserError if flags were given that a resumed run cannot change, or not to that.
 
-    The reward may be given, but only as it is: see check_own_code.
+    What names code may be given, but only as it is: see check_own_code.
     """
-    other = given - {"resume", "total_timesteps", "track", "cuda", "reward"}
+    other = given - {"resume", "total_timesteps", "track", "cuda", *NAMING_CODE}
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
         raise UserError(
@@ -147,21 +150,24 @@ def check_resumed(args: Any, given: frozenset[str]) -> None:
 def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) -> None:
     """Raise UserError unless the command line names the code that a run folder's settings name.
 
-    A folder may come from somebody else, and `--reward module:function` imports the module.
+    A folder may come from somebody else. `--reward module:function` imports the module, and a
+    player may choose a script or a server.
 
     Args:
         kept: the settings of the folder.
         args, given: those of the command line.
     """
-    if "reward" in given and args.reward != kept.reward:
-        raise UserError(
-            f"--reward cannot be changed on resume: in {folder} it is {quoted(kept.reward)}"
-        )
-    if names_code(kept.reward) and "reward" not in given:
-        raise UserError(
-            f"{folder} names code to be run, the reward {quoted(kept.reward)}; if you trust it, "
-            f"say so with --reward {quoted(kept.reward)}"
-        )
+    for name, reaches_out in NAMING_CODE.items():
+        found, flag = getattr(kept, name), f"--{name.replace('_', '-')}"
+        texts = found if isinstance(found, tuple) else (found,)
+        shown = " ".join(quoted(text, 200) for text in texts)
+        if name in given and getattr(args, name) != found:
+            raise UserError(f"{flag} cannot be changed on resume: in {folder} it is {shown}")
+        if any(map(reaches_out, texts)) and name not in given:
+            raise UserError(
+                f"{folder} names code to be run or a server to be asked: if you trust it, say so "
+                f"with {flag} {shown}"
+            )
 
 
 def check_run(path: str) -> None:
