@@ -191,8 +191,8 @@ class Member:
         stand = self.stand()
         if stand["evaluations"] < target:
             raise UserError(f"{self.name} was stopped")
-        if self.args.eval_population and not stand["ranked"]:
-            self.rank()
+        if not stand["judged"]:
+            self.judge()
             stand = self.stand()
         if stand["score"] is None:
             raise UserError(f"--metric {self.args.metric}: no evaluation has such a figure")
@@ -217,8 +217,22 @@ class Member:
                 join_pool(begun.saved["run"]["pool"], checkpoints.read(others[place]), own)
         return begun
 
-    def rank(self) -> None:
-        """Rank the newest policy in the map's base population, and log where it stands.
+    def judge(self) -> None:
+        """Rank the newest policy, log where it stands, and note its score in the checkpoint."""
+        figures = self.rank() if self.args.eval_population else {}
+        with self.editing() as (run, saved):
+            run.cut_back(saved["files"])  # where a kill came between the logs and the checkpoint
+            if figures:
+                run.log(saved["global_step"], figures)
+                with SummaryWriter(str(run.path)) as events:
+                    for name, value in figures.items():
+                        events.add_scalar(name, value, saved["global_step"])
+            lines = read_file(run.path / "metrics.jsonl", MOST_LINES).splitlines()
+            found = [line[m] for line in map(json.loads, lines) if (m := self.args.metric) in line]
+            saved |= {"score": found[-1] if found else None, "files": run.sizes()}
+
+    def rank(self) -> dict[str, float]:
+        """Return where the newest policy stands in the map's base population.
 
         Seats and draws are the same each time: what differs is the policy alone.
         """
@@ -228,36 +242,30 @@ class Member:
         members = load_members(population, threads=1)
         rules = {"seed": args.seed, "threads": 1}
         stands = rank_player(population, player, members, args.eval_population, **rules)
-        figures = {"population/rating": stands.value}
-        for name in ("rank", "best", "worst", "share"):
-            figures[f"population/{name}"] = float(getattr(stands, name))
-        with self.editing() as (run, saved):
-            run.cut_back(saved["files"])  # where a kill came between the logs and the checkpoint
-            run.log(saved["global_step"], figures)
-            with SummaryWriter(str(run.path)) as events:
-                for name, value in figures.items():
-                    events.add_scalar(name, value, saved["global_step"])
-            saved |= {"ranked": True, "files": run.sizes()}
+        names = ("rank", "best", "worst", "share")
+        figures = {f"population/{name}": float(getattr(stands, name)) for name in names}
+        return figures | {"population/rating": stands.value}
 
     def take_over(self, path: Path) -> None:
         """Go on from another member's checkpoint, with the settings that this one has now."""
         theirs = checkpoints.read(path)
-        name = theirs["args"]["exp_name"]
+        name, step = theirs["args"]["exp_name"], theirs["global_step"]
         if name == self.name:  # Ray has only moved it
             return
-        other = Member(self.home, int(name.rpartition("-")[2]), self.args)
         with self.editing() as (run, saved):
-            before, step = run.load_args(), theirs["global_step"]
-            note = {"global_step": step, "member": self.number, "from": other.number}
-            note |= {"score": self.stand()["score"], "score_from": other.score(step)}
-            note |= {"before": {name: before[name] for name in self.settings}}
+            before, own = run.load_args(), saved["global_step"]
             # Its own draws and curves go on, so that two members do not play the same games.
-            for name in ("rng", "torch_generator"):
-                theirs["ranks"][0][name] = saved["ranks"][0][name]
+            for part in ("rng", "torch_generator"):
+                theirs["ranks"][0][part] = saved["ranks"][0][part]
             for group in theirs["run"]["optimizer"]["param_groups"]:
                 group["lr"] = self.settings.get("learning_rate", group["lr"])
-            saved |= {name: theirs[name] for name in ("model", "global_step", "run", "ranks")}
+            saved |= {part: theirs[part] for part in ("model", "global_step", "run", "ranks")}
             run.save_args(before | self.settings)
+        if (own, before) == (step, before | self.settings):
+            return  # a kill came when it had done so
+        note = {"global_step": step, "member": self.number, "from": int(name.split("-")[1])}
+        note |= {"score": saved["score"], "score_from": theirs["score"]}
+        note |= {"before": {name: before[name] for name in self.settings}}
         with open(self.home / "exploits.jsonl", "a") as file:
             file.write(json.dumps(note | {"settings": self.settings}) + "\n")
 
@@ -275,12 +283,6 @@ class Member:
         finally:
             run.close()
 
-    def score(self, global_step: int) -> float | None:
-        """Return the figure by which members are compared, as it was at a step."""
-        lines = read_file(self.folder / "metrics.jsonl", MOST_LINES).splitlines()
-        known = [line for line in map(json.loads, lines) if line["global_step"] <= global_step]
-        return next((line[m] for line in known[::-1] if (m := self.args.metric) in line), None)
-
     def stand(self) -> dict[str, Any]:
         """Return what the newest checkpoint is, and what its evaluation found."""
         if self.folder is None:
@@ -290,8 +292,8 @@ class Member:
         with checkpoints.fitting(path, ppo.LEARNER_HERE.file):
             step, finished = saved["global_step"], saved["global_step"] >= args.total_timesteps
             evaluations = saved["run"]["next_eval"] // args.eval_interval - 1 + finished
-            stand = {"evaluations": evaluations, "global_step": step, "done": finished}
-            return stand | {"score": self.score(step), "ranked": "ranked" in saved}
+        stand = {"evaluations": evaluations, "global_step": step, "done": finished}
+        return stand | {"judged": "score" in saved, "score": saved.get("score")}
 
 
 def _parts(reward: str) -> list[str]:
@@ -429,9 +431,11 @@ def train_population(home: Path, args: Args) -> None:
     from ray.tune.schedulers import PopulationBasedTraining
 
     members = [Member(home, number, args) for number in range(args.members)]
-    # A kill may have come when some were an evaluation ahead; they wait for the others. Not by
-    # Ray's own restoring: that unpickles, and the folder may come from somebody else.
-    first = min(member.stand()["evaluations"] for member in members)
+    # A kill may have come when some were an evaluation ahead: they wait for the others. If none
+    # was, some may not have taken over yet: the last evaluation is judged again. Ray's own
+    # restoring unpickles, and the folder may come from somebody else.
+    behind = {member.stand()["evaluations"] for member in members}
+    first = max(0, min(behind) - (len(behind) == 1))
     shutil.rmtree(home / "ray", ignore_errors=True)
 
     class Lines(tune.Callback):

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -117,6 +118,9 @@ def test_a_member_takes_over(tmp_path):
     args = json.loads((worse.folder / "args.json").read_text())
     assert settings.items() <= note["settings"].items() <= args.items() and args["seed"] == 2
     assert note["before"] == worse.settings != note["settings"]
+    varied.take_over(better.folder / "checkpoint.pt")  # again, since a kill came
+    assert len((worse.home / "exploits.jsonl").read_text().splitlines()) == 1
+    assert varied.stand()["score"] == before["score"]
     # It trains on with them, after its own curve.
     assert pbt.Member(worse.home, 1, worse.args).settings == varied.settings
     assert varied.train(2)["done"]
@@ -202,7 +206,7 @@ def test_code_that_a_folder_names_is_named_on_the_command_line(
     (home / "args.json").write_text(json.dumps(args | named))
     monkeypatch.setattr(pbt, "find_spec", lambda name: name)
     begun = []
-    monkeypatch.setattr(pbt, "connected", lambda _: open(os.devnull))
+    monkeypatch.setattr(pbt, "connected", lambda _: nullcontext())
     monkeypatch.setattr(pbt, "train_population", lambda *given: begun.append(given))
     assert pbt.main(["--resume", str(home)]) == 2 and not begun
     shown = capsys.readouterr().err
@@ -297,13 +301,15 @@ def test_a_killed_population_goes_on(tmp_path):
     time.sleep(5)  # Ray's processes notice that nobody is there
     again = command("--resume", f"runs/{home.name}")
     assert subprocess.run(again, check=False, **here).returncode == 0
-    args = pbt.Args(eval_interval=300, total_timesteps=1200, metric="eval/random/win", members=3)
+    args = pbt.Args(eval_interval=300, total_timesteps=1200, reward="score")
     (whole,) = (tmp_path / "whole").iterdir()
     for number in range(3):
         stands = [pbt.Member(folder, number, args).stand() for folder in (whole, home)]
         assert all(stand["done"] for stand in stands)
-        assert stands[0]["score"] == stands[1]["score"]
-    assert (home / "exploits.jsonl").is_file()
+        assert stands[0] == stands[1]
+    notes = [(folder / "exploits.jsonl").read_text() for folder in (whole, home)]
+    assert notes[0].count("\n") == 3  # one of three members after each evaluation but the last
+    assert sorted(notes[0].splitlines()) == sorted(notes[1].splitlines())
 
 
 @pytest.mark.slow
