@@ -80,7 +80,7 @@ class Args(ppo.Args):
     league_games: Natural = 0
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     resume: str | None = None
-    """folder of a population to go on with, as it is; only --address may be given with it"""
+    """folder of a population to go on with, as it is; only --address goes with it"""
     members: Annotated[int, Between(2, 1000)] = 8
     """trainings that run side by side"""
     metric: str = "population/rating"
@@ -442,15 +442,24 @@ def train_population(home: Path, args: Args) -> None:
         """Says what each evaluation found."""
 
         def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
-            # Ray draws one of the best quarter, and `explore` settings, by this generator: of
-            # one evaluation the same, whether the population was stopped before or not.
-            random.seed(f"{args.seed} {result['evaluations']}")
             found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
             print(f"{trial.custom_trial_name}: {found}", flush=True)
 
+    # Who is taken over from is drawn by Python's own generator, which Ray uses for much else. So
+    # that it is the same after a kill, that is seeded anew right before each of these draws.
+    draws = random.Random()
+
+    class Scheduler(PopulationBasedTraining):
+        """Ray's, with the same draws for one evaluation in every process."""
+
+        def on_trial_result(self, tune_controller, trial, result) -> str:
+            draws.seed(f"{args.seed} {result['evaluations']}")
+            random.seed(draws.getrandbits(64))
+            return super().on_trial_result(tune_controller, trial, result)
+
     def explore(config: dict) -> dict:
-        rng = np.random.default_rng(random.getrandbits(64))
-        member = config["member"]
+        member, rng = config["member"], np.random.default_rng(draws.getrandbits(64))
+        random.seed(draws.getrandbits(64))
         return {"member": member | {"settings": explored(member["settings"], args, rng)}}
 
     cores = min(1.0, ray.cluster_resources()["CPU"] / args.members)
@@ -461,7 +470,7 @@ def train_population(home: Path, args: Args) -> None:
         tune_config=tune.TuneConfig(
             metric="score",
             mode="max",
-            scheduler=PopulationBasedTraining(
+            scheduler=Scheduler(
                 "training_iteration",
                 perturbation_interval=1,
                 quantile_fraction=QUARTER,

@@ -82,7 +82,7 @@ def test_softer_teaching_spreads_over_candidates():
 
 def test_learning_makes_the_taught_orders_likelier_and_keeps_values():
     policy, player = teacher()
-    games = VectorGame("small", 24, 3, 6, 1, False)
+    games = VectorGame("small", 8, 3, 6, 1, False)
     lesson = play(player, policy, games)
     taught, values = lesson.experience, lesson.value
     network = load_player(POLICY).agent

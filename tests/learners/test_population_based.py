@@ -286,7 +286,7 @@ def everywhere(folder: Path) -> dict:
 def test_a_killed_population_goes_on(tmp_path):
     """What it comes to is what it comes to without the kill."""
     pytest.importorskip("ray")
-    write_config(tmp_path / "tiny.toml", total_timesteps=1200, league_games=0)
+    write_config(tmp_path / "tiny.toml", total_timesteps=900, league_games=0)
     flags = command(*FLAGS, "--mates", "0", "--config", "tiny.toml", "--runs-folder")
     here = everywhere(tmp_path)
     assert subprocess.run([*flags, "whole"], check=False, **here).returncode == 0
@@ -301,14 +301,14 @@ def test_a_killed_population_goes_on(tmp_path):
     time.sleep(5)  # Ray's processes notice that nobody is there
     again = command("--resume", f"runs/{home.name}")
     assert subprocess.run(again, check=False, **here).returncode == 0
-    args = pbt.Args(eval_interval=300, total_timesteps=1200, reward="score")
+    args = pbt.Args(eval_interval=300, total_timesteps=900, reward="score")
     (whole,) = (tmp_path / "whole").iterdir()
     for number in range(3):
         stands = [pbt.Member(folder, number, args).stand() for folder in (whole, home)]
         assert all(stand["done"] for stand in stands)
         assert stands[0] == stands[1]
     notes = [(folder / "exploits.jsonl").read_text() for folder in (whole, home)]
-    assert notes[0].count("\n") == 3  # one of three members after each evaluation but the last
+    assert notes[0].count("\n") == 2  # one of three members after each evaluation but the last
     assert sorted(notes[0].splitlines()) == sorted(notes[1].splitlines())
 
 
