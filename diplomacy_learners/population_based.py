@@ -183,7 +183,7 @@ class Member:
         return ppo.Args(**own | {"resume": str(folder) if folder else None})
 
     def train(self, target: int) -> dict[str, Any]:
-        """Train until `target` evaluations are made; return where it stands then."""
+        """Train until `target` evaluations are made; return where it stands, or stood, then."""
         if self.stand()["evaluations"] < target:
             shown = self.home / f"{self.name}.log"
             with open(shown, "a") as log, redirect_stdout(log), redirect_stderr(log):
@@ -193,7 +193,7 @@ class Member:
             raise UserError(f"{self.name} was stopped")
         if not stand["judged"]:
             self.judge()
-            stand = self.stand()
+        stand = self.stand(self.checkpoint(target))
         if stand["score"] is None:
             raise UserError(f"--metric {self.args.metric}: no evaluation has such a figure")
         return stand
@@ -250,7 +250,8 @@ class Member:
         """Go on from another member's checkpoint, with the settings that this one has now."""
         theirs = checkpoints.read(path)
         name, step = theirs["args"]["exp_name"], theirs["global_step"]
-        if name == self.name:  # Ray has only moved it
+        newer = self.stand()["evaluations"] > self.stand(path)["evaluations"]
+        if name == self.name or newer:  # Ray has only moved it; or it did so before a kill
             return
         with self.editing() as (run, saved):
             before, own = run.load_args(), saved["global_step"]
@@ -262,7 +263,7 @@ class Member:
             saved |= {part: theirs[part] for part in ("model", "global_step", "run", "ranks")}
             run.save_args(before | self.settings)
         if (own, before) == (step, before | self.settings):
-            return  # a kill came when it had done so
+            return  # this, too, is the second time
         note = {"global_step": step, "member": self.number, "from": int(name.split("-")[1])}
         note |= {"score": saved["score"], "score_from": theirs["score"]}
         note |= {"before": {name: before[name] for name in self.settings}}
@@ -283,11 +284,18 @@ class Member:
         finally:
             run.close()
 
-    def stand(self) -> dict[str, Any]:
-        """Return what the newest checkpoint is, and what its evaluation found."""
+    def checkpoint(self, evaluations: int) -> Path:
+        """Return the checkpoint of so many evaluations; the newest has at most one more."""
+        for path in sorted(self.folder.glob("checkpoints/*.pt")):
+            if self.stand(path)["evaluations"] == evaluations:
+                return path
+        return self.folder / CHECKPOINT
+
+    def stand(self, path: Path | None = None) -> dict[str, Any]:
+        """Return what a checkpoint is, the newest by default, and what its evaluation found."""
         if self.folder is None:
             return {"evaluations": 0}
-        path, args = self.folder / CHECKPOINT, self.args
+        path, args = path or self.folder / CHECKPOINT, self.args
         saved = checkpoints.read(path)
         with checkpoints.fitting(path, ppo.LEARNER_HERE.file):
             step, finished = saved["global_step"], saved["global_step"] >= args.total_timesteps
@@ -332,7 +340,8 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
             return self.member.train(first + self.iteration + 1)
 
         def save_checkpoint(self, checkpoint_dir: str) -> None:
-            shutil.copy(self.member.folder / CHECKPOINT, checkpoint_dir)
+            found = self.member.checkpoint(first + self.iteration)
+            shutil.copy(found, Path(checkpoint_dir) / CHECKPOINT)
 
         def load_checkpoint(self, checkpoint: str) -> None:
             self.member.take_over(Path(checkpoint) / CHECKPOINT)
@@ -431,11 +440,10 @@ def train_population(home: Path, args: Args) -> None:
     from ray.tune.schedulers import PopulationBasedTraining
 
     members = [Member(home, number, args) for number in range(args.members)]
-    # A kill may have come when some were an evaluation ahead: they wait for the others. If none
-    # was, some may not have taken over yet: the last evaluation is judged again. Ray's own
-    # restoring unpickles, and the folder may come from somebody else.
-    behind = {member.stand()["evaluations"] for member in members}
-    first = max(0, min(behind) - (len(behind) == 1))
+    # A kill may have come before all had taken over, or when some were an evaluation ahead. So the
+    # last one that all have made is told again. Ray's own restoring unpickles, and the folder may
+    # come from somebody else.
+    first = max(0, min(member.stand()["evaluations"] for member in members) - 1)
     shutil.rmtree(home / "ray", ignore_errors=True)
 
     class Lines(tune.Callback):
