@@ -157,13 +157,15 @@ def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) ->
         kept: the settings of the folder.
         args, given: those of the command line.
     """
-    for name, reaches_out in NAMING_CODE.items():
+    for name, names_it in NAMING_CODE.items():
+        if not hasattr(kept, name):
+            continue
         found, flag = getattr(kept, name), f"--{name.replace('_', '-')}"
         texts = found if isinstance(found, tuple) else (found,)
-        shown = " ".join(quoted(text, 200) for text in texts)
+        shown = " ".join(quoted(text, 200) for text in texts)[:300]
         if name in given and getattr(args, name) != found:
             raise UserError(f"{flag} cannot be changed on resume: in {folder} it is {shown}")
-        if any(map(reaches_out, texts)) and name not in given:
+        if any(map(names_it, texts)) and name not in given:
             raise UserError(
                 f"{folder} names code to be run or a server to be asked: if you trust it, say so "
                 f"with {flag} {shown}"
