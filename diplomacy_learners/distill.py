@@ -1,15 +1,13 @@
 """Search teaches: a policy learns to give by itself the orders that a search with it finds.
 
-    python distill_search_diplomacy.py --policy runs/reference/standard__pure__2
-    python distill_search_diplomacy.py --policy ... --against dumbbot --spread 0.05
-    python distill_search_diplomacy.py --policy ... --search "" --learn results
+    python -m diplomacy_learners.distill --policy runs/reference/standard__pure__2
+    python -m diplomacy_learners.distill --policy ... --against dumbbot --spread 0.05
     python -m diplomacy_engine evaluate --player runs/standard__distill__1__.../checkpoint.pt
 
 Expert iteration (Anthony et al. 2020). In each round a search on the present policy
 (docs/search.md) plays many games, and the policy then learns to give the orders that were chosen;
-its values learn to stay as they were. With --learn results they learn how games end instead, for
-`fast(leaf=...)`. What comes of it is a policy of ppo_selfplay_diplomacy.py, which plays it. Nothing
-of the trainer changes.
+its values learn to stay as they were. What comes of it is a policy of ppo_selfplay_diplomacy.py,
+which plays it.
 
 The loop is `run`: play, learn, evaluate, save.
 """
@@ -22,32 +20,30 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve t
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 from torch.utils.tensorboard import SummaryWriter
 
-import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError, VectorGame, evaluate_player, load_player
+from diplomacy_engine import Map, Player, UserError, VectorGame, evaluate_player, load_player
+from diplomacy_engine._fields import Between, NonNegative, Positive
 from diplomacy_engine.constants import RUNNING
-from diplomacy_engine.games import order_positions
-from diplomacy_engine.players import Player, PolicyPlayer, checkpoints
+from diplomacy_engine.games.decisions import order_positions
+from diplomacy_engine.learning import checkpoints
+from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.groups import frozen_copy
+from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.players.asking import ask_player, begin_games
 from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
+from diplomacy_engine.players.policy import PolicyPlayer
 from diplomacy_engine.players.search.best_response import BestResponse, Search
 from diplomacy_engine.players.search.draws import is_moving
 from diplomacy_engine.players.search.making import make_search
-from diplomacy_engine.rules.map import Map
-from diplomacy_engine.scoring.outcomes import figure_values
-from diplomacy_engine.selfplay import Experience
-from diplomacy_engine._fields import Between, NonNegative, Positive
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import parse_args
-
-# What the values of --learn results are expectations of, as the trainer's settings say it.
-RESULTS = {"reward": "sum_of_squares", "reward_mix": "", "gamma": 1.0, "value_shares": True}
+from ppo_selfplay_diplomacy import LEARNER_HERE, Agent
 
 
 @dataclass(frozen=True)
@@ -57,12 +53,10 @@ class Args:
     policy: str = ""
     """checkpoint or run folder of the policy that shall learn"""
     search: str = "fast"
-    """kind of search with its options, such as "fast(profiles=28)"; empty: the policy as it is"""
+    """kind of search, with options as in "fast(profiles=28)" if there are any"""
     against: tuple[str, ...] = ()
     """players, one drawn a game, of all powers but one ("self": the policy without a search);
     default: the search plays all powers"""
-    learn: Literal["orders", "results"] = "orders"
-    """orders: what the search plays; results: values learn how games end (sum of squares)"""
     spread: NonNegative = 0.0
     """softer teaching: where the search is sure, all candidates are taught with weights
     policy * exp(value / SPREAD); 0: only the orders that were played"""
@@ -99,8 +93,7 @@ class Lesson(NamedTuple):
 
     experience: Experience
     share: np.ndarray  # (n,) float32, what a row counts of its decision
-    taught: np.ndarray  # (n,) bool, whether its orders are taught
-    goal: np.ndarray  # (n,) float32, of its value
+    value: np.ndarray  # (n,) float32, what the policy said before
 
     def take(self, rows: np.ndarray) -> "Lesson":
         """Return the given rows, in that order."""
@@ -135,7 +128,7 @@ def play(
     searches: list[Search] = []
     if isinstance(player, BestResponse):
         player.note = searches.append
-    parts, whose = [], []
+    parts = []
     while (games.state.end == RUNNING).any():
         decisions, orders = games.decisions(), games.new_orders()
         mine = (decisions.power == seat[decisions.game]) | (not others)
@@ -147,80 +140,72 @@ def play(
             obs = policy.observe(games, part.game, part.power)
             numbers = ask_player(games, part, asked)
             games.write_orders(orders, part, numbers)
-            if number and args.learn == "orders":
+            if number:
                 continue
             experience = Experience(obs, part, order_positions(part, numbers))
-            share, taught = np.ones(part.count, np.float32), np.full(part.count, number == 0)
-            # How games end is known only when they have.
-            known = args.learn == "orders"
-            goal = policy.agent.values(obs) if known else np.zeros(part.count, np.float32)
-            lesson = Lesson(experience, share, taught, goal)
-            if args.spread and not number and searches:
-                rows, lesson = spread_out(args, lesson, policy, searches, is_moving(games, part))
-                part = part.take(rows)
+            share = np.ones(part.count, np.float32)
+            lesson = Lesson(experience, share, policy.agent.values(obs))
+            if args.spread and searches:
+                lesson = spread_out(args, lesson, policy, searches, is_moving(games, part))
             searches.clear()
             parts.append(lesson)
-            whose.append(np.stack([part.game, part.power], 1))
         games.step(orders)
-    lesson, (game, power) = Lesson.join(parts), np.concatenate(whose).T
-    if args.learn == "results":
-        ends = figure_values(games.outcomes(), games.board.victory_centers)["sum_of_squares"]
-        lesson = lesson._replace(goal=ends[game, power].astype(np.float32))
-    return lesson
+    return Lesson.join(parts)
 
 
 def spread_out(
     args: Args, lesson: Lesson, policy: PolicyPlayer, searches: list[Search], moving: np.ndarray
-) -> tuple[np.ndarray, Lesson]:
+) -> Lesson:
     """Teach all candidates of which a search was sure that one of them is better.
 
     A candidate counts as much as policy * exp(value / spread), the answer that gains most when
     each nat of distance from the policy costs `spread` (piKL, Jacob et al. 2022).
 
-    Returns:
-        of which rows of `lesson` the new ones are made (n,), and these.
+    Args:
+        lesson: what was played, a row for each decision.
+        policy: that learns.
+        searches: of the movement decisions among them, in their order.
+        moving: (n,) bool, which those are.
     """
     means = np.concatenate([found.values.mean(2) for found in searches])
     orders = np.concatenate([found.candidates for found in searches])
     choice = np.concatenate([found.choice for found in searches])
     d, k = np.nonzero(~np.isnan(means) & (choice > 0)[:, None])  # those that met all profiles
-    searched = np.flatnonzero(moving)
-    rows = searched[d]
+    rows, count = np.flatnonzero(moving)[d], len(lesson.share)
     if not len(rows):
-        return np.arange(len(lesson.goal)), lesson
-    plain = np.setdiff1d(np.arange(len(lesson.goal)), rows)
+        return lesson
+    plain = np.setdiff1d(np.arange(count), rows)
     made = lesson.take(rows)
     decisions = made.experience.decisions
     row = decisions.slot_decision
     numbers = orders[d[row], k[row], decisions.slot_province]
     experience = made.experience._replace(chosen=order_positions(decisions, numbers))
     with torch.no_grad():
-        logprob = policy.agent.get_logprob_entropy_value(*experience)[0].numpy()
-    weight = logprob + means[d, k] / args.spread
-    top = np.full(len(lesson.goal), -np.inf)
+        _, logprob, _, _ = policy.agent.agent.get_action_and_value(*experience)
+    weight = logprob.numpy() + means[d, k] / args.spread
+    top = np.full(count, -np.inf)
     np.maximum.at(top, rows, weight)
     share = np.exp(weight - top[rows])
-    share /= np.bincount(rows, share, len(lesson.goal))[rows]
+    share /= np.bincount(rows, share, count)[rows]
     share[share < 0.02] = 0
-    share /= np.bincount(rows, share, len(lesson.goal))[rows]
+    share /= np.bincount(rows, share, count)[rows]
     made = made._replace(experience=experience, share=share.astype(np.float32))
-    kept = np.flatnonzero(share)
-    return np.concatenate([plain, rows[kept]]), Lesson.join([lesson.take(plain), made.take(kept)])
+    return Lesson.join([lesson.take(plain), made.take(np.flatnonzero(share))])
 
 
 def learn(
     args: Args,
-    agent: ppo.Agent,
+    agent: Agent,
     optimizer: torch.optim.Optimizer,
     lesson: Lesson,
     rng: np.random.Generator,
 ) -> dict[str, float]:
     """Learn in epochs of minibatches; return the last epoch's mean figures.
 
-    The loss is the cross-entropy to the orders taught, and the distance of values from their goals.
+    The loss is the cross-entropy to the orders taught, and how far values have moved since.
     """
     obs, boards = lesson.experience.obs, len(lesson.experience.obs.board)
-    size = max(1, round(args.batch_size * boards / len(lesson.goal)))  # boards of a minibatch
+    size = max(1, round(args.batch_size * boards / len(lesson.share)))  # boards of a minibatch
     by_board = np.argsort(obs.row, kind="stable")
     first = np.searchsorted(obs.row[by_board], np.arange(boards + 1))
     for _ in range(args.epochs):
@@ -228,11 +213,10 @@ def learn(
         for picked in np.array_split(rng.permutation(boards), -(-boards // size)):
             rows = np.concatenate([by_board[first[b] : first[b + 1]] for b in picked])
             part = lesson.take(rows)
-            share, goal = torch.from_numpy(part.share), torch.from_numpy(part.goal)
-            taught = share * torch.from_numpy(part.taught)
-            logprob, entropy, value = agent.get_logprob_entropy_value(*part.experience)
-            cross_entropy = -(taught * logprob).sum() / taught.sum().clamp(min=1e-6)
-            distance = (share * (value - goal) ** 2).sum() / share.sum()
+            share, before = torch.from_numpy(part.share), torch.from_numpy(part.value)
+            _, logprob, entropy, value = agent.get_action_and_value(*part.experience)
+            cross_entropy = -(share * logprob).sum() / share.sum()
+            distance = (share * (value - before) ** 2).sum() / share.sum()
             optimizer.zero_grad()
             (cross_entropy + args.vf_coef * 0.5 * distance).backward()
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
@@ -243,23 +227,9 @@ def learn(
     return dict(zip(names, np.mean(figures, 0).tolist()))
 
 
-def calibration(agent: ppo.Agent, lesson: Lesson) -> str:
-    """Return, for ten ranges of the value, how many boards are in it and what came of them."""
-    obs = lesson.experience.obs
-    parts = np.split(np.arange(len(obs.row)), range(256, len(obs.row), 256))
-    value = np.concatenate([agent.values(obs.take(part)) for part in parts])
-    which = np.clip(value * 10, 0, 9).astype(int)
-    count = np.bincount(which, minlength=10)
-    means = (np.bincount(which, x, 10) / np.maximum(count, 1) for x in (value, lesson.goal))
-    lines = [f"{v:6.3f} {goal:6.3f} {n:9,}" for v, goal, n in zip(*means, count)]
-    error = f"mean squared error {((value - lesson.goal) ** 2).mean():.4f}, of a constant "
-    error += f"{lesson.goal.var():.4f}"
-    return "\n".join([" value result    boards", *lines, error])
-
-
-def evaluate(args: Args, agent: ppo.Agent, game_map: Map, seed: int) -> dict[str, float]:
+def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, float]:
     """Return figures of the policy alone, without a search."""
-    player = ppo.policy_player(agent, "distilled", seed)
+    player = policy_player(agent, "distilled", seed)
     result = evaluate_player(
         game_map,
         player,
@@ -272,44 +242,29 @@ def evaluate(args: Args, agent: ppo.Agent, game_map: Map, seed: int) -> dict[str
     return {name: result["overall"][name]["value"] for name in names}
 
 
-def begin(args: Args, start: dict, game_map: Map) -> tuple[ppo.Agent, dict]:
-    """Return the network that shall learn and the settings that its checkpoints tell."""
-    agent, settings = ppo.load_agent(start, args.policy), start["args"]
-    if args.learn == "orders":
-        return agent, settings
-    settings = settings | RESULTS
-    made = ppo.make_agent(settings, game_map)
-    made.load_state_dict(agent.state_dict(), strict=False)
-    made.share_scale.requires_grad_(False)  # values are shares of one whole
-    return made, settings
-
-
 def run(argv: list[str]) -> None:
     """Distil as the command line says."""
     args = parse_args(Args, argv).args
     if not args.policy:
         raise UserError("--policy is missing: name the checkpoint or run folder that shall learn")
-    start = ppo.FILES.policy("policy", args.policy)
-    game_map = Map(start["map_facts"], start["map_name"])
-    agent, settings = begin(args, start, game_map)
+    start = LEARNER_HERE.policy("policy", args.policy)
+    game_map = checkpoints.map_of(start, args.policy)
+    agent, settings = LEARNER_HERE.agent(start, args.policy), start["args"]
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
-    learning = [part for part in agent.parameters() if part.requires_grad]
-    optimizer = torch.optim.Adam(learning, lr=args.learning_rate, eps=1e-5)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
 
-    def players(teacher: ppo.Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
-        policy = ppo.policy_player(teacher, "policy", seed, settings=settings)
+    def players(teacher: Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
+        policy = policy_player(teacher, "policy", seed, settings=settings)
 
         def load(who: PlayerSpec) -> Player:
             return policy if who.text in ("self", "policy") else load_player(who, game_map=game_map)
 
         others = [load(parse_player(name)) for name in args.against]
-        if not args.search:
-            return policy, policy, others
         search = parse_player(f"{args.search}:policy")
         if not isinstance(search, SearchSpec):
-            raise UserError(f"--search {args.search!r:.60} is no search, such as fast or full")
+            raise UserError(f"--search {args.search!r:.60} is no search, such as fast")
         return policy, make_search(search, load), others
 
     players(agent, 0)  # says what is wrong before a folder is made
@@ -321,7 +276,7 @@ def run(argv: list[str]) -> None:
     log, decisions, begun = SummaryWriter(str(folder.path)), 0, time.monotonic()
     for number in range(1, args.rounds + 1):
         seed = int(rng.integers(2**62))
-        policy, player, others = players(ppo.frozen_copy(agent), seed)
+        policy, player, others = players(frozen_copy(agent), seed)
         lessons = []
         for part, years in enumerate(args.max_years):
             count = -(-args.games // len(args.max_years))
@@ -329,28 +284,19 @@ def run(argv: list[str]) -> None:
             lessons.append(play(args, player, policy, games, others, rng))
         lesson = Lesson.join(lessons)
         decisions += round(float(lesson.share.sum()))
-        if args.learn == "results":  # these games are new to it
-            print(calibration(agent, lesson), flush=True)
         figures = learn(args, agent, optimizer, lesson, rng)
         figures |= {f"eval/{k}": v for k, v in evaluate(args, agent, game_map, seed).items()}
         figures["minutes"] = (time.monotonic() - begun) / 60
         for name, value in figures.items():
             log.add_scalar(f"distill/{name}", value, decisions)
-        saved = {"model": agent.state_dict(), "args": settings, "map": game_map}
-        save(folder, saved, start["global_step"] + decisions)
+        step = start["global_step"] + decisions
+        model, script = agent.state_dict(), LEARNER_HERE.file
+        content = io.BytesIO()
+        torch.save(checkpoints.policy_dict(script, settings, game_map, model, step), content)
+        folder.save_checkpoint(step, content.getvalue())
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)
     log.close()
-
-
-def save(folder: RunFolder, policy: dict, step: int) -> None:
-    """Write the policy as a checkpoint that ppo_selfplay_diplomacy.py plays and starts from."""
-    content = io.BytesIO()
-    whole = checkpoints.policy_dict(
-        ppo.__file__, policy["args"], policy["map"], policy["model"], step
-    )
-    torch.save(whole, content)
-    folder.save_checkpoint(step, content.getvalue())
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,23 +1,23 @@
 """Population-based training: trainings of ppo_selfplay_diplomacy.py that take over from each other.
 
     pip install ".[pbt]"
-    python ppo_population_based_diplomacy.py --map small --members 8
-    python ppo_population_based_diplomacy.py --resume runs/small__population__1__1700000000
+    python -m diplomacy_learners.population_based --map small --members 8
+    python -m diplomacy_learners.population_based --resume runs/small__population__1__1700000000
 
 Every member is a run of that script with settings of its own. After each evaluation they wait for
 each other. Then the worst quarter takes over weights, optimizer, opponents and games of one of the
-best quarter, with settings that are varied (Jaderberg et al. 2017). Ray Tune's scheduler decides
-who, and runs the members on the cores of this machine or of a cluster (--address). What counts is
-the rating among the frozen policies of a base population (docs/populations.md), not the reward,
-which a setting may change. Newest copies of the others join each member's opponents.
+best quarter, with settings that are varied (Jaderberg et al. 2017). Ray Tune decides who, varies
+the settings with `explored`, and runs the members on the cores of this machine or of a cluster
+(--address). What counts is the rating among the frozen policies of a base population
+(docs/populations.md), not the reward, which a setting may change. Newest copies of the others join
+each member's opponents.
 
     runs/{map}__population__{seed}__{unix time}/
       args.json                 settings of the population
-      member-0.toml             the settings that each member begins with
       {map}__member-0__...      the run folder of each member, playable as any other
-      newest/member-0.pt        its newest policy, which others play against
+      member-0.log              what it would show in a terminal
       exploits.jsonl            who took over from whom, with which settings
-      ray/                      notes of Ray's own, which nothing reads
+      ray/                      what Ray keeps while it runs; nothing in it is read later
 """
 
 import os
@@ -30,9 +30,10 @@ os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # the run fold
 import io
 import json
 import random
+import shutil
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.util import find_spec
@@ -41,18 +42,31 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
+from torch.utils.tensorboard import SummaryWriter
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import UserError
-from diplomacy_engine._files import atomic_write, read_file
-from diplomacy_engine.players import checkpoints
-from diplomacy_engine.players.population import population_folder, read_population
-from diplomacy_engine.scoring.mixes import names_code
-from diplomacy_engine.training import Ranks, launch
-from diplomacy_engine.training.exploration import QUARTER, VARIED, explored
+from diplomacy_engine import UserError, load_map
 from diplomacy_engine._fields import Between, Natural
+from diplomacy_engine._files import read_file
+from diplomacy_engine._suggest import quoted
+from diplomacy_engine.learning import checkpoints, launch, learners
+from diplomacy_engine.learning.ranks import Ranks, keep_memory
+from diplomacy_engine.matches.population import rank_player
+from diplomacy_engine.players.loading import load_members
+from diplomacy_engine.players.policy_files import CHECKPOINT
+from diplomacy_engine.players.population import population_folder, read_population
+from diplomacy_engine.training.checks import NAMING_CODE, check_own_code
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import Settings, args_from_dictionary, parse_args
+
+QUARTER = 0.25  # of the members, and the probability that a setting is drawn anew
+SPREAD = 3.0  # it then is between a third and three times what the population began with
+FACTORS = (0.8, 1.2)  # by one of which others change
+SHARES = ("latest_prob", "pool_bot_prob", "warm_up_share", "weak_seats")  # at most 1
+RESTS = ("gae_lambda", "gamma")  # varied is what they lack to 1
+SIZES = ("clip_coef", "ent_coef", "learning_rate", "reward", "update_epochs")
+VARIED = (*SHARES, *RESTS, *SIZES)
+MOST_LINES = 2**31  # bytes of a member's metrics.jsonl
 
 
 @dataclass(frozen=True)
@@ -61,19 +75,19 @@ class Args(ppo.Args):
 
     exp_name: str = "population"
     """name of this experiment, part of the folder's name"""
-    threads: Annotated[int, Between(1, 1024)] = 1
-    """cores of one member: Ray runs many members, but no processes of theirs"""
+    processes: Annotated[int, Between(1, 1024)] = 1
+    """of one member: Ray runs many members, and each is one process"""
     league_games: Natural = 0
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
-    eval_population: Natural = 200
-    """games of one evaluation that rank the learner in the map's base population; 0: none"""
     resume: str | None = None
-    """folder of a population to go on with, as it is; only --address may be given with it"""
+    """folder of a population to go on with, as it is; only --address goes with it"""
     members: Annotated[int, Between(2, 1000)] = 8
     """trainings that run side by side"""
     metric: str = "population/rating"
     """figure of an evaluation by which members are compared; more is better"""
-    explore: tuple[str, ...] = ("learning_rate", "ent_coef", "gae_lambda", "reward_mix")
+    eval_population: Natural = 200
+    """games after each evaluation that rank the member in the map's base population; 0: none"""
+    explore: tuple[str, ...] = ("learning_rate", "ent_coef", "gae_lambda", "reward")
     """settings that are varied"""
     mates: Natural = 1
     """newest copies of other members that join a member's pool after each evaluation"""
@@ -81,21 +95,42 @@ class Args(ppo.Args):
     """of a Ray cluster whose machines share this folder (default: RAY_ADDRESS, or this machine)"""
 
 
-class MemberRun(ppo.Run):
-    """The run of a member: it pauses after each evaluation, and meets copies of the others."""
+def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:
+    """Return settings as another member of a population tries them.
 
-    pauses = True
+    Args:
+        settings: of VARIED.
+        first: those that the population began with, as attributes.
+        rng: of the draws.
+        anew: probability that a setting is drawn around that, not changed by one of FACTORS.
+    """
+    found = {}
+    for name, value in settings.items():
+        if rng.random() < anew:
+            value, factor = getattr(first, name), lambda: SPREAD ** rng.uniform(-1, 1)
+        else:
+            factor = lambda: rng.choice(FACTORS)  # noqa: E731
+        found[name] = _varied(name, value, factor)
+    return found
 
-    def load_state_dict(self, saved: dict) -> None:
-        """See Run. Copies of other members join the pool; its own newest one stays the newest."""
-        super().load_state_dict(saved)
-        pool, home = self.pool, RunFolder(self.args.runs_folder)
-        others = sorted(home.path.glob("newest/*.pt"))
-        others = [file for file in others if file.stem != self.args.exp_name]
-        for place in self.rng.permutation(len(others))[: home.load_args()["mates"]]:
-            model = ppo.READ(others[place])["model"]
-            pool.freeze(ppo.frozen_copy(pool.members[0].player, model), self.global_step)
-            pool.members[-2:] = pool.members[:-3:-1]
+
+def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
+    """Return a setting times a factor; of a reward, each weight times one of its own."""
+    if name == "reward":
+        parts = []
+        for part in value.split(","):
+            reward, _, weight = part.partition("=")
+            ramp, at, until = (weight or "1").partition("@")
+            drawn = factor()
+            ends = (f"{float(end) * drawn:.4g}" for end in ramp.split(".."))
+            parts.append(f"{reward.strip()}={'..'.join(ends)}{at}{until}")
+        return ",".join(parts)
+    if name == "update_epochs":
+        return max(1, round(value * factor()))
+    if name in RESTS:
+        return float(f"{1 - min(1.0, (1 - value) * factor()):.6g}")
+    most = 1.0 if name in SHARES else np.inf
+    return float(f"{min(most, value * factor()):.4g}")
 
 
 class Member:
@@ -105,99 +140,182 @@ class Member:
         home: folder of the population.
         number: of the member.
         args: settings of the population.
+        settings: those that are varied, as this member has them; None: as its run folder says, or
+            as it begins.
     """
 
-    def __init__(self, home: Path, number: int, args: Args):
+    def __init__(self, home: Path, number: int, args: Args, settings: dict | None = None):
         self.home, self.number, self.args, self.name = home, number, args, f"member-{number}"
+        self.settings = self._settings() if settings is None else settings
 
     @property
     def folder(self) -> Path | None:
         """The run folder, once it has a checkpoint."""
-        found = sorted(self.home.glob(f"*__{self.name}__*/{checkpoints.CHECKPOINT}"))
+        found = sorted(self.home.glob(f"*__{self.name}__*/{CHECKPOINT}"))
         return found[-1].parent if found else None
 
-    def settings(self) -> ppo.Args:
-        """Return what it begins with: the first as given, others with settings drawn around it."""
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of the run folder; a new member draws them around those given.
+
+        The first new one has those given. UserError if a folder has a reward of other parts: its
+        code would be run, which nobody has named.
+        """
         args = self.args
-        own = {field.name: getattr(args, field.name) for field in fields(ppo.Args)}
+        if self.folder is None:
+            rng = np.random.default_rng([args.seed, self.number])
+            given = {name: getattr(args, name) for name in args.explore}
+            return explored(given, args, rng, anew=1.0) if self.number else given
+        source = self.folder / "args.json"
+        kept = args_from_dictionary(ppo.Args, RunFolder(self.folder).load_args(), str(source))
+        if _parts(kept.reward) != _parts(args.reward):
+            raise UserError(
+                f"{source}: a reward of the parts of {quoted(args.reward)} is needed, "
+                f"not {quoted(kept.reward)}"
+            )
+        return {name: getattr(kept, name) for name in args.explore}
+
+    def own_args(self) -> ppo.Args:
+        """Return the settings of its training."""
+        args, folder = self.args, self.folder
+        own = {field.name: getattr(args, field.name) for field in fields(ppo.Args)} | self.settings
         own |= {"runs_folder": str(self.home), "exp_name": self.name, "config": None}
         own |= {"seed": args.seed + self.number, "save_interval": args.eval_interval}
-        if self.number:
-            rng = np.random.default_rng([args.seed, self.number])
-            own |= explored({name: own[name] for name in args.explore}, args, rng, anew=1.0)
-        return ppo.Args(**own)
+        return ppo.Args(**own | {"resume": str(folder) if folder else None})
 
     def train(self, target: int) -> dict[str, Any]:
-        """Train until `target` evaluations are made; return where it stands then."""
-        folder = self.folder
-        if folder is None or self.stand()["evaluations"] < target:
-            flags = ["--resume", str(folder)] if folder else ["--config", self.write_settings()]
-            shown = self.home / f"{self.name}.log"  # what a terminal would show
+        """Train until `target` evaluations are made; return where it stands, or stood, then."""
+        if self.stand()["evaluations"] < target:
+            shown = self.home / f"{self.name}.log"
             with open(shown, "a") as log, redirect_stdout(log), redirect_stderr(log):
-                ppo.run_training(MemberRun, flags, Ranks())
-        newest = checkpoints.policy_part(ppo.READ(self.folder / checkpoints.CHECKPOINT))
-        write(self.home / "newest" / f"{self.name}.pt", newest)
-        return self.stand()
+                ppo.train(self.begin(), Ranks(), until=0)
+        stand = self.stand()
+        if stand["evaluations"] < target:
+            raise UserError(f"{self.name} was stopped")
+        if not stand["judged"]:
+            self.judge()
+        stand = self.stand(self.checkpoint(target))
+        if stand["score"] is None:
+            raise UserError(f"--metric {self.args.metric}: no evaluation has such a figure")
+        return stand
 
-    def write_settings(self) -> str:
-        """Write the settings that it begins with as a settings file; return its path."""
-        path = self.home / f"{self.name}.toml"
-        given = asdict(self.settings()).items()
-        lines = (f"{name} = {json.dumps(value)}\n" for name, value in given if value is not None)
-        atomic_write(path, "".join(lines).encode())
-        return str(path)
+    def begin(self) -> launch.Begun:
+        """Return what the training begins or goes on with; others' copies have joined the pool.
 
-    def stand(self) -> dict[str, Any]:
-        """Return what the newest checkpoint is, and what its evaluation found."""
-        folder, args = self.folder, self.args
-        if folder is None:
-            return {"evaluations": 0}
-        saved = ppo.READ(folder / checkpoints.CHECKPOINT)
-        step, metric = saved["global_step"], args.metric
-        lines = map(json.loads, read_file(folder / "metrics.jsonl", 2**31).splitlines())
-        found = [line for line in lines if line["global_step"] <= step and metric in line]
-        finished = step >= args.total_timesteps
-        return {
-            "member": self.number,
-            "evaluations": saved["next"][0] // args.eval_interval - 1 + finished,
-            "score": found[-1][metric] if found else None,
-            "global_step": step,
-            "done": finished,
-            "settings": {name: RunFolder(folder).load_args()[name] for name in args.explore},
-            "checkpoint": str(folder / "checkpoints" / f"{step:012d}.pt"),  # five are kept
-        }
+        What names code has been named on the command line of the population. None of it may be
+        another in the run folder, and nothing there says that a network or a server is to be used.
+        """
+        own, learner = self.own_args(), ppo.LEARNER_HERE
+        if self.folder is None:
+            return launch.new_run(learner, Settings(own, frozenset(), None), Ranks())
+        given = frozenset({"resume", "track", "cuda", *NAMING_CODE})
+        begun = launch.resumed_run(learner, Settings(own, given, None), Ranks())
+        others = self.home.glob(f"*__member-*__*/{CHECKPOINT}")
+        others = sorted(path for path in others if path.parent != self.folder)
+        rng = np.random.default_rng([self.args.seed, self.number, begun.saved["global_step"]])
+        with checkpoints.fitting(begun.folder.checkpoint, learner.file):
+            for place in rng.permutation(len(others))[: self.args.mates]:
+                join_pool(begun.saved["run"]["pool"], checkpoints.read(others[place]), own)
+        return begun
 
-    def take_over(self, other: dict[str, Any]) -> None:
-        """Go on from where another member stands, with varied settings."""
-        before = self.stand()
-        rng = np.random.default_rng([self.args.seed, self.number, other["evaluations"]])
-        settings = explored(other["settings"], self.args, rng)
+    def judge(self) -> None:
+        """Rank the newest policy, log where it stands, and note its score in the checkpoint."""
+        figures = self.rank() if self.args.eval_population else {}
+        with self.editing() as (run, saved):
+            run.cut_back(saved["files"])  # where a kill came between the logs and the checkpoint
+            if figures:
+                run.log(saved["global_step"], figures)
+                with SummaryWriter(str(run.path)) as events:
+                    for name, value in figures.items():
+                        events.add_scalar(name, value, saved["global_step"])
+            lines = read_file(run.path / "metrics.jsonl", MOST_LINES).splitlines()
+            found = [line[m] for line in map(json.loads, lines) if (m := self.args.metric) in line]
+            saved |= {"score": found[-1] if found else None, "files": run.sizes()}
+
+    def rank(self) -> dict[str, float]:
+        """Return where the newest policy stands in the map's base population.
+
+        Seats and draws are the same each time: what differs is the policy alone.
+        """
+        args, game_map = self.args, load_map(self.args.map)
+        population = read_population(population_folder(None, game_map), game_map)
+        player = learners.load_player(self.folder / CHECKPOINT, seed=args.seed)
+        members = load_members(population, threads=1)
+        rules = {"seed": args.seed, "threads": 1}
+        stands = rank_player(population, player, members, args.eval_population, **rules)
+        names = ("rank", "best", "worst", "share")
+        figures = {f"population/{name}": float(getattr(stands, name)) for name in names}
+        return figures | {"population/rating": stands.value}
+
+    def take_over(self, path: Path) -> None:
+        """Go on from another member's checkpoint, with the settings that this one has now."""
+        theirs = checkpoints.read(path)
+        name, step = theirs["args"]["exp_name"], theirs["global_step"]
+        newer = self.stand()["evaluations"] > self.stand(path)["evaluations"]
+        if name == self.name or newer:  # Ray has only moved it; or it did so before a kill
+            return
+        with self.editing() as (run, saved):
+            before, own = run.load_args(), saved["global_step"]
+            # Its own draws and curves go on, so that two members do not play the same games.
+            for part in ("rng", "torch_generator"):
+                theirs["ranks"][0][part] = saved["ranks"][0][part]
+            for group in theirs["run"]["optimizer"]["param_groups"]:
+                group["lr"] = self.settings.get("learning_rate", group["lr"])
+            saved |= {part: theirs[part] for part in ("model", "global_step", "run", "ranks")}
+            run.save_args(before | self.settings)
+        if (own, before) == (step, before | self.settings):
+            return  # this, too, is the second time
+        note = {"global_step": step, "member": self.number, "from": int(name.split("-")[1])}
+        note |= {"score": saved["score"], "score_from": theirs["score"]}
+        note |= {"before": {name: before[name] for name in self.settings}}
+        with open(self.home / "exploits.jsonl", "a") as file:
+            file.write(json.dumps(note | {"settings": self.settings}) + "\n")
+
+    @contextmanager
+    def editing(self) -> Iterator[tuple[RunFolder, dict]]:
+        """Yield its folder and the checkpoint there, which is written as the block leaves it."""
         run = RunFolder.open(self.folder)
         try:
-            own, saved = ppo.READ(run.checkpoint), ppo.READ(Path(other["checkpoint"]))
-            # Its own draws and curves go on, so that two members do not play the same games.
-            names = ("numpy_generator", "torch_generator", "files", "wandb_id")
-            saved |= {name: own[name] for name in names}
-            for group in saved["optimizer"]["param_groups"]:
-                group["lr"] = settings.get("learning_rate", group["lr"])
-            run.save_args(run.load_args() | settings)
-            write(run.checkpoint, saved)
-            run.keep_checkpoint(saved["global_step"])
+            with checkpoints.fitting(run.checkpoint, ppo.LEARNER_HERE.file):
+                saved = checkpoints.read(run.checkpoint)
+                yield run, saved
+                content = io.BytesIO()
+                torch.save(saved, content)
+                run.save_checkpoint(saved["global_step"], content.getvalue())
         finally:
             run.close()
-        note = {"global_step": saved["global_step"], "member": self.number, "from": other["member"]}
-        note |= {"score": before["score"], "score_from": other["score"]}
-        note |= {"before": before["settings"], "of_other": other["settings"], "settings": settings}
-        with open(self.home / "exploits.jsonl", "a") as file:
-            file.write(json.dumps(note) + "\n")
+
+    def checkpoint(self, evaluations: int) -> Path:
+        """Return the checkpoint of so many evaluations; the newest has at most one more."""
+        for path in sorted(self.folder.glob("checkpoints/*.pt")):
+            if self.stand(path)["evaluations"] == evaluations:
+                return path
+        return self.folder / CHECKPOINT
+
+    def stand(self, path: Path | None = None) -> dict[str, Any]:
+        """Return what a checkpoint is, the newest by default, and what its evaluation found."""
+        if self.folder is None:
+            return {"evaluations": 0}
+        path, args = path or self.folder / CHECKPOINT, self.args
+        saved = checkpoints.read(path)
+        with checkpoints.fitting(path, ppo.LEARNER_HERE.file):
+            step, finished = saved["global_step"], saved["global_step"] >= args.total_timesteps
+            evaluations = saved["run"]["next_eval"] // args.eval_interval - 1 + finished
+        stand = {"evaluations": evaluations, "global_step": step, "done": finished}
+        return stand | {"judged": "score" in saved, "score": saved.get("score")}
 
 
-def write(path: Path, saved: dict) -> None:
-    """Write a checkpoint; whoever reads it finds the old one or the new one."""
-    path.parent.mkdir(exist_ok=True)
-    content = io.BytesIO()
-    torch.save(saved, content)
-    atomic_write(path, content.getvalue())
+def _parts(reward: str) -> list[str]:
+    """Return the names of the rewards of a mix."""
+    return [part.partition("=")[0].strip() for part in reward.split(",")]
+
+
+def join_pool(pool: dict, met: dict, args: ppo.Args) -> None:
+    """Let the policy of a checkpoint join another one's pool, whose newest copy stays that."""
+    number, copies = pool["next_number"], pool["copies"]
+    pool["next_number"] = number + 1
+    pool["agents"][number], pool["frozen_at"][number] = met["model"], met["global_step"]
+    pool["games"][number] = pool["score"][number] = 0.0
+    pool["copies"] = [*copies[:-1], number, copies[-1]][-args.pool_size :]
 
 
 def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
@@ -205,52 +323,55 @@ def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
     here = os.getcwd()  # Ray would change it, and settings may name files
 
     class Trial(tune.Trainable):
-        """A member; what Ray calls its checkpoint names one in the run folder."""
+        """A member; what Ray keeps of it is its checkpoint."""
 
         def setup(self, config: dict) -> None:
-            os.chdir(here)
-            self.member = Member(home, int(self.trial_name.rpartition("-")[2]), args)
+            keep_memory()
+            torch.set_num_threads(1)
+            self.reset_config(config)
 
         def reset_config(self, new_config: dict) -> bool:
-            self.setup(new_config)
+            os.chdir(here)
+            number = int(self.trial_name.rpartition("-")[2])
+            self.member = Member(home, number, args, new_config["member"]["settings"])
             return True
 
         def step(self) -> dict:
-            stand = self.member.train(first + self.iteration + 1)
-            if stand["score"] is None:
-                raise UserError(f"--metric {args.metric}: no evaluation has such a figure")
-            return stand
+            return self.member.train(first + self.iteration + 1)
 
-        def save_checkpoint(self, checkpoint_dir: str) -> dict:
-            return self.member.stand()
+        def save_checkpoint(self, checkpoint_dir: str) -> None:
+            found = self.member.checkpoint(first + self.iteration)
+            shutil.copy(found, Path(checkpoint_dir) / CHECKPOINT)
 
-        def load_checkpoint(self, checkpoint: dict) -> None:
-            if checkpoint["member"] != self.member.number:
-                self.member.take_over(checkpoint)
+        def load_checkpoint(self, checkpoint: str) -> None:
+            self.member.take_over(Path(checkpoint) / CHECKPOINT)
 
     return Trial
 
 
-def check(args: Args, reward_alone: bool) -> tuple[str, Args]:
-    """Return map and settings of a new population; UserError if its members could not train."""
-    if reward_alone or not args.reward_mix:  # the flag wins over the settings file's mix
-        args = replace(args, reward_mix=args.reward)
+def check(args: Args) -> None:
+    """Raise UserError if there can be no population with these settings."""
     for name in args.explore:
         if name not in VARIED:
             raise UserError(f"--explore {name}: these can be varied: {', '.join(VARIED)}")
     if args.metric.startswith("population/") and not args.eval_population:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
-    if args.mates and (args.exploit or args.pool_schedule == "staged"):
+    if args.eval_population and args.teams:
+        raise UserError("--eval-population ranks powers, and goes without --teams")
+    if args.mates and args.pool_size == 1:
         raise UserError("--mates needs a pool of several copies: give --mates 0")
-    if args.track or args.cuda or args.threads > 1 or names_code(args.reward_mix):
-        raise UserError(
-            "members have rewards that come along and one core each: no --track, --cuda, --threads"
-        )
-    member = Settings(Member(Path(args.runs_folder), 0, args).settings(), frozenset(), None)
-    found = launch.new_run(member, ppo.FILES, 1)
+    if args.track or args.cuda or args.processes > 1:
+        raise UserError("members have one core each: no --track, --cuda, --processes")
+
+
+def check_members(args: Args) -> str:
+    """Return the map of a new population; UserError if its members could not train."""
+    first = Member(Path(args.runs_folder), 0, args, {}).own_args()
+    settings = Settings(replace(first, resume=None), frozenset(), None)
+    game_map = launch.new_run(ppo.LEARNER_HERE, settings, Ranks()).game_map
     if args.eval_population:
-        read_population(population_folder(None, found.game_map), found.game_map)
-    return found.game_map.name, args
+        read_population(population_folder(None, game_map), game_map)
+    return game_map.name
 
 
 def make_folder(args: Args, map_name: str) -> Path:
@@ -263,6 +384,20 @@ def make_folder(args: Args, map_name: str) -> Path:
         (folder.path / name).rmdir()
     print(f"population: {folder.path.resolve()}", flush=True)
     return folder.path.resolve()
+
+
+def resumed(args: Args, given: frozenset[str]) -> tuple[Path, Args]:
+    """Return the folder of a population that goes on, and its settings.
+
+    The folder may come from somebody else: code that it names must be named in `given`, too.
+    """
+    if given - {"resume", "address", *NAMING_CODE}:
+        raise UserError("a population goes on as it is: only --address goes with --resume")
+    home = Path(args.resume).resolve()
+    kept = args_from_dictionary(Args, RunFolder(home).load_args(), str(home / "args.json"))
+    check_own_code(kept, args, given, home)
+    check(kept)
+    return home, replace(kept, address=args.address)
 
 
 def check_address(address: str) -> None:
@@ -283,7 +418,8 @@ def connected(address: str | None) -> Iterator[None]:
     check_address(address or os.environ.get("RAY_ADDRESS", ""))
     import ray
 
-    code = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}
+    folders = str(Path(__file__).parents[1]), os.getcwd()  # of this package, of the user's rewards
+    code = {"env_vars": {"PYTHONPATH": os.pathsep.join(folders)}}
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
     try:
         ray.init(address, runtime_env=code, **quiet)
@@ -304,40 +440,58 @@ def train_population(home: Path, args: Args) -> None:
     from ray.tune.schedulers import PopulationBasedTraining
 
     members = [Member(home, number, args) for number in range(args.members)]
-    # A kill may have come when some were an evaluation ahead; they wait for the others.
-    first = min(member.stand()["evaluations"] for member in members)
+    # A kill may have come before all had taken over, or when some were an evaluation ahead. So the
+    # last one that all have made is told again. Ray's own restoring unpickles, and the folder may
+    # come from somebody else.
+    first = max(0, min(member.stand()["evaluations"] for member in members) - 1)
+    shutil.rmtree(home / "ray", ignore_errors=True)
 
     class Lines(tune.Callback):
         """Says what each evaluation found."""
 
         def on_trial_result(self, iteration, trials, trial, result, **info) -> None:
-            # Ray draws one of the best quarter by this, once the last result is there.
-            random.seed(f"{args.seed} {result['evaluations']}")
             found = f"{result['global_step']:,} decisions, {args.metric} {result['score']:.3f}"
             print(f"{trial.custom_trial_name}: {found}", flush=True)
 
+    # Who is taken over from is drawn by Python's own generator, which Ray uses for much else. So
+    # that it is the same after a kill, that is seeded anew right before each of these draws.
+    draws = random.Random()
+
+    class Scheduler(PopulationBasedTraining):
+        """Ray's, with the same draws for one evaluation in every process."""
+
+        def on_trial_result(self, tune_controller, trial, result) -> str:
+            draws.seed(f"{args.seed} {result['evaluations']}")
+            random.seed(draws.getrandbits(64))
+            return super().on_trial_result(tune_controller, trial, result)
+
+    def explore(config: dict) -> dict:
+        member, rng = config["member"], np.random.default_rng(draws.getrandbits(64))
+        random.seed(draws.getrandbits(64))
+        return {"member": member | {"settings": explored(member["settings"], args, rng)}}
+
     cores = min(1.0, ray.cluster_resources()["CPU"] / args.members)
-    scheduler = PopulationBasedTraining(
-        "training_iteration",
-        perturbation_interval=1,
-        quantile_fraction=QUARTER,
-        custom_explore_fn=lambda config: config,  # take_over varies the settings
-        synch=True,  # ratings are compared at one age
-    )
+    configs = [{"number": member.number, "settings": member.settings} for member in members]
     found = tune.Tuner(
         tune.with_resources(trainable(tune, home, args, first), {"cpu": cores}),
-        param_space={"member": tune.grid_search(list(range(args.members)))},
+        param_space={"member": tune.grid_search(configs)},
         tune_config=tune.TuneConfig(
             metric="score",
             mode="max",
-            scheduler=scheduler,
+            scheduler=Scheduler(
+                "training_iteration",
+                perturbation_interval=1,
+                quantile_fraction=QUARTER,
+                custom_explore_fn=explore,
+                synch=True,  # ratings are compared at one age
+            ),
             reuse_actors=True,
-            trial_name_creator=lambda trial: f"member-{trial.config['member']}",
+            trial_name_creator=lambda trial: f"member-{trial.config['member']['number']}",
         ),
         run_config=tune.RunConfig(
             name="ray",
             storage_path=str(home),
-            checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1, num_to_keep=5),
+            checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1, num_to_keep=3),
             callbacks=[Lines()],
             verbose=0,
         ),
@@ -345,30 +499,27 @@ def train_population(home: Path, args: Args) -> None:
     if found.errors:
         reason = str(found.errors[0]).strip().splitlines()[-1]
         raise UserError(f"a member of {home} has failed: {reason}")
-    for member in sorted(members, key=lambda member: -member.stand()["score"]):
-        stand = member.stand()
-        print(f"{args.metric} {stand['score']:8.3f}  {member.folder}  {stand['settings']}")
+    members = [Member(home, number, args) for number in range(args.members)]
+    for score, member in sorted(((m.stand()["score"], m) for m in members), key=lambda x: -x[0]):
+        print(f"{args.metric} {score:8.3f}  {member.folder}  {member.settings}")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Train a population; return the exit status, of what the user did wrong as well."""
     try:
-        args, given, _ = parse_args(Args, sys.argv[1:] if argv is None else argv, ppo.CONFIGS)
+        argv = sys.argv[1:] if argv is None else argv
+        args, given, _ = parse_args(Args, argv, launch.CONFIGS)
         if find_spec("ray") is None:
             raise UserError('training a population needs Ray: pip install "ray[tune]"')
-        if not args.resume:
-            map_name, args = check(args, "reward" in given and "reward_mix" not in given)
+        if args.resume:
+            home, args = resumed(args, given)
+            with connected(args.address):
+                train_population(home, args)
         else:
-            home = Path(args.resume).resolve()
-            if given - {"resume", "address"}:
-                raise UserError("a population goes on as it is: only --address goes with --resume")
-            address, kept = args.address, RunFolder(home).load_args()
-            source = str(home / "args.json")
-            args = replace(args_from_dictionary(Args, kept, source), address=address)
-        with connected(args.address):
-            if not args.resume:
-                home = make_folder(args, map_name)
-            train_population(home, args)
+            check(args)
+            map_name = check_members(args)
+            with connected(args.address):
+                train_population(make_folder(args, map_name), args)
         return 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -7,7 +7,7 @@
     mine.py:POLICY                        a policy that the script mine.py plays
     runs/population/small/NAME.npz        a member of a population
     population, population:FOLDER         members that `play` draws
-    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also full, equilibrium, matrix
+    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium, matrix
     llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
     nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
 
@@ -37,18 +37,13 @@ _COMMON = {
     "temperature": (0.01, 100, float),
     "varied": (0, 1, float),
 }
-_BEST_RESPONSE = _COMMON | {
-    "profiles": (1, 10_000, int),
-    "sure": (0, 100, float),
-    "ahead": (0, 10, int),
-}
 SEARCHES = {
-    "fast": _BEST_RESPONSE,
-    "full": _BEST_RESPONSE,
+    "fast": _COMMON
+    | {"profiles": (1, 10_000, int), "sure": (0, 100, float), "ahead": (0, 10, int)},
     "equilibrium": _COMMON | {"iterations": (1, 100_000, int), "anchor": (0, 1000, float)},
     "matrix": _COMMON | {"anchor": (0, 1000, float)},
 }
-ASSUMING = ("fast", "full")  # kinds of search that expect something of the others
+ASSUMING = "fast"  # the kind of search that expects something of the others
 # Option -> the most that it can be, for each kind of negotiator.
 _PROFILES, _YEARS = {"profiles": 1000}, {"years": 100}
 VOICES: dict[str, dict[str, int]] = {
@@ -127,7 +122,6 @@ class SearchSpec(PlayerSpec):
     kind: str  # one of SEARCHES
     options: Mapping[str, int | float]
     assume: str | None  # who the others are taken for, see `assumption`; None: nobody said
-    leaf: PlayerSpec | None  # whose values count at the end of a line of play; None: the policy's
     policy: PlayerSpec
 
 
@@ -222,8 +216,8 @@ def _search(text: str) -> SearchSpec | None:
         return None
     kind, written, policy = found.groups()
     known, options = SEARCHES[kind], {}
-    assume, leaf = None, None
-    names = (*known, "leaf", *(("assume",) if kind in ASSUMING else ()))
+    assume = None
+    names = (*known, *(("assume",) if kind == ASSUMING else ()))
     for part in (written or "").split():
         option, equals, value = part.partition("=")
         if not equals or option not in names:
@@ -233,11 +227,9 @@ def _search(text: str) -> SearchSpec | None:
             )
         if option == "assume":
             assume = value
-        elif option == "leaf":
-            leaf = parse_player(value)
         else:
             options[option] = _number(text, option, value, *known[option])
-    return SearchSpec(text, kind, options, assume, leaf, parse_player(policy))
+    return SearchSpec(text, kind, options, assume, parse_player(policy))
 
 
 def _number(text: str, option: str, value: str, least: float, most: float, kind: type):
@@ -274,8 +266,6 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
             yield from parts(spec.player)
         case SearchSpec():
             yield from parts(spec.policy)
-            if spec.leaf is not None:
-                yield from parts(spec.leaf)
             kind, names = assumption(spec.assume or "self")
             for name in names if kind != "pool" else ():
                 if name not in ("self", ""):
@@ -306,7 +296,7 @@ def assumption(text: str) -> tuple[str, tuple[str, ...]]:
 def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
     """Return a player whose searches take the others for `assume` where they do not say it."""
     match player:
-        case SearchSpec() if assume and player.assume is None and player.kind in ASSUMING:
+        case SearchSpec() if assume and player.assume is None and player.kind == ASSUMING:
             return replace(player, assume=assume)
         case VoiceSpec():
             return replace(player, player=assuming(player.player, assume))
@@ -359,8 +349,6 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
             options = [f"{name}={value:g}" for name, value in spec.options.items()]
             if spec.assume is not None:
                 options.append(f"assume={_short_assumption(spec.assume, path_tail)}")
-            if spec.leaf is not None:
-                options.append(f"leaf={short_name(spec.leaf, folders)}")
             return f"{spec.kind}{_written(options)}:{short_name(spec.policy, folders)}"
         case VoiceSpec():
             options = [f"{name}={value}" for name, value in spec.options.items()]

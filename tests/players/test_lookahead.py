@@ -78,7 +78,7 @@ def test_the_best_of_all_joint_orders_is_found():
     found = tried.centers()[:, 0]
     assert found.max() == 3 and 0 < (found == 3).sum() < 0.05 * len(found)
     expected = Assumptions({"hold": PlayerDraws(make_bot("hold"))})
-    settings = Settings(len(joints), len(joints), profiles=2, halvings=(), sure=0)
+    settings = Settings(len(joints), len(joints), profiles=2, halving=False, sure=0)
     player = BestResponse(EveryOrder(), OwnCenters(), "all", expected, settings)
     search = player.search(games, mine)
     assert search.count[0] == len(joints)

@@ -22,7 +22,7 @@ from diplomacy_engine.players.names import (
     short_name,
     short_names,
 )
-from diplomacy_engine.players.search.best_response import FAST, FULL, BestResponse
+from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.equilibrium import Equilibrium, Matrix
 
 SMALL, THREE = "runs/reference/small__pure__1", "runs/reference/three__pure__1"
@@ -37,13 +37,13 @@ def test_other_names_are_files(name):
 
 
 def test_what_names_say():
-    text = "full(assume=infer:self,dumbbot candidates=24  sure=1.5 leaf=b):runs/a (b):c"
+    text = "fast(assume=infer:self,dumbbot candidates=24  sure=1.5):runs/a (b):c"
     found = parse_player(f"nash(profiles=3)+{text}")
-    policy, leaf = PolicySpec("runs/a (b):c", "runs/a (b):c"), PolicySpec("b", "b")
+    policy = PolicySpec("runs/a (b):c", "runs/a (b):c")
     options = {"candidates": 24, "sure": 1.5}
-    search = SearchSpec(text, "full", options, "infer:self,dumbbot", leaf, policy)
+    search = SearchSpec(text, "fast", options, "infer:self,dumbbot", policy)
     assert found == VoiceSpec(f"nash(profiles=3)+{text}", "nash", {"profiles": 3}, search)
-    assert list(parts(found)) == [found, search, policy, leaf, BotSpec("dumbbot")]
+    assert list(parts(found)) == [found, search, policy, BotSpec("dumbbot")]
     assert parse_player("dumbbot") == BotSpec("dumbbot")
     assert parse_player(Path("a/b.npz")) == MemberSpec("a/b.npz", "a/b.npz")
     assert parse_player("greedy:a.npz") == MemberSpec("greedy:a.npz", "a.npz", True)
@@ -63,7 +63,7 @@ def test_a_policy_may_name_its_script(before, greedy):
 
 
 def test_names_that_choose_code_or_a_server():
-    out = ("x.py:a", "fast(assume=infer:self,x.py:a):b", "nash+fast(leaf=x.py:a):b", "llm:a.toml",
+    out = ("x.py:a", "fast(assume=infer:self,x.py:a):b", "nash+fast:x.py:b", "llm:a.toml",
            "nash+llm:m@http://127.0.0.1/v1")  # fmt: skip
     assert all(map(reaches_out, out))
     inside = "dumbbot", "runs/a", "fast(assume=pool:a):b", "llm:local:a", "population", "a.npz"
@@ -101,9 +101,11 @@ def test_short_names(tmp_path, monkeypatch):
             f"nash(profiles=3)+fast(assume=infer:self,{tmp_path}/runs/one sure=1.5):{reference}",
             "nash(profiles=3)+fast(sure=1.5 assume=infer:self,one):small-pure-1",
         ),
-        (f"full(assume=pool:{tmp_path}/runs/one leaf=runs/one):small-pure-1",
-         "full(assume=pool:one leaf=one):small-pure-1"),
-    ):  # fmt: skip
+        (
+            f"fast(assume=pool:{tmp_path}/runs/one):small-pure-1",
+            "fast(assume=pool:one):small-pure-1",
+        ),
+    ):
         assert short_name(name) == short
     twins = [str(tmp_path / "runs/one"), "other/one", "dumbbot", "fast:other/one"]
     assert short_names(twins) == ["runs/one", "other/one", "dumbbot", "fast:one"]
@@ -118,14 +120,12 @@ def test_short_names(tmp_path, monkeypatch):
         ("fast(profiles):x", "fast has no option 'profiles'"),
         ("matrix(assume=self):x", "matrix has no option 'assume'"),
         ("fast(profiles=0):x", "profiles must be a whole number from 1 to 10,000, not '0'"),
-        ("full(candidates=2.5):x", "candidates must be a whole number"),
+        ("fast(candidates=2.5):x", "candidates must be a whole number"),
         ("fast(sure=nan):x", "sure must be a number from 0 to 100"),
         ("equilibrium(iterations=-1):x", "iterations must be a whole number from 1"),
         ("fast:dumbbot", "'dumbbot' has no values to search with"),
         (f"fast:fast:{SMALL}", "has no values to search with"),
         ("fast(anchor=1):x", "fast has no option 'anchor'"),
-        (f"fast(leaf={THREE}):{SMALL}", "values boards of another map"),
-        (f"fast(leaf=dumbbot):{SMALL}", "'dumbbot' has no values to search with"),
         ("fast:nowhere", "there is no player 'nowhere'"),
         (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
         (f"fast(assume=infr:self,dumbbot):{SMALL}", "no 'infr'; did you mean 'infer'"),
@@ -146,7 +146,6 @@ def test_wrong_names_are_refused_in_one_sentence(name, message):
     ("name", "kind"),
     [
         ("fast", BestResponse),
-        ("full", BestResponse),
         ("equilibrium", Equilibrium),
         ("matrix", Matrix),
     ],
@@ -181,12 +180,10 @@ def test_a_policy_is_played_by_the_script_that_it_names(tmp_path):
 def test_options_reach_the_search():
     assert load_player(f"fast:{SMALL}").settings == FAST
     player = load_player(
-        f"full(candidates=9 assume=dumbbot temperature=0.5):{SMALL}", assume="self"
+        f"fast(candidates=9 assume=dumbbot varied=0.5 temperature=3):{SMALL}", assume="self"
     )
-    assert player.settings == FULL._replace(candidates=9) and player.own.draws.temperature == 0.5
-    other = load_player(f"matrix(leaf={SMALL[:-1]}2):{SMALL}")
-    assert (other.value.policy.name, other.own.policy.name) == ("small-pure-2", "small-pure-1")
-    assert other.name == "matrix(leaf=small-pure-2):small-pure-1"
+    assert player.settings == FAST._replace(candidates=9)
+    assert (player.own.share, player.own.draws.temperature) == (0.5, 3.0)
     assert list(player.assumed.hypotheses) == ["dumbbot"] and not player.assumed.learns
     player = load_player(f"fast:{SMALL}", assume="infer:self,random")
     assert list(player.assumed.hypotheses) == ["self", "random"] and player.assumed.learns

@@ -100,7 +100,7 @@ def test_playing_on_sees_a_phase_further():
     asked = games.decisions()
     values = []
     for ahead in (0, 1):
-        settings = FAST._replace(candidates=4, profiles=6, halvings=(), ahead=ahead)
+        settings = FAST._replace(candidates=4, profiles=6, halving=False, ahead=ahead)
         search = BestResponse(PolicyDraws(policy), Critic(policy), "search", settings=settings)
         found = search.search(games, asked)
         again = search.search(games, asked.take(np.arange(1)))

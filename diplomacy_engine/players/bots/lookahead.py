@@ -8,7 +8,7 @@ from ..search.uct import DecoupledUct, UctSettings
 from ..search.variations import VariedDraws
 from .dumbbot import Dumbbot
 
-ONE_STEP = Settings(draws=48, candidates=48, profiles=8, halvings=(), sure=0.0)
+ONE_STEP = Settings(draws=48, candidates=48, profiles=8, halving=False, sure=0.0)
 
 
 class Lookahead(BestResponse):

@@ -31,13 +31,24 @@ class Settings(NamedTuple):
     draws: int = 48  # own joint orders drawn
     candidates: int = 12  # of these tried, at most
     profiles: int = 14  # of the others' orders that each candidate meets
-    halvings: tuple[int, ...] = (4, 8)  # profiles after which the worse half of them is dropped
+    halving: bool = True  # whether the worse half of them is dropped now and then, see `rounds`
     ahead: int = 0  # movement phases that are played on before a board is valued
     sure: float = 1.0  # standard errors by which the best must be ahead of the policy's own draw
 
+    def rounds(self) -> list[int]:
+        """Return 0, after how many profiles the worse half of the candidates is dropped, and all.
+
+        First after an eighth of them (at least 4), then each time that twice as many were met.
+        """
+        after = max(4, self.profiles // 8)
+        edges = [0]
+        while self.halving and after < self.profiles:
+            edges.append(after)
+            after *= 2
+        return [*edges, self.profiles]
+
 
 FAST = Settings(ahead=1)
-FULL = Settings(draws=96, candidates=48, profiles=64, halvings=(8, 16, 32), ahead=1)
 
 
 class Search(NamedTuple):
@@ -165,8 +176,7 @@ class BestResponse(SearchPlayer):
         tries, width = decisions.count, settings.candidates
         values = np.full((tries, width, settings.profiles), np.nan)
         alive = (np.arange(width) < count[:, None]) & (count > 1)[:, None]
-        edges = [0, *(h for h in settings.halvings if h < settings.profiles), settings.profiles]
-        for first, last in pairwise(edges):
+        for first, last in pairwise(settings.rounds()):
             if first:
                 mean = np.where(alive, values[:, :, :first].mean(2), -np.inf)
                 rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")

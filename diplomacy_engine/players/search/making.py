@@ -10,14 +10,11 @@ from ..policy import PolicyPlayer
 from ..policy_files import policy_file
 from ..protocols import Player
 from .assumptions import Assumptions
-from .best_response import FAST, FULL, BestResponse
+from .best_response import FAST, BestResponse
 from .draws import Draws, PlayerDraws, PolicyDraws
 from .equilibrium import Equilibrium, Matrix
 from .leaves import Critic
 from .variations import VariedDraws
-
-TEMPERATURE = {"full": 3.0}  # of the last draw, where it is not 1
-VARIED = {"full": 0.5}  # share of the draws that have another order for one unit, where it is not 0
 
 
 def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
@@ -30,34 +27,21 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
     Raises:
         UserError: it cannot search with that policy, or not on its map.
     """
-    where = quoted(spec.text, 100)
-
-    def valuing(who: PlayerSpec) -> PolicyPlayer:
-        player = load(who)
-        if isinstance(player, PolicyPlayer) and player.settings is not None:
-            return player
+    where, policy = quoted(spec.text, 100), load(spec.policy)
+    if not isinstance(policy, PolicyPlayer) or policy.settings is None:
         raise UserError(
-            f"{where}: {quoted(who.text, 60)} has no values to search with; a search "
+            f"{where}: {quoted(spec.policy.text, 60)} has no values to search with; a search "
             "needs a checkpoint or run folder of a trained policy"
         )
-
-    policy = valuing(spec.policy)
-    leaf = policy if spec.leaf is None else valuing(spec.leaf)
-    if leaf.agent.vocabulary_hash != policy.agent.vocabulary_hash:
-        raise UserError(
-            f"{where}: {quoted(leaf.name, 60)} values boards of another map than that "
-            f"of {quoted(spec.policy.text, 60)}"
-        )
     name, options = short_name(spec), dict(spec.options)
-    own: Draws = PolicyDraws(policy, options.pop("temperature", TEMPERATURE.get(spec.kind, 1.0)))
-    varied = options.pop("varied", VARIED.get(spec.kind, 0.0))
+    own: Draws = PolicyDraws(policy, options.pop("temperature", 1.0))
+    varied = options.pop("varied", 0.0)
     if varied:
         own = VariedDraws(own, varied)
-    value = Critic(leaf)
-    if spec.kind in ASSUMING:
-        preset = FAST if spec.kind == "fast" else FULL
+    value = Critic(policy)
+    if spec.kind == ASSUMING:
         assumed = make_assumptions(spec.assume or "self", policy, load)
-        return BestResponse(own, value, name, assumed, preset._replace(**options))
+        return BestResponse(own, value, name, assumed, FAST._replace(**options))
     if spec.kind == "equilibrium":
         return Equilibrium(own, value, name, **options)
     if policy.agent.num_powers != 2:

@@ -39,7 +39,7 @@ def test_the_best_of_all_joint_orders_is_found(moves):
     for decision in range(games.decisions().count):
         mine = games.decisions().take(np.array([decision]))
         every = joint_orders(mine)
-        settings = FAST._replace(draws=every, candidates=every, profiles=2, halvings=(), sure=0.0)
+        settings = FAST._replace(draws=every, candidates=every, profiles=2, halving=False, sure=0.0)
         holding = Assumptions({"hold": PlayerDraws(make_bot("hold"))})
         player = BestResponse(AllOrders(), OwnCenters(), "all", holding, settings)
         found = player.search(games, mine)
@@ -111,7 +111,7 @@ def test_the_games_stay_as_they_are():
 def test_no_more_leaves_than_allowed_and_parts_are_like_the_whole(monkeypatch):
     games = played("three", 40, 5)
     asked = games.decisions()
-    player = search_player(halvings=())
+    player = search_player(halving=False)
     whole = player.search(games, asked)
     most = asked.count * player.settings.candidates * player.settings.profiles
     assert 0 < player.leaves(games).tried <= most
@@ -119,11 +119,20 @@ def test_no_more_leaves_than_allowed_and_parts_are_like_the_whole(monkeypatch):
     halved.search(games, asked)
     assert halved.leaves(games).tried < player.leaves(games).tried
     monkeypatch.setattr("diplomacy_engine.players.search.leaves.ROOM", 5)
-    small = search_player(halvings=())
+    small = search_player(halving=False)
     parts = small.search(games, asked)
     assert small.leaves(games).spare.num_games == 5 < ROOM
     np.testing.assert_array_equal(parts.values, whole.values)
     np.testing.assert_array_equal(parts.choice, whole.choice)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "rounds"),
+    [(2, [0, 2]), (4, [0, 4]), (14, [0, 4, 8, 14]), (64, [0, 8, 16, 32, 64])],
+)
+def test_the_worse_half_is_dropped_each_time_that_twice_as_many_profiles_were_met(profiles, rounds):
+    assert FAST._replace(profiles=profiles).rounds() == rounds
+    assert FAST._replace(profiles=profiles, halving=False).rounds() == [0, profiles]
 
 
 def test_one_candidate_is_the_players_own_draw():
