@@ -1,6 +1,7 @@
 """Many frozen networks that are asked together."""
 
 import copy
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -35,7 +36,7 @@ def update_average(average: nn.Module, agent: nn.Module, updates: int, power: fl
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def act(
     agents: Mapping[int, nn.Module],
     who: np.ndarray,
@@ -58,15 +59,32 @@ def act(
         (S,) int64, positions of the chosen orders in the slots' lists.
     """
     chosen = np.empty(len(decisions.slot_province), np.int64)
+    if not len(who):
+        return chosen
     numbers, firsts = np.unique(who, return_index=True)
-    for number, first, last in zip(numbers.tolist(), firsts, [*firsts[1:], len(who)]):
-        agent, own = agents[number], decisions.part(first, last)
+    firsts = np.append(firsts, len(who))  # (K + 1,), of K networks
+    inputs = agents[int(numbers[0])].inputs
+    # A board is there once for each network that looks at it, one network's after the other's.
+    network = np.repeat(np.arange(len(numbers)), np.diff(firsts))
+    count = len(obs.board)
+    kept, row = np.unique(network * count + obs.row, return_inverse=True)
+    edges = np.searchsorted(kept, np.arange(len(firsts)) * count)  # (K + 1,)
+    board, last_order, scalars = (array[kept % count] for array in obs[:3])
+    obs = obs._replace(board=board, last_order=last_order, scalars=scalars, row=row)
+    boards = inputs(obs)
+    orders = inputs.orders(boards, decisions)
+    parts = zip(
+        numbers.tolist(),
+        itertools.pairwise(firsts.tolist()),
+        boards.split(firsts, edges),
+        orders.split(firsts, edges * inputs.num_provinces),
+    )
+    for number, (first, last), seen, legal in parts:
+        agent = agents[number]
+        tables = agent.order_tables(agent.encode(seen), legal)
         slots = slice(decisions.slot_start[first], decisions.slot_start[last])
-        begin, end = decisions.order_start[[slots.start, slots.stop]]
-        boards = agent.inputs(obs.part(first, last))
-        orders = agent.inputs.orders(boards, own)
-        tables = agent.order_tables(agent.encode(boards), orders)
+        begin, end = decisions.order_start[slots.start], decisions.order_start[slots.stop]
         heat = None if temperature is None else temperature[first:last]
         own_noise = noise[begin:end] if len(noise) else noise
-        chosen[slots], _, _ = ops.draw_orders(orders, tables, own_noise, heat)
+        chosen[slots], _, _ = ops.draw_orders(legal, tables, own_noise, heat)
     return chosen

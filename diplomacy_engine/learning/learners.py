@@ -142,6 +142,11 @@ def of_file(file: str | Path) -> Learner:
     return _known[path]
 
 
+def plain() -> Learner:
+    """Return the learner whose policies populations are made of."""
+    return of_checkpoint({"script_name": f"{PLAIN}.py"})
+
+
 def of_checkpoint(saved: dict, scripts: tuple[str | Path, ...] = ()) -> Learner:
     """Return the learner that plays a checkpoint.
 

@@ -52,7 +52,7 @@ class Objective(NamedTuple):
         if settings.get("teams"):
             teams = quoted(settings["teams"], 60)
             raise UserError(f"a policy of teams ({teams}) has values that no search can use")
-        reward = make_reward_mix(settings["reward_mix"] or settings["reward"])
+        reward = make_reward_mix(settings["reward"])
         return cls(reward, float(settings["gamma"]), settings["year_limit"] != "truncate")
 
 
