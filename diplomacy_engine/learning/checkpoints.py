@@ -5,13 +5,14 @@ Only tensors and plain values are read, so that no file can run code (torch.load
 
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 
+from .._fields import today
 from .._files import file_sha256, open_file
 from .._suggest import printable, quoted
 from ..errors import UserError
@@ -38,7 +39,7 @@ HEADER = {  # what a checkpoint says of itself
 
 
 def read(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary, with settings under the names that they have today.
+    """Return a checkpoint's dictionary.
 
     Raises:
         UserError: the file is not a sound checkpoint.
@@ -69,17 +70,15 @@ def read(path: str | Path) -> dict:
         raise UserError(f"{path}: the checkpoint's args do not name its map")
     if not _is_small(saved):
         raise UserError(f"{path}: the checkpoint has more than {MOST_ITEMS:,} items")
-    return saved | {"args": renamed(saved["args"])}
+    return saved
 
 
-def renamed(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings that any version has written, with the names that they have today."""
+def renamed(args: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+    """Return settings that any version has written, with names that are `known` today."""
     args = dict(args)
-    if "reward_mix" in args:  # which counted beside `reward` if it was not empty
-        args["reward"] = args.pop("reward_mix") or args.get("reward")
-    if "threads" in args and "processes" not in args:
-        args["processes"] = args.pop("threads")
-    return args
+    if "reward_mix" in args and "reward_mix" not in known:
+        args["reward"] = args.pop("reward_mix") or args.get("reward")  # it counted if not empty
+    return {today(name, known): value for name, value in args.items()}
 
 
 def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:

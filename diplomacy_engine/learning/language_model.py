@@ -17,9 +17,16 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from ..errors import UserError
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # models come from folders, never from the network
 
-import transformers
+try:
+    import transformers
+except ImportError:
+    raise UserError(
+        "a language model that runs here needs more packages: pip install '.[llm]'"
+    ) from None
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
@@ -29,7 +36,6 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..players.language.local import Reply
 from ..players.language.prompt import OPENING, prompt_text
@@ -491,13 +497,15 @@ class LanguageModel:
 def load_language_model(
     settings: LanguageSettings, device: str = "cpu", seed: int = 0
 ) -> LanguageModel:
-    """Return the model in a folder, or in a .gguf file; nothing is taken from the network.
+    """Return the model in a folder, or in a .gguf file.
+
+    Nothing is taken from the network, and no code that lies in the folder runs.
 
     Raises:
-        UserError: there is none, or it cannot be loaded.
+        UserError: there is none, it cannot be loaded, or not without code of its own.
     """
     path = Path(settings.model)
-    where = {"local_files_only": True}
+    where = {"local_files_only": True, "trust_remote_code": False}
     if path.suffix == ".gguf":
         if not path.is_file():
             raise UserError(f"there is no model file {path}")
@@ -514,6 +522,10 @@ def load_language_model(
         network = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, **where)
         network = network.to(device)
     except Exception as error:  # transformers raises nearly anything
+        if "trust_remote_code" in str(error):
+            raise UserError(
+                f"the model in {path} needs code that lies beside it, and no such code runs here"
+            ) from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"the model in {path} cannot be loaded: {reason}") from None
     return LanguageModel(network, tokenizer, settings, seed)

@@ -99,7 +99,7 @@ def population_players(
     learner, known, players = learners.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
-        settings = learner.settings({"args": checkpoints.renamed(member.settings)})
+        settings = learner.settings({"args": member.settings})
         shape = repr([settings[name] for name in learner.network])
         model = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if shape not in known:

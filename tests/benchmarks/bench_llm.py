@@ -8,7 +8,7 @@ are legal when a scripted model of a known share of good orders (--legal) is rea
 being asked again. *Constraint*: milliseconds of a decision with and without passing over tokens
 that have no alternative, and what masks and tries take of them. *Waterfall*: the stages of a
 rollout. *Rollouts/s* by groups and threads. The default model is the small random one that
-grpo_llm_diplomacy.py trains.
+diplomacy_learners/language_model.py trains.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-import grpo_llm_diplomacy as grpo
+import diplomacy_learners.language_model as grpo
 from diplomacy_engine import VectorGame, load_map, make_bot
 from diplomacy_engine.matches.beginnings import random_beginnings
 from diplomacy_engine.players.language.player import Answer, Exchange, LanguagePlayer
