@@ -5,14 +5,13 @@ Only tensors and plain values are read, so that no file can run code (torch.load
 
 import os
 import zipfile
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 
-from .._fields import today
 from .._files import file_sha256, open_file
 from .._suggest import printable, quoted
 from ..errors import UserError
@@ -73,12 +72,14 @@ def read(path: str | Path) -> dict:
     return saved
 
 
-def renamed(args: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
-    """Return settings that any version has written, with names that are `known` today."""
+def renamed(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of any version of the plain learner, with the names that they have today."""
     args = dict(args)
-    if "reward_mix" in args and "reward_mix" not in known:
-        args["reward"] = args.pop("reward_mix") or args.get("reward")  # it counted if not empty
-    return {today(name, known): value for name, value in args.items()}
+    if "reward_mix" in args:  # which counted beside `reward` if it was not empty
+        args["reward"] = args.pop("reward_mix") or args.get("reward")
+    if "threads" in args and "processes" not in args:
+        args["processes"] = args.pop("threads")
+    return args
 
 
 def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:

@@ -61,8 +61,7 @@ class Learner:
 
     def settings(self, saved: dict) -> dict:
         """Return the settings with which a checkpoint was trained."""
-        own = asdict(self.args_class())
-        return own | checkpoints.renamed(saved["args"], own)
+        return asdict(self.args_class()) | checkpoints.renamed(saved["args"])
 
     def agent(self, saved: dict, path: str | Path) -> nn.Module:
         """Return the network of a checkpoint; UserError if it does not fit this script."""

@@ -177,7 +177,7 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
 
 
 def command_of(settings: dict[str, Any], script: str) -> str:
-    """Return the command line by which a script trains with some settings.
+    """Return the words after `python` by which a script trains with some settings.
 
     Flags that only another script than the plain trainer has are left out.
     """
@@ -185,4 +185,6 @@ def command_of(settings: dict[str, Any], script: str) -> str:
     defaults = parse_args(learners.plain().args_class, ["--map", game_map], CONFIGS).args
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}
     flags = flags_of(defaults, {n: v for n, v in settings.items() if n not in left_out})
+    module = learners.COME_ALONG.get(script, learners.PLAIN)
+    script = script if module == learners.PLAIN else f"-m {module}"
     return f"{script} --map {shlex.quote(game_map)} {flags}".strip()
