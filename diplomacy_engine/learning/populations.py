@@ -27,6 +27,8 @@ from . import checkpoints, groups, learners, ops
 from .launch import CONFIGS
 from .ranks import keep_memory
 
+STACKED = 16  # networks whose boards are encoded together: many more no longer fit into a cache
+
 
 class PolicyGroup:
     """A group of policies that are asked together; each orders what it would order alone.
@@ -38,12 +40,22 @@ class PolicyGroup:
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
         keep_memory()
-        self.players = list(players)
-        self.agents = {number: player.agent.agent for number, player in enumerate(players)}
-        self.number = {id(player): number for number, player in enumerate(players)}
+        shapes: dict[str, list[PolicyPlayer]] = {}
         for player in players:
+            agent = player.agent.agent
+            shape = {name: weight.shape for name, weight in agent.state_dict().items()}
+            shapes.setdefault(repr((shape, agent.autoregressive)), []).append(player)
             player.group = self
-        self.greedy = np.array([player.greedy for player in players])
+        self.players = [player for alike in shapes.values() for player in alike]
+        self.number = {id(player): number for number, player in enumerate(self.players)}
+        self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
+        self.stacks = []
+        for alike in shapes.values():
+            for first in range(0, len(alike), STACKED):
+                own = [self.number[id(player)] for player in alike[first : first + STACKED]]
+                self.stacks.append(groups.Stack({number: self.agents[number] for number in own}))
+        self.stack = np.repeat(np.arange(len(self.stacks)), [len(s.numbers) for s in self.stacks])
+        self.greedy = np.array([player.greedy for player in self.players])
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
 
@@ -65,9 +77,10 @@ class PolicyGroup:
             if not self.greedy[number]:
                 noise[begin:end] = ops.uniform(int(end - begin), self.players[number].generator)
         temperature = np.where(self.greedy[mine], np.float32(0), np.float32(1))
-        # Each thread has about as many decisions, and all those of a network.
+        # Each thread has about as many decisions, and all those of a stack.
+        starts = np.flatnonzero(np.diff(self.stack[mine], prepend=-1))
         wanted = np.arange(1, self.threads) * len(mine) // self.threads
-        cuts = np.unique([0, *firsts[np.searchsorted(firsts, wanted) - 1], len(mine)])
+        cuts = np.unique([0, *starts[np.searchsorted(starts, wanted, "right") - 1], len(mine)])
         jobs = [
             self.pool.submit(self._choose, slice(first, last), mine, obs, asked, noise, temperature)
             for first, last in itertools.pairwise(cuts.tolist())
@@ -84,7 +97,7 @@ class PolicyGroup:
         begin = decisions.order_start[decisions.slot_start[rows.start]]
         noise = noise[begin : begin + len(own.order)]
         obs = obs.part(rows.start, rows.stop)
-        return groups.act(self.agents, who[rows], obs, own, noise, temperature[rows])
+        return groups.act(self.agents, who[rows], obs, own, noise, temperature[rows], self.stacks)
 
 
 def population_players(
