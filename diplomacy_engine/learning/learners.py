@@ -152,7 +152,7 @@ def of_file(file: str | Path) -> Learner:
 
 def plain() -> Learner:
     """Return the learner whose policies populations are made of."""
-    return of_checkpoint({"script_name": f"{PLAIN}.py"})
+    return _known[Path(importlib.import_module(PLAIN).__file__).resolve()]
 
 
 def of_checkpoint(saved: dict, scripts: tuple[str | Path, ...] = ()) -> Learner:
