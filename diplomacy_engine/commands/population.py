@@ -378,10 +378,10 @@ def _packed_members(
     runs: "Iterable[RecipeRun]", copies: int, map_name: str, folder: Path
 ) -> list[PopulationMember]:
     """Write the policies of runs into a folder; return them and the bots as members."""
-    script = learning("populations")
+    populations = learning("populations")
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
-        for policy in script.policies_of_run(run.folder, copies):
+        for policy in populations.policies_of_run(run.folder, copies):
             if policy.settings["map"] != map_name:
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
@@ -478,17 +478,17 @@ def _training_flags(
         "exp-name": f"population-{name}",
         "seed": number,
         "runs-folder": arguments.runs_folder,
-        "threads": 1,
+        "processes": 1,
         "total-timesteps": decisions,
         "save-interval": max(1, decisions // 6),
         "eval-interval": decisions,
         "eval-games": 42,
         "league-games": 0,
-        "save-games": 0,
         "capture-games": 0,
+        # So that copies of all ages are in the pool at the end.
+        "pool-size": 10,
+        "pool-interval": max(1, decisions // 10),
     }
-    if "--pool-schedule" not in words:  # copies of all ages are in the pool at the end
-        flags |= {"pool-size": 10, "pool-interval": max(1, decisions // 10)}
     return [*(word for flag, value in flags.items() for word in (f"--{flag}", str(value))), *words]
 
 

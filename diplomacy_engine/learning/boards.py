@@ -1,5 +1,7 @@
 """Boards and legal orders as a network takes them: arrays of the games become tensors."""
 
+import itertools
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -7,9 +9,18 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import UNIT_OWNER, BoardViews
-from ..policy.inputs import FIRST_CLASS, FIRST_RELATION, NUM_BOARD, RELATION, NetworkInputs
+from ..policy.inputs import (
+    FIRST_CLASS,
+    FIRST_RELATION,
+    NUM_BOARD,
+    RELATION,
+    NetworkInputs,
+    OrderColumns,
+    OrderRows,
+)
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 
@@ -22,6 +33,31 @@ class Boards(NamedTuple):
     own_units: torch.Tensor  # (G, P, V) float32, shares 1 among the provinces of a power's units
     viewer: torch.Tensor  # (D,) int64, board * P + power of those who look
     views: BoardViews
+
+    def split(self, firsts: np.ndarray, boards: np.ndarray) -> "Iterator[Boards]":
+        """Yield K parts.
+
+        Args:
+            firsts: (K + 1,), part k has views firsts[k]..firsts[k + 1] - 1.
+            boards: (K + 1,), and these look at none but boards[k]..boards[k + 1] - 1.
+        """
+        powers, provinces = self.own_units.shape[1:]
+        views, sizes = np.diff(firsts), np.diff(boards)
+        before = np.repeat(boards[:-1], views)
+        viewer = self.viewer - torch.from_numpy(before * powers).to(self.viewer.device)
+        row = self.views.row - before
+        tensors = zip(
+            self.features.split((sizes * provinces).tolist()),
+            self.globals.split(sizes.tolist()),
+            self.own_units.split(sizes.tolist()),
+            viewer.split(views.tolist()),
+        )
+        arrays = [*self.views[:3]], [row, *self.views[4:]]
+        spans = zip(itertools.pairwise(boards.tolist()), itertools.pairwise(firsts.tolist()))
+        for part, ((a, b), (first, last)) in zip(tensors, spans):
+            of_boards = (array[a:b] for array in arrays[0])
+            of_views = (array[first:last] for array in arrays[1])
+            yield Boards(*part, type(self.views)(*of_boards, *of_views))
 
 
 class Codes(NamedTuple):
@@ -44,23 +80,46 @@ class Orders:
 
     def __init__(
         self,
-        inputs: NetworkInputs,
-        views: BoardViews,
+        columns: OrderColumns,
         decisions: Decisions,
-        chosen: np.ndarray | None,
-        related: bool,
-        device: torch.device,
+        lookup: OrderRows,
+        named: Sequence[torch.Tensor],
+        picked: np.ndarray | None,
     ):
-        self.decisions, self.device, self.columns = decisions, device, inputs.columns
-        self.picked = None if chosen is None else decisions.order_start[:-1] + chosen
-        self.lookup = inputs.orders(views, decisions, self.picked, related)
-        self.rows = self.lookup.rows
-        self.named = [torch.from_numpy(rows).to(device) for rows in self.lookup.named]
+        self.columns, self.decisions, self.lookup = columns, decisions, lookup
+        self.rows, self.named, self.picked = lookup.rows, named, picked
+
+    def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
+        """Yield the orders of K parts of the decisions; nothing may be picked yet.
+
+        Args:
+            firsts: (K + 1,), part k has decisions firsts[k]..firsts[k + 1] - 1.
+            provinces: (K + 1,), and they name none but provinces[k]..provinces[k + 1] - 1, by
+                board * V + province.
+        """
+        decisions, (rows, blocked, named) = self.decisions, self.lookup
+        begins = decisions.order_start[decisions.slot_start[firsts]]
+        edges = np.array([np.searchsorted(known, provinces) for known in named])  # (roles, K + 1)
+        sizes = np.diff(edges)
+        # A part's table has only what it names, again role by role.
+        before = np.cumsum([0, *edges[:-1, -1]])[:, None] + edges[:, :-1]
+        shift = (np.cumsum(sizes, 0) - sizes - before).T.astype(np.int32)
+        places = rows[:, :NUM_BOARD]
+        places += np.where(places == NONE, 0, np.repeat(shift, np.diff(begins), 0))
+        parts = []
+        for known, size in zip(self.named, sizes):
+            first = torch.from_numpy(np.repeat(provinces[:-1], size)).to(known.device)
+            parts.append((known - first).split(size.tolist()))
+        spans = zip(itertools.pairwise(firsts.tolist()), itertools.pairwise(begins.tolist()))
+        for ((first, last), (begin, end)), of_part in zip(spans, zip(*parts)):
+            lookup = OrderRows(rows[begin:end], blocked[begin:end], ())
+            own = decisions.part(first, last)
+            yield Orders(self.columns, own, lookup, of_part, None)
 
     @cached_property
     def decision(self) -> torch.Tensor:
         """Return the decision of each slot, (S,) int64."""
-        return torch.from_numpy(self.decisions.slot_decision).to(self.device)
+        return torch.from_numpy(self.decisions.slot_decision).to(self.named[0].device)
 
     @cached_property
     def given_provinces(self) -> np.ndarray:
@@ -124,5 +183,7 @@ class BoardInputs(nn.Module):
             chosen: (S,) positions in the slots' lists of what was given, if it is known.
             related: whether orders are told how they relate to those given to earlier units.
         """
-        device = self.borders.device
-        return Orders(self.network, boards.views, decisions, chosen, related, device)
+        picked = None if chosen is None else decisions.order_start[:-1] + chosen
+        lookup = self.network.orders(boards.views, decisions, picked, related)
+        named = [torch.from_numpy(rows).to(self.borders.device) for rows in lookup.named]
+        return Orders(self.network.columns, decisions, lookup, named, picked)

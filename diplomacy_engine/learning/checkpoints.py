@@ -38,7 +38,7 @@ HEADER = {  # what a checkpoint says of itself
 
 
 def read(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary, with settings under the names that they have today.
+    """Return a checkpoint's dictionary.
 
     Raises:
         UserError: the file is not a sound checkpoint.
@@ -69,11 +69,11 @@ def read(path: str | Path) -> dict:
         raise UserError(f"{path}: the checkpoint's args do not name its map")
     if not _is_small(saved):
         raise UserError(f"{path}: the checkpoint has more than {MOST_ITEMS:,} items")
-    return saved | {"args": renamed(saved["args"])}
+    return saved
 
 
 def renamed(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings that any version has written, with the names that they have today."""
+    """Return settings of any version of the plain learner, with the names that they have today."""
     args = dict(args)
     if "reward_mix" in args:  # which counted beside `reward` if it was not empty
         args["reward"] = args.pop("reward_mix") or args.get("reward")

@@ -23,6 +23,7 @@ from .._suggest import quoted
 from ..errors import UserError
 from ..players.policy import PolicyPlayer
 from ..players.policy_files import policy_path
+from ..players.protocols import Player
 from ..rules.map import Map
 from . import checkpoints
 from .players import policy_player
@@ -34,8 +35,10 @@ COME_ALONG = {
     f"{PLAIN}.py": PLAIN,
     "press.py": "diplomacy_learners.press",
     "baselines.py": "diplomacy_learners.baselines",
+    "language_model.py": "diplomacy_learners.language_model",
     "ppo_press_diplomacy.py": "diplomacy_learners.press",  # names of version 0.2
     "ppo_baselines_diplomacy.py": "diplomacy_learners.baselines",
+    "grpo_llm_diplomacy.py": "diplomacy_learners.language_model",
 }
 _known: dict[Path, "Learner"] = {}
 
@@ -46,10 +49,12 @@ class Learner:
 
     file: Path
     args_class: type  # its settings; its defaults are for what an older checkpoint lacks
-    make_agent: Callable[[dict, Map], nn.Module]  # of settings: a new network
+    make_agent: Callable[[dict, Map], nn.Module] | None  # of settings: a new network
     network: tuple[str, ...]  # the settings that say which network it is
     make_player: Callable[..., PolicyPlayer]  # of agent, name, seed, greedy, settings
     talks: bool = False  # whether powers talk before they order, in training and evaluations
+    # In the place of these three, if what it trains is no network of policies.
+    load: Callable[..., Player] | None = None
 
     @property
     def name(self) -> str:
@@ -58,7 +63,7 @@ class Learner:
 
     def settings(self, saved: dict) -> dict:
         """Return the settings with which a checkpoint was trained."""
-        return asdict(self.args_class()) | saved["args"]
+        return asdict(self.args_class()) | checkpoints.renamed(saved["args"])
 
     def agent(self, saved: dict, path: str | Path) -> nn.Module:
         """Return the network of a checkpoint; UserError if it does not fit this script."""
@@ -92,10 +97,11 @@ def register(
     module: str,
     file: str,
     args_class: type,
-    make_agent: Callable[[dict, Map], nn.Module],
-    network: tuple[str, ...],
+    make_agent: Callable[[dict, Map], nn.Module] | None = None,
+    network: tuple[str, ...] = (),
     make_player: Callable[..., PolicyPlayer] = policy_player,
     talks: bool = False,
+    load: Callable[..., Player] | None = None,
 ) -> Learner:
     """Make a script known, as its last line but the main one.
 
@@ -106,9 +112,11 @@ def register(
         network: names of the settings that the network is made of.
         make_player: returns an agent as a player; see `policy_player`.
         talks: whether powers talk before they order.
+        load: in the place of the three before, returns the player of a checkpoint for its
+            dictionary, path, whether it is greedy, seed and device.
     """
     path = Path(file).resolve()
-    learner = Learner(path, args_class, make_agent, network, make_player, talks)
+    learner = Learner(path, args_class, make_agent, network, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
         package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
         sys.modules.setdefault(package + path.stem, sys.modules[module])
@@ -144,6 +152,11 @@ def of_file(file: str | Path) -> Learner:
     if path not in _known:
         raise UserError(f"{file} is no learner: it does not call learners.register")
     return _known[path]
+
+
+def plain() -> Learner:
+    """Return the learner whose policies populations are made of."""
+    return _known[Path(importlib.import_module(PLAIN).__file__).resolve()]
 
 
 def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
@@ -183,7 +196,7 @@ def load_player(
     greedy: bool = False,
     seed: int = 0,
     device: str = "cpu",
-) -> PolicyPlayer:
+) -> Player:
     """Return the policy of a checkpoint as a player.
 
     Raises:
@@ -192,6 +205,8 @@ def load_player(
     saved = checkpoints.read(path)
     learner = of_checkpoint(saved, path, script)
     try:
+        if learner.load:
+            return learner.load(saved, path, greedy, seed, device)
         agent = learner.agent(saved, path).to(device).eval()
         return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
     except Exception as error:

@@ -33,7 +33,12 @@ class OrderTables(NamedTuple):
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
     """Return (N,) uniform in (0, 1), by which orders are drawn; None for torch's own generator."""
-    return torch.rand(len(decisions.order), generator=generator).clamp(1e-20, 1 - 1e-7).numpy()
+    return uniform(len(decisions.order), generator)
+
+
+def uniform(count: int, generator: torch.Generator | None = None) -> np.ndarray:
+    """Return (count,) float32 in (0, 1), both ends left out."""
+    return torch.rand(count, generator=generator).clamp(1e-20, 1 - 1e-7).numpy()
 
 
 def draw_orders(
@@ -55,9 +60,11 @@ def draw_orders(
         log-probability of all orders of a decision together, at temperature 1; (N,) float32,
         probabilities.
     """
-    width = len(tables.weight)
-    none = tables.weight.new_zeros(width, width), tables.weight.new_zeros(width)
-    layer = none if tables.earlier is None else (tables.earlier.weight, tables.earlier.bias)
+    if tables.earlier is None:
+        width = len(tables.weight)
+        layer = tables.weight.new_zeros(width, width), tables.weight.new_zeros(width)
+    else:
+        layer = tables.earlier.weight, tables.earlier.bias
     provinces, kinds, context, weight, *layer = (
         table.detach().cpu().contiguous().numpy() for table in (*tables[:4], *layer)
     )
@@ -82,6 +89,8 @@ def sum_rows(rows: torch.Tensor | np.ndarray, table: torch.Tensor) -> torch.Tens
     """Return (sums, H) the sums of rows (sums, any) of a table; NONE stands for no row."""
     rows = torch.as_tensor(rows)
     if table.device.type == "cpu":
+        if not torch.is_grad_enabled():  # many small networks notice what `apply` costs
+            return torch.from_numpy(kernels.sum_rows(rows.numpy(), table.contiguous().numpy()))
         return _RowSums.apply(rows.numpy(), table)
     return plain_sum_rows(rows.to(table.device), table)
 

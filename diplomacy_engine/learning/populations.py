@@ -1,18 +1,13 @@
-"""Populations of policies of ppo_selfplay_diplomacy.py: kept in little room, asked in one batch.
+"""Populations of policies: loaded to be asked together, and taken from the runs that trained them.
 
     python -m diplomacy_engine population make --map small
     python -m diplomacy_engine population rank --player runs/small__...
 
-The engine loads this file for what needs a network (docs/populations.md). A phase of a game among
-many policies costs a call of each. Here networks of one shape compute together: their weights stand
-one behind the other in tensors (K, ...), and each layer is one batched product.
+Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/populations.md).
 """
 
-import os
+import itertools
 import shlex
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,112 +15,48 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
-import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import VectorGame
-from diplomacy_engine.games import UNIT_OWNER, Decisions
-from diplomacy_engine.games.decisions import order_numbers, ragged_rows
-from diplomacy_engine.players import Player, PolicyPlayer, checkpoints
-from diplomacy_engine.players.population import Population, PopulationMember
-from diplomacy_engine.policy.stacked import StackedBoards
-from diplomacy_engine.training.checks import NETWORK
-from diplomacy_engine.training.settings import flags_of, parse_args
+from ..games.decisions import Decisions, order_numbers, ragged_rows
+from ..games.vector_game import VectorGame
+from ..players.policy import PolicyPlayer
+from ..players.policy_files import policy_file
+from ..players.population import Population, PopulationMember
+from ..players.protocols import Player
+from ..training.settings import flags_of, parse_args
+from . import checkpoints, groups, learners, ops
+from .launch import CONFIGS
+from .ranks import keep_memory
 
-PROVINCES = 5000  # of all boards of a batch: more of them no longer fit into a core's cache
-
-
-class Stack:
-    """Networks of one shape, K of them.
-
-    Args:
-        agents: the networks.
-    """
-
-    def __init__(self, agents: Sequence[ppo.Agent]):
-        first = agents[0]
-        self.inputs, self.borders = first.inputs, first.borders
-        self.layers, self.autoregressive = len(first.own), first.autoregressive
-        states = [agent.state_dict() for agent in agents]
-        self.weights = {name: torch.stack([s[name] for s in states]) for name in states[0]}
-
-    @torch.no_grad()
-    def act(
-        self,
-        networks: slice,
-        boards: StackedBoards,
-        decisions: Decisions,
-        noise: Sequence[np.ndarray],
-    ) -> np.ndarray:
-        """Return what some of the networks choose, as `StackedBoards.draw` does."""
-        weights = {name: weight[networks] for name, weight in self.weights.items()}
-
-        def linear(name: str, x: torch.Tensor) -> torch.Tensor:
-            """Apply each network's own layer (K, out, in) to x (K, ..., in)."""
-            weight, bias = weights[f"{name}.weight"].mT, weights.get(f"{name}.bias")
-            flat = x.flatten(1, -2)
-            if bias is None:
-                return torch.bmm(flat, weight).view(*x.shape[:-1], -1)
-            return torch.baddbmm(bias.unsqueeze(1), flat, weight).view(*x.shape[:-1], -1)
-
-        def norm(number: int, x: torch.Tensor) -> torch.Tensor:
-            weight, bias = (weights[f"norms.{number}.{part}"] for part in ("weight", "bias"))
-            scaled = F.layer_norm(x, x.shape[-1:])
-            return torch.addcmul(bias[:, None, None], scaled, weight[:, None, None])
-
-        count, provinces, most = boards.shape
-        x = torch.from_numpy(boards.feature_sums(weights["province_features.weight"].numpy()))
-        x = x + linear("global_features", torch.from_numpy(boards.globals())).unsqueeze(1)
-        for layer in range(self.layers):
-            y = norm(layer, x)
-            near = linear(f"near.{layer}", y).flatten(2)  # (K, V, M H)
-            mixed = torch.baddbmm(
-                linear(f"own.{layer}", y).flatten(2), self.borders.expand(count, -1, -1), near
-            )
-            x = x + linear(f"out.{layer}", F.relu(mixed).view_as(x))
-        x = norm(self.layers, x)
-        power = torch.from_numpy(boards.power).long()
-        owner = torch.from_numpy(boards.views.board[..., UNIT_OWNER]).view(count, most, provinces)
-        mine = (owner == power.unsqueeze(2) + 1).to(x.dtype)
-        mine = mine / mine.sum(-1, keepdim=True).clamp(min=1)
-        mine = torch.einsum("kmv,kvmh->kmh", mine, x)
-        who = weights["power.weight"].gather(1, power.unsqueeze(2).expand(-1, -1, x.shape[-1]))
-        contexts = linear("order_context", torch.cat([x.mean(1), mine, who], -1))
-        board_table = linear("order_provinces", x).view(-1, x.shape[-1])
-        earlier = (weights[f"earlier_orders.{part}"].numpy() for part in ("weight", "bias"))
-        return boards.draw(
-            decisions,
-            board_table.numpy(),
-            weights["order_kinds.weight"].numpy(),
-            contexts.numpy(),
-            weights["score.weight"][:, 0].numpy(),
-            tuple(earlier),
-            self.autoregressive,
-            noise,
-        )
+STACKED = 16  # networks whose boards are encoded together: many more no longer fit into a cache
 
 
 class PolicyGroup:
-    """A group of policies that are asked in batches (players/protocols.PlayerGroup).
+    """A group of policies that are asked together; each orders what it would order alone.
 
     Args:
         players: of one map; they learn here that they belong to this group.
-        threads: that share the batches.
+        threads: that share the networks.
     """
 
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
-        shapes: dict[tuple, list[PolicyPlayer]] = {}
+        keep_memory()
+        shapes: dict[str, list[PolicyPlayer]] = {}
         for player in players:
-            shape = tuple((n, *w.shape) for n, w in player.agent.state_dict().items())
-            shapes.setdefault((shape, player.agent.autoregressive), []).append(player)
-        self.stacks = [Stack([player.agent for player in alike]) for alike in shapes.values()]
-        # Where a player's network stands, by the player's number in the group.
-        self.place = [(s, n) for s, alike in enumerate(shapes.values()) for n in range(len(alike))]
-        ordered = [player for alike in shapes.values() for player in alike]
-        self.number = {id(player): number for number, player in enumerate(ordered)}
-        self.players = ordered
-        for player in players:
+            agent = player.agent.agent
+            shape = {name: weight.shape for name, weight in agent.state_dict().items()}
+            shapes.setdefault(repr((shape, agent.autoregressive)), []).append(player)
             player.group = self
+        self.players = [player for alike in shapes.values() for player in alike]
+        self.number = {id(player): number for number, player in enumerate(self.players)}
+        self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
+        self.stacks = []
+        for alike in shapes.values():
+            for first in range(0, len(alike), STACKED):
+                own = [self.number[id(player)] for player in alike[first : first + STACKED]]
+                self.stacks.append(groups.Stack({number: self.agents[number] for number in own}))
+        self.stack = np.repeat(np.arange(len(self.stacks)), [len(s.numbers) for s in self.stacks])
+        self.greedy = np.array([player.greedy for player in self.players])
+        self.threads = threads
         self.pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
 
     def act(
@@ -136,14 +67,23 @@ class PolicyGroup:
         mine = np.array(known)[who]
         order = np.argsort(mine, kind="stable")
         asked, mine = decisions.take(order), mine[order]
-        one = self.players[mine[0]]
-        views = one.observe(games, asked.game, asked.power)
+        obs = self.players[mine[0]].observe(games, asked.game, asked.power)
         numbers, firsts = np.unique(mine, return_index=True)
-        ends = np.append(firsts[1:], len(mine))
-        most = max(1, PROVINCES // views.board.shape[1])
+        begins = asked.order_start[asked.slot_start[[*firsts, len(mine)]]]  # of their orders
+        # Each draws from its own generator what it would draw alone. One that is greedy draws
+        # nothing: at a temperature of 0 the noise counts for nothing.
+        noise = np.full(len(asked.order), 0.5, np.float32)
+        for number, (begin, end) in zip(numbers, itertools.pairwise(begins)):
+            if not self.greedy[number]:
+                noise[begin:end] = ops.uniform(int(end - begin), self.players[number].generator)
+        temperature = np.where(self.greedy[mine], np.float32(0), np.float32(1))
+        # Each thread has about as many decisions, and all those of a stack.
+        starts = np.flatnonzero(np.diff(self.stack[mine], prepend=-1))
+        wanted = np.arange(1, self.threads) * len(mine) // self.threads
+        cuts = np.unique([0, *starts[np.searchsorted(starts, wanted, "right") - 1], len(mine)])
         jobs = [
-            self.pool.submit(self._act, numbers[a:b], firsts[a:b], ends[a:b], views, asked)
-            for a, b in self._batches(numbers, ends - firsts, most)
+            self.pool.submit(self._choose, slice(first, last), mine, obs, asked, noise, temperature)
+            for first, last in itertools.pairwise(cuts.tolist())
         ]
         chosen = np.concatenate([job.result() for job in jobs])
         found = np.empty(len(chosen), np.int32)
@@ -151,45 +91,13 @@ class PolicyGroup:
         found[slots] = order_numbers(asked, chosen)
         return found
 
-    def _batches(self, numbers: np.ndarray, counts: np.ndarray, most: int) -> list[tuple[int, int]]:
-        """Return the first and last + 1 of the players of each batch.
-
-        They have networks of one shape and, all that are filled up included, `most` boards, unless
-        one player alone has more.
-        """
-        batches, first = [], 0
-        for i in range(1, len(numbers) + 1):
-            if (
-                i == len(numbers)
-                or (i + 1 - first) * counts[first : i + 1].max() > most
-                or self.place[numbers[i]][0] != self.place[numbers[first]][0]
-            ):
-                batches.append((first, i))
-                first = i
-        return batches
-
-    def _act(self, numbers, firsts, ends, views, asked) -> np.ndarray:
-        """Return what the players `numbers` of a batch choose for their decisions."""
-        rows = np.arange(firsts[0], ends[-1])
-        decisions = asked.take(rows)
-        part = views._replace(row=views.row[rows], power=views.power[rows])
-        stack = self.stacks[self.place[numbers[0]][0]]
-        boards = StackedBoards(stack.inputs, part, ends - firsts)
-        starts = decisions.order_start[decisions.slot_start[[*(firsts - firsts[0]), len(rows)]]]
-        noise = [
-            np.zeros(0, np.float32)
-            if self.players[number].greedy
-            else draws(self.players[number].generator, int(size))
-            for number, size in zip(numbers, np.diff(starts))
-        ]
-        at = [self.place[number][1] for number in numbers]
-        networks = slice(at[0], at[-1] + 1) if at[-1] - at[0] < len(at) else at
-        return stack.act(networks, boards, decisions, noise)
-
-
-def draws(generator: torch.Generator, count: int) -> np.ndarray:
-    """Return as many numbers in (0, 1) as ppo.draw_noise does of as many orders."""
-    return torch.rand(count, generator=generator).clamp(1e-20, 1 - 1e-7).numpy()
+    def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:
+        """Return what is chosen for some of the decisions, as `groups.act` does."""
+        own = decisions.part(rows.start, rows.stop)
+        begin = decisions.order_start[decisions.slot_start[rows.start]]
+        noise = noise[begin : begin + len(own.order)]
+        obs = obs.part(rows.start, rows.stop)
+        return groups.act(self.agents, who[rows], obs, own, noise, temperature[rows], self.stacks)
 
 
 def population_players(
@@ -201,22 +109,21 @@ def population_players(
     threads: int,
 ) -> list[PolicyPlayer]:
     """Return members as players that are asked together, in `threads` threads; see load_members."""
-    game_map, known, players = population.map, {}, []
-    own = checkpoints.policy_dict(ppo.__file__, {}, game_map, {}, 0)
+    learner, known, players = learners.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
-        settings = vars(ppo.Args()) | member.settings
-        shape = tuple(settings[name] for name in NETWORK)
+        settings = learner.settings({"args": member.settings})
+        shape = repr([settings[name] for name in learner.network])
         model = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if shape not in known:
-            saved = own | {"args": settings, "model": model}
-            known[shape] = agent = ppo.FILES.network(saved, path).requires_grad_(False).eval()
+            saved = checkpoints.policy_dict(learner.file, settings, population.map, model, 0)
+            known[shape] = agent = learner.agent(saved, path).requires_grad_(False).eval()
         else:  # a new network takes longer to make than a copy of one that is there
-            with checkpoints.fitting(path, ppo.__file__):
-                agent = ppo.frozen_copy(known[shape], model)
+            with checkpoints.fitting(path, learner.file):
+                agent = groups.frozen_copy(known[shape], model)
         drawn = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)
-        player = ppo.policy_player(agent, member.name, int(drawn[0] >> 1), greedy, settings)
-        players.append(player)
+        own = int(drawn[0] >> 1)
+        players.append(learner.make_player(agent, member.name, own, greedy, settings))
     PolicyGroup(players, threads)
     return players
 
@@ -231,8 +138,8 @@ class Policy(NamedTuple):
     weights: dict[str, np.ndarray]
 
 
-# What a member's settings keep: what a network is made of, and what its values mean.
-KEPT = (*NETWORK, "map", "reward", "reward_mix", "gamma", "year_limit", "teams")
+# What a member's settings keep beside what its network is made of: what its values mean.
+KEPT = ("map", "reward", "gamma", "year_limit", "teams")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
@@ -240,39 +147,57 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
     They are its newest one, those of its pool, and, if these are too few, those of its earlier
     checkpoints. Untrained ones are left out.
+
+    Raises:
+        UserError: there is no such run, or its policies are not those of the plain learner.
     """
-    newest = checkpoints.policy_file(folder)
+    newest, learner = policy_file(folder), learners.plain()
     found: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
         if len(found) >= copies:
             break
-        saved = ppo.FILES.read(path)
-        ppo.load_agent(saved, path)  # says what is wrong if it cannot be played
-        settings = ppo.FILES.settings(saved)
-        models = {saved["global_step"]: saved["model"]}
-        for copy in saved.get("pool", {}).get("all", ()):
-            if copy["model"] is not None and copy["frozen_at"] > 0:
-                models.setdefault(copy["frozen_at"], copy["model"])
-        kept, seed = {name: settings[name] for name in KEPT}, settings["seed"]
-        for decisions, model in models.items():
-            weights = {name: weight.float().cpu().numpy() for name, weight in model.items()}
-            policy = Policy(
-                decisions, kept, command_of(settings, saved["script_name"]), seed, weights
-            )
-            found.setdefault(decisions, policy)
+        saved = checkpoints.read(path)
+        learner.agent(saved, path)  # says what is wrong if it cannot be played
+        settings = learner.settings(saved)
+        command = command_of(settings, saved["script_name"])
+        kept, seed = {name: settings[name] for name in (*learner.network, *KEPT)}, settings["seed"]
+        with checkpoints.fitting(path, learner.file):
+            for decisions, model in _models(saved).items():
+                weights = {name: weight.float().cpu().numpy() for name, weight in model.items()}
+                found.setdefault(decisions, Policy(decisions, kept, command, seed, weights))
     ages = np.array(sorted(found))
     wanted = ages[-1] * np.arange(1, copies + 1) / copies
     picked = {int(np.abs(ages - age).argmin()) for age in wanted}
     return [found[int(ages[i])] for i in sorted(picked)]
 
 
+def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
+    """Return the weights of the policies in a checkpoint, by the decisions they had learned from.
+
+    Raises:
+        Exception: of any kind, if its pool has anything that cannot be.
+    """
+    models = {saved["global_step"]: saved["model"]}
+    if "run" in saved:  # else it has no pool, or one of an earlier version
+        pool = saved["run"]["pool"]
+        for number, decisions in pool["frozen_at"].items():
+            checkpoints.check_weights(pool["agents"][number], saved["model"])
+            if type(decisions) is not int:
+                raise ValueError("its pool has ages that cannot be")
+            if decisions > 0:
+                models.setdefault(decisions, pool["agents"][number])
+    return models
+
+
 def command_of(settings: dict[str, Any], script: str) -> str:
-    """Return the command line by which a script trains with some settings.
+    """Return the words after `python` by which a script trains with some settings.
 
     Flags that only another script than the plain trainer has are left out.
     """
     game_map = settings["map"]
-    defaults = parse_args(ppo.Args, ["--map", game_map], ppo.CONFIGS).args
+    defaults = parse_args(learners.plain().args_class, ["--map", game_map], CONFIGS).args
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}
     flags = flags_of(defaults, {n: v for n, v in settings.items() if n not in left_out})
+    module = learners.COME_ALONG.get(script, learners.PLAIN)
+    script = script if module == learners.PLAIN else f"-m {module}"
     return f"{script} --map {shlex.quote(game_map)} {flags}".strip()

@@ -5,7 +5,6 @@ For these, and only when one is asked for, the folder learning/ is loaded, with 
 """
 
 import importlib
-import importlib.util
 import os
 import re
 from collections.abc import Sequence
@@ -185,10 +184,6 @@ def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -
 
 
 def _load_model(settings: LanguageSettings, device: str, seed: int) -> object:
-    if importlib.util.find_spec("transformers") is None:
-        raise PlayerError(
-            "a language model that runs here needs more packages: pip install '.[llm]'"
-        )
     return learning("language_model").load_language_model(settings, device, seed)
 
 

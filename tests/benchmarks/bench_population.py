@@ -18,13 +18,13 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import population_diplomacy as population
 from diplomacy_engine import load_map, load_player
+from diplomacy_engine.learning import groups
+from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.learning.populations import PolicyGroup
 from diplomacy_engine.matches.population import candidate_seats
 from diplomacy_engine.matches.settings import MatchSettings
 from diplomacy_engine.matches.tables import play_tables
-
-ppo = population.ppo
 
 
 def policies(map_name: str, count: int) -> list:
@@ -32,12 +32,12 @@ def policies(map_name: str, count: int) -> list:
     kinds = [load_player(f"{map_name}-pure-{n}") for n in (1, 2, 3)]
     players = []
     for number in range(count):
-        agent = ppo.frozen_copy(kinds[number % 3].agent).requires_grad_(False)
+        agent = groups.frozen_copy(kinds[number % 3].agent.agent)
         generator = torch.Generator().manual_seed(number)
         for weight in agent.parameters():
             noise = torch.randn(weight.shape, generator=generator)
             weight.add_(0.02 * weight.std(unbiased=False) * noise)
-        players.append(ppo.policy_player(agent, f"p{number}", number))
+        players.append(policy_player(agent, f"p{number}", number))
     return [kinds[0], *players]
 
 
@@ -57,7 +57,7 @@ def main() -> None:
     for threads in (0, 1, arguments.threads):
         players = policies(arguments.map, arguments.policies)
         if threads:
-            population.PolicyGroup(players[1:], threads)
+            PolicyGroup(players[1:], threads)
         play_tables(replace(settings, max_years=2), players, seats[:powers])  # compiles
         clock, processor = time.perf_counter(), time.process_time()
         play_tables(settings, players, seats)

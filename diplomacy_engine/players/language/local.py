@@ -1,4 +1,4 @@
-"""A language model in this process as a player; the model itself is the script's.
+"""A language model in this process as a player; the model itself is in learning/.
 
 Here are only texts and numbers, so that the engine needs no PyTorch.
 """
@@ -29,7 +29,7 @@ class Reply(NamedTuple):
 
 
 class LanguageModel(Protocol):
-    """What the script's model offers."""
+    """What learning/language_model.py offers."""
 
     generator: Seedable  # of its draws
 

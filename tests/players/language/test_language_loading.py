@@ -1,13 +1,13 @@
 """Language models are loaded when they are named, and nothing of them before."""
 
-import importlib.util
 import subprocess
 import sys
 
 import pytest
+import torch
 
-from diplomacy_engine import UserError, load_player
-from diplomacy_engine.players import loading
+from diplomacy_engine import UserError, load_map, load_player
+from diplomacy_engine.learning import checkpoints
 
 
 def test_nothing_is_imported_unless_asked_for():
@@ -23,13 +23,15 @@ print(sorted(unwanted & sys.modules.keys()))
     assert found.stdout.splitlines()[-1] in ("[]", "['http.client']"), found.stderr
 
 
-def test_without_the_extra_there_is_one_sentence(monkeypatch, tmp_path):
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        loading.importlib.util,
-        "find_spec",
-        lambda name, *more: None if name == "transformers" else real(name, *more),
-    )
+@pytest.fixture
+def without_transformers(monkeypatch):
+    """Make as if it were not installed, and nothing had been imported that needs it."""
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    for name in ("diplomacy_engine.learning", "diplomacy_learners"):
+        monkeypatch.delitem(sys.modules, f"{name}.language_model", raising=False)
+
+
+def test_without_the_extra_there_is_one_sentence(without_transformers, tmp_path):
     with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
         load_player(f"llm:local:{tmp_path}")
 
@@ -39,19 +41,19 @@ def test_without_the_extra_training_is_refused_in_one_sentence():
 import importlib.util, runpy, sys
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name == "transformers" else find(name, *more)
-runpy.run_path("grpo_llm_diplomacy.py", run_name="__main__")
+runpy.run_module("diplomacy_learners.language_model", run_name="__main__")
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 2
     assert found.stderr == "error: language models need more packages: pip install '.[llm]'\n"
 
 
-def test_without_the_extra_a_trained_one_is_refused_in_one_sentence(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not there
-    for name in [name for name in sys.modules if name.startswith("_diplomacy_script_")]:
-        monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(UserError, match=r"cannot be loaded: .*: pip install '\.\[llm\]'"):
-        loading.load_script(loading.LANGUAGE_SCRIPT)
+def test_without_the_extra_a_trained_one_is_refused_in_one_sentence(without_transformers, tmp_path):
+    args = {"map": "small"}
+    saved = checkpoints.policy_dict(__file__, args, load_map("small"), {}, 0)
+    torch.save(saved | {"script_name": "language_model.py"}, tmp_path / "policy.pt")
+    with pytest.raises(UserError, match=r"needs more packages: pip install '\.\[llm\]'"):
+        load_player(tmp_path / "policy.pt")
 
 
 def test_another_name_is_no_player():

@@ -1,7 +1,9 @@
 """Local models: orders are legal and complete whatever tokenizer and weights; what is learned from
 is what was played with."""
 
+import json
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -13,8 +15,8 @@ from support.games import play_randomly
 from support.language import question
 from support.tiny_models import TOKENIZERS, network, save_model, tokenizer
 
-import grpo_llm_diplomacy as llm
 from diplomacy_engine import Game, UserError, evaluate_player, load_player, make_bot
+from diplomacy_engine.learning import language_model as llm
 from diplomacy_engine.players.advice import advice, orders_by_player
 from diplomacy_engine.players.language.local import LocalPlayer
 from diplomacy_engine.players.language.prompt import prompt_text
@@ -262,6 +264,31 @@ def test_bad_folders(folder, tmp_path):
     with pytest.raises(UserError, match="cannot be loaded") as refused:
         load_player(f"llm:local:{tmp_path}")
     assert "\n" not in str(refused.value)
+
+
+def test_code_in_a_folder_never_runs(folder, tmp_path):
+    """A model that needs it is refused in one sentence; a tokenizer can do without."""
+    code = f"open({str(tmp_path / 'ran')!r}, 'w')\nraise SystemExit(3)\n"
+    wanted = {
+        "config.json": {
+            "model_type": "own",
+            "auto_map": {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"},
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "Own",
+            "auto_map": {"AutoTokenizer": ["own.Own", None]},
+        },
+    }
+    for name, settings in wanted.items():
+        copied = tmp_path / name
+        shutil.copytree(folder, copied)
+        (copied / "own.py").write_text(code)
+        config = json.loads((copied / name).read_text()) | settings
+        (copied / name).write_text(json.dumps(config))
+    load_player(f"llm:local:{tmp_path / 'tokenizer_config.json'}")
+    with pytest.raises(UserError, match=r"needs code .* and no such code runs here$") as refused:
+        load_player(f"llm:local:{tmp_path / 'config.json'}")
+    assert "\n" not in str(refused.value) and not (tmp_path / "ran").exists()
 
 
 def test_a_tokenizer_without_an_end():

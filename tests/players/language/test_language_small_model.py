@@ -11,7 +11,7 @@ pytest.importorskip("gguf", reason="gguf is not installed: pip install '.[llm]'"
 import torch
 from support.language import question_of_game
 
-import grpo_llm_diplomacy as grpo
+import diplomacy_learners.language_model as grpo
 from diplomacy_engine import VectorGame, load_map, load_player
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.advice import advice

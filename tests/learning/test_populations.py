@@ -1,4 +1,4 @@
-"""Policies of a population: asked in batches they order what each orders alone; made from runs."""
+"""Policies of a population: asked together they order what each orders alone; made from runs."""
 
 import json
 import shlex
@@ -8,21 +8,22 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import torch
-from support.training import metrics, resume, train
+from support.training import train
 
-import population_diplomacy as pop
-from diplomacy_engine import VectorGame
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import UserError, VectorGame
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.learning import groups, launch
+from diplomacy_engine.learning import populations as pop
+from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.matches.population import candidate_seats
 from diplomacy_engine.matches.settings import MatchSettings
 from diplomacy_engine.matches.tables import play_tables
-from diplomacy_engine.players import ask_player, ask_players, make_bot
-from diplomacy_engine.players.population import FOLDERS, population_folder, read_population
-from diplomacy_engine.policy.stacked import StackedBoards
+from diplomacy_engine.players import ask_player, ask_players, load_player, make_bot
+from diplomacy_engine.players.population import FOLDERS, read_population
 from diplomacy_engine.rules.map import load_map
 
-ppo = pop.ppo
-SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False}, {"value_shares": True})
+SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
 
 
 @lru_cache
@@ -32,25 +33,29 @@ def agents(map_name: str) -> list[ppo.Agent]:
     torch.set_num_threads(1)
     settings, game_map = vars(ppo.Args()) | {"hidden": 24}, load_map(map_name)
     found = [ppo.make_agent(settings | shape, game_map).eval() for shape in SHAPES]
-    found += [ppo.frozen_copy(agent) for agent in found]
+    found += [groups.frozen_copy(agent) for agent in found]
     for number, agent in enumerate(found):
         weight = agent.score.weight.detach()  # so that they prefer something, and not the same
         agent.score.weight.data = 30 * weight.roll(number, 1)
     return found
 
 
-def policies(map_name: str, greedy: bool = False) -> list:
-    """Return these policies as players, which belong to no group yet."""
-    return [ppo.policy_player(a, f"p{n}", n, greedy) for n, a in enumerate(agents(map_name))]
+def policies(map_name: str, greedy: tuple[int, ...] = ()) -> list:
+    """Return these policies as players, which belong to no group yet; some may be greedy."""
+    made = enumerate(agents(map_name))
+    return [policy_player(agent, f"p{n}", n, n in greedy) for n, agent in made]
 
 
-@pytest.mark.parametrize("map_name, greedy", [("small", True), ("three", False)])
-def test_a_group_orders_what_its_players_order_alone(map_name, greedy, monkeypatch):
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "map_name, greedy", [("small", range(8)), ("three", ()), ("small", (1, 3))]
+)
+def test_a_group_orders_what_its_players_order_alone(map_name, greedy, threads):
+    """Also where some of them are greedy and some draw."""
     game_map, rng = load_map(map_name), np.random.default_rng(2)
     players = [*policies(map_name, greedy), make_bot("random")]
     alone = [*policies(map_name, greedy), make_bot("random")]
-    pop.PolicyGroup(players[:-1], 2)
-    monkeypatch.setattr(pop, "PROVINCES", 150)  # several batches, some of them of one player
+    pop.PolicyGroup(players[:-1], threads)
     games = VectorGame(game_map, 40, seed=3, max_years=6, threads=1, auto_reset=False)
     seats = rng.integers(len(players), size=(40, len(game_map.powers)))
     seats[:15] = 3  # one player with many seats, also with several in one game
@@ -64,23 +69,13 @@ def test_a_group_orders_what_its_players_order_alone(map_name, greedy, monkeypat
 
 def test_a_member_asked_alone_and_one_that_is_not_asked():
     players = policies("small")
-    pop.PolicyGroup(players, 1)
+    pop.PolicyGroup(players, 2)
     games = VectorGame("small", 4, seed=1, threads=1, auto_reset=False)
     decisions = games.decisions()
     answer = ask_player(games, decisions, players[4])
     assert answer.shape == (len(decisions.slot_province),)
     orders = ask_players(games, decisions, players, np.full(decisions.count, 7))
     assert (orders[:, games.state.unit_power[0] != -1] >= 0).all()
-
-
-def test_stacked_boards_fill_up():
-    game_map = load_map("small")
-    inputs = policies("small")[0].agent.inputs
-    games = VectorGame(game_map, 3, seed=1, threads=1, auto_reset=False)
-    views = games.view_boards(np.array([0, 1, 2]), np.array([0, 1, 0]))
-    boards = StackedBoards(inputs, views, np.array([2, 1]))
-    assert boards.shape == (2, len(game_map.provinces), 2)
-    assert boards.power.tolist() == [[0, 1], [0, 0]] and boards.at.tolist() == [0, 1, 2]
 
 
 def test_tables_with_a_group_do_not_depend_on_threads():
@@ -109,6 +104,12 @@ def population(tmp_path_factory):
     return made
 
 
+def a_run(population, folder):
+    """Return a copy of one of the runs that the population was made of."""
+    first = min((population.parents[1] / "runs").iterdir())
+    return shutil.copytree(first, folder / first.name)
+
+
 def test_making_a_population(population):
     found = read_population(population)
     policies = [member for member in found.members if member.file]
@@ -127,14 +128,43 @@ def test_the_command_of_a_run_trains_the_same(population):
     member = next(m for m in read_population(population).members if m.file)
     words = shlex.split(member.command)
     assert words[0] == "ppo_selfplay_diplomacy.py"
-    args = ppo.launch.read_settings(ppo.Args, words[1:], ppo.CONFIGS, ppo.FILES).args
-    kept = {name: getattr(args, name) for name in pop.KEPT}
-    assert kept == {n: v for n, v in member.settings.items() if n in pop.KEPT}
+    args = launch.read_settings(ppo.LEARNER_HERE, words[1:]).args
+    assert {name: getattr(args, name) for name in member.settings} == member.settings
+    assert member.settings.keys() == {*ppo.NETWORK, *pop.KEPT}
+
+
+def test_members_of_version_0_2_play(tmp_path):
+    """Their settings have names of then; the weights of all must fit what the settings say."""
+    shutil.copytree(FOLDERS / "small", tmp_path / "small")
+    file = tmp_path / "small" / "population.json"
+    saved = json.loads(file.read_text())
+    member = next(m for m in saved["members"] if m["file"])
+    member["settings"] |= {"reward": "score", "reward_mix": "score=0.5,leader=1"}
+    file.write_text(json.dumps(saved))
+    path = tmp_path / "small" / member["file"]
+    assert load_player(path).settings["reward"] == "score=0.5,leader=1"
+    for wrong in ([], 10**9, "x", -1, 8):
+        member["settings"]["hidden"] = wrong
+        file.write_text(json.dumps(saved))
+        with pytest.raises(UserError):
+            load_player(path)
+
+
+def test_a_run_whose_pool_cannot_be(population, tmp_path):
+    run = a_run(population, tmp_path)
+    saved = torch.load(run / "checkpoint.pt", weights_only=True)
+    assert len(pop.policies_of_run(run, 3)) == 3
+    number = max(saved["run"]["pool"]["agents"])
+    weights = saved["run"]["pool"]["agents"][number]
+    saved["run"]["pool"]["agents"][number] = weights | {"score.weight": torch.zeros(1, 3)}
+    torch.save(saved, run / "checkpoint.pt")
+    with pytest.raises(UserError, match=r"the shape of score\.weight"):
+        pop.policies_of_run(run, 3)
 
 
 def test_a_population_is_replaced_as_a_whole(population, tmp_path, monkeypatch, capsys):
     """What breaks off leaves the old one as it was; what is made leaves nothing of the old one."""
-    made, run = tmp_path / "made", train(tmp_path / "runs", "--league-games", "0")
+    made, run = tmp_path / "made", a_run(population, tmp_path)
     shutil.copytree(population, made)
     before = {path.name: path.read_bytes() for path in made.iterdir()}
     words = ["population", "make", "--map", "small", "--runs", str(run), "--output", str(made)]
@@ -156,51 +186,27 @@ def test_the_command_of_another_script_or_a_resumed_run():
         "resume": "/somewhere/runs/x",
         "scheme": "central",
     }
-    command = pop.command_of(settings, "ppo_baselines_diplomacy.py")
-    assert command.startswith("ppo_baselines_diplomacy.py --map small")
+    command = pop.command_of(settings, "baselines.py")
+    assert command.startswith("-m diplomacy_learners.baselines --map small")
     assert "somewhere" not in command
-
-
-def test_ranks_during_training(population, tmp_path, monkeypatch):
-    """Evaluations rank the policy, the same when the run is resumed; the pictures are kept."""
-    folders = "diplomacy_engine.players.population.FOLDERS"
-    monkeypatch.setattr(folders, population.parent)
-    assert population_folder(None, load_map("small")) == population
-    flags = ("--eval-population", "20", "--league-games", "0", "--eval-games", "2")
-    whole = train(tmp_path / "runs", *flags)
-    ranked = [line for line in metrics(whole) if "population/rank" in line]
-    assert len(ranked) == 2 and all(1 <= line["population/rank"] <= 12 for line in ranked)
-    assert all(0 <= line["population/share"] <= 1 for line in ranked)
-    parts = train(tmp_path / "runs", *flags, "--total-timesteps", "300", anneal_lr=False)
-    assert resume(parts, "--total-timesteps", "600") == 0
-    proto = pytest.importorskip("tensorboard.compat.proto.event_pb2")
-    loaders = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
-    tags = [
-        value.tag
-        for path in whole.glob("events.out.tfevents*")
-        for data in loaders.RawEventFileLoader(str(path)).Load()
-        for value in proto.Event.FromString(data).summary.value
-        if value.HasField("image")
-    ]
-    assert tags.count("population/ladder") == 2 and tags.count("population/matrix") == 1
 
 
 def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     """The runs of a file are trained one after the other; a finished one is not trained again."""
     recipe = tmp_path / "runs.toml"
-    tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2"
+    tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2 --processes 1"
     recipe.write_text(
         f"copies.small = 2\nflags_on.small = '{tiny}'\nflags_on.three = '--no-such-flag'\n"
         "[[runs]]\nname = 'one'\nshare = 9\nshare_on.small = 1\n"
         "flags_on.small = '--num-layers 1'\n"
         "[[runs]]\nname = 'none'\nshare_on.small = 0\n"
-        "[[runs]]\nname = 'two'\nshare = 0.5\nflags = '--pool-schedule staged'\n"
+        "[[runs]]\nname = 'two'\nshare = 0.5\nflags = '--pool-size 1 --freeze-score 0.7'\n"
     )
     started = []
 
     def run(words, check):
         started.append(words)
-        assert ppo.main(words[2:]) == 0
+        assert launch.main(ppo.LEARNER_HERE, ppo.train, words[3:]) == 0
 
     monkeypatch.setattr("diplomacy_engine.commands.population.subprocess.run", run)
     words = ["population", "make", "--map", "small", "--recipe", str(recipe)]

@@ -10,9 +10,11 @@ pytest.importorskip("transformers", reason="transformers is not installed: pip i
 
 import torch
 
-import grpo_llm_diplomacy as grpo
+import diplomacy_learners.language_model as grpo
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
+from diplomacy_engine._fields import field_kinds
+from diplomacy_engine.learning import checkpoints, launch
 from diplomacy_engine.matches.forks import fork
 from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.training.settings import parse_args
@@ -208,7 +210,7 @@ def test_a_resumed_run_equals_one_without_a_break(finished, tmp_path):
     part = train(tmp_path, f"{RICH} --steps 2")
     (part / "metrics.jsonl").open("a").write('{"global_step": 3, "after the checkpoint": 1}\n')
     assert grpo.main(["--resume", str(part), "--steps", "4"]) == 0
-    one, other = (grpo.read_checkpoint(run / "checkpoint.pt") for run in (finished, part))
+    one, other = (checkpoints.read(run / "checkpoint.pt") for run in (finished, part))
     assert one["step"] == other["step"] == 4 and one["global_step"] == other["global_step"]
     for name, weight in one["model"].items():
         assert torch.equal(weight, other["model"][name]), name
@@ -244,10 +246,29 @@ def test_what_has_learned_can_be_played(finished):
     assert written[0] == written[1]
 
 
+def test_a_run_of_version_0_2_plays(finished, tmp_path):
+    """There the script had another name, and another hash."""
+    saved = torch.load(finished / "checkpoint.pt", weights_only=True)
+    older = {"script_name": "grpo_llm_diplomacy.py", "script_sha256": "0" * 64}
+    torch.save(saved | older, tmp_path / "checkpoint.pt")
+    games = VectorGame("small", 2, threads=1, auto_reset=False)
+    decisions = games.decisions()
+    orders = [
+        load_player(path, greedy=True).act(games, decisions)
+        for path in (finished, tmp_path / "checkpoint.pt")
+    ]
+    assert np.array_equal(*orders)
+
+
+def test_every_number_has_a_range():
+    kinds = field_kinds(grpo.Args)
+    assert all(kind.range for kind in kinds.values() if kind.type in (int, float))
+
+
 def test_the_other_trainer_says_whose_run_it_is(finished, capsys):
-    assert ppo.main(["--resume", str(finished)]) == 2
+    assert launch.main(ppo.LEARNER_HERE, ppo.train, ["--resume", str(finished)]) == 2
     said = capsys.readouterr().err
-    assert said.endswith("is a run of 'grpo_llm_diplomacy.py', not of ppo_selfplay_diplomacy.py\n")
+    assert said.endswith("is a run of 'language_model.py', not of ppo_selfplay_diplomacy.py\n")
 
 
 def test_a_finished_run_has_nothing_left_to_do(finished):
@@ -262,6 +283,8 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
         ("--seats FRANCE", "--seats 'FRANCE' is none of each, all, ENGLAND, RUSSIA"),
         ("--device nothing", "--device 'nothing' cannot be used here"),
         ("--copies 1", "--copies must be"),
+        ("--groups 1000000000", "--groups must be a whole number from 1 to 100000, not"),
+        ("--batch 5000", "--batch must be a whole number from 1 to 4096, not"),
         ("--model nowhere", "there is no folder nowhere with a model"),
         ("--opponent nobody", "there is no player 'nobody'"),
         ("--eval-bot nobody", "there is no player 'nobody'"),
@@ -297,7 +320,7 @@ def test_a_checkpoint_that_does_not_fit_gets_one_sentence(finished, tmp_path, ca
         assert said.startswith("error: ") and said.count("\n") == 1
     torch.save(saved | {"args": saved["args"] | {"copies": 1}}, folder / "checkpoint.pt")
     with pytest.raises(UserError, match="copies"):
-        grpo.load_policy_player(folder / "checkpoint.pt")
+        load_player(folder / "checkpoint.pt")
 
 
 @has_peft
@@ -330,5 +353,5 @@ def test_a_resumed_run_with_small_matrices_equals_one_without_a_break(tmp_path):
     text = f"{TINY} --lora 2 --seats ENGLAND --eval-interval 0"
     whole, part = train(tmp_path, f"{text} --steps 4"), train(tmp_path, f"{text} --steps 2")
     assert grpo.main(["--resume", str(part), "--steps", "4"]) == 0
-    one, other = (grpo.read_checkpoint(run / "checkpoint.pt")["model"] for run in (whole, part))
+    one, other = (checkpoints.read(run / "checkpoint.pt")["model"] for run in (whole, part))
     assert all(torch.equal(weight, other[name]) for name, weight in one.items())
