@@ -10,6 +10,7 @@ import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
 
 import diplomacy_engine
+from diplomacy_engine._progress import Progress
 from diplomacy_engine.commands import _arguments
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -17,7 +18,6 @@ from diplomacy_engine.players.loading import PlayerError, policy_map
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
 from diplomacy_engine.scoring.outcomes import FIGURES
-from diplomacy_engine._progress import Progress
 
 EVALUATE = "evaluate --map small --player dumbbot --against random --games 6 --max-years 5"
 TOURNAMENT = "tournament --map three --players dumbbot random hold --games 9 --max-years 5"

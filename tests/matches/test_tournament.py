@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from diplomacy_engine.selfplay.league import League
 from support.commands import SCRIPT, refusal, write_checkpoint
 
 from diplomacy_engine.commands.cli import _parser, main
@@ -21,7 +22,6 @@ from diplomacy_engine.matches.tournament import balanced_seats, cross_table, pla
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.outcomes import FIGURES
-from diplomacy_engine.selfplay.league import League
 
 LADDER = ("random", "dumbbot", "dumbbot-paquette")  # not in the order of strength
 

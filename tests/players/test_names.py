@@ -6,7 +6,6 @@ import pytest
 
 from diplomacy_engine import UserError
 from diplomacy_engine.players import load_player
-from diplomacy_engine.players.policy_files import REFERENCE
 from diplomacy_engine.players.loading import policy_map
 from diplomacy_engine.players.names import (
     BotSpec,
@@ -22,6 +21,7 @@ from diplomacy_engine.players.names import (
     short_name,
     short_names,
 )
+from diplomacy_engine.players.policy_files import REFERENCE
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.equilibrium import Equilibrium, Matrix
 
