@@ -60,6 +60,7 @@ from diplomacy_engine.players.language.settings import LanguageSettings
 from diplomacy_engine.players.names import VoiceSpec, parse_player
 from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.rules.map import Map
+from diplomacy_engine.training.checks import check_own_code
 from diplomacy_engine.training.clock import Clock
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import args_from_dictionary, parse_args
@@ -521,7 +522,7 @@ def start_run(args: Args) -> tuple[Run, RunFolder]:
 
 def resume_run(args: Args, given: frozenset[str]) -> tuple[Run, RunFolder]:
     """Go on with the run in the folder --resume."""
-    other = given - {"resume", "steps"}
+    other = given - {"resume", "steps", "opponent", "eval_bot"}
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
         raise UserError(f"{flags} cannot be changed on resume; only --steps can")
@@ -530,6 +531,7 @@ def resume_run(args: Args, given: frozenset[str]) -> tuple[Run, RunFolder]:
         saved = checkpoints.read(folder.checkpoint)
         source = str(folder.path / "args.json")
         kept = args_from_dictionary(Args, folder.load_args(), source)
+        check_own_code(kept, args, given, folder.path)
         if "steps" in given:
             kept = replace(kept, steps=args.steps)
         with checkpoints.fitting(folder.checkpoint, __file__):

@@ -272,18 +272,6 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
                     yield from parts(name)
 
 
-def reaches_out(player: str | PlayerSpec) -> bool:
-    """Tell whether a player's name chooses code to run, or a server to ask.
-
-    A file from somebody else may hold such a name, and must not have it loaded unasked.
-    """
-    return any(
-        (isinstance(part, PolicySpec) and part.script is not None)
-        or (isinstance(part, LanguageSpec) and bool(part.file or part.url))
-        for part in parts(player)
-    )
-
-
 def assumption(text: str) -> tuple[str, tuple[str, ...]]:
     """Return who others are taken for: `pool` and a folder, `infer` and several names, or `` and
     one. A name is `self` or a player's."""

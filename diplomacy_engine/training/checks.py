@@ -12,14 +12,16 @@ from ..errors import UserError
 from ..pictures.png import renderer
 from ..players.bots import BOTS
 from ..players.loading import load_player
-from ..players.names import UNBOUND, VoiceSpec, parse_player, reaches_out
+from ..players.names import UNBOUND, VoiceSpec, parse_player
 from ..players.policy_files import CHECKPOINT, above
+from ..players.trust import needs_naming
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix, names_code
 from ..scoring.rewards import try_reward
 
 # Setting -> whether a text of it chooses code to run, or a server to ask.
-NAMING_CODE = {"reward": names_code, "pool_bots": reaches_out, "eval_bots": reaches_out}
+PLAYERS = ("pool_bots", "eval_bots", "opponent", "eval_bot")  # settings that name players
+NAMING_CODE = {"reward": names_code} | dict.fromkeys(PLAYERS, needs_naming)
 
 
 def check_args(

@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
 import torch
+from support.language import FakeServer, holds
 
 import diplomacy_learners.language_model as grpo
 import ppo_selfplay_diplomacy as ppo
@@ -220,6 +223,20 @@ def test_a_resumed_run_equals_one_without_a_break(finished, tmp_path):
     lines = metrics(finished), metrics(part)
     # Powers take turns, and the short run evaluated at its end, as the long one did there.
     assert lines[0] == lines[1] and [line["global_step"] for line in lines[0]] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("setting", ["opponent", "eval_bot"])
+def test_a_run_folder_asks_no_server_by_itself(setting, finished, tmp_path, capsys):
+    """The folder may be somebody else's; what it names is asked once the command line names it."""
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    with FakeServer(lambda body, number: holds(body)) as server:
+        settings = json.loads((run / "args.json").read_text())
+        settings[setting] = f"llm:m@{server.url}"
+        (run / "args.json").write_text(json.dumps(settings))
+        assert grpo.main(["--resume", str(run)]) == 2
+        said, flag = capsys.readouterr().err, f"--{setting.replace('_', '-')}"
+        assert "a server to be asked" in said and flag in said and said.count("\n") == 1
+        assert server.requests == []
 
 
 def test_a_run_logs_its_curves(finished):

@@ -17,7 +17,6 @@ from diplomacy_engine.players.names import (
     VoiceSpec,
     parse_player,
     parts,
-    reaches_out,
     short_name,
     short_names,
 )
@@ -60,14 +59,6 @@ def test_a_policy_may_name_its_script(before, greedy):
     text = f"{'greedy:' * greedy}my/mine.py:runs/x"
     *_, policy = parts(before + text)
     assert policy == PolicySpec(text, "runs/x", "my/mine.py", greedy)
-
-
-def test_names_that_choose_code_or_a_server():
-    out = ("x.py:a", "fast(assume=infer:self,x.py:a):b", "nash+fast:x.py:b", "llm:a.toml",
-           "nash+llm:m@http://127.0.0.1/v1")  # fmt: skip
-    assert all(map(reaches_out, out))
-    inside = "dumbbot", "runs/a", "fast(assume=pool:a):b", "llm:local:a", "population", "a.npz"
-    assert not any(map(reaches_out, inside))
 
 
 def test_a_policy_that_is_not_one_is_not_greedy():

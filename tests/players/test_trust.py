@@ -28,10 +28,9 @@ from diplomacy_engine.press.game import Game
         "population#3",
         "population:runs/population/small#3",
         "nash(profiles=16)+runs/three__x",
-        "fast(draws=3 assume=infer:self,dumbbot leaf=a.pt):b.pt",
+        "fast(draws=3 assume=infer:self,dumbbot):b.pt",
         "nash+fast(assume=pool:runs/x):C:/b.pt",
         "fast:greedy:a.pt",
-        "full:a.pt",
         "equilibrium:a.pt",
         "matrix:a.pt",
     ],
@@ -108,7 +107,7 @@ def test_a_saved_game_asks_no_server_and_reads_no_settings(
         toml = tmp_path / "player.toml"
         toml.write_text("".join(f"{key} = {json.dumps(v)}\n" for key, v in settings.items()))
         asker = f"llm:m@{server.url}" if kind == "address" else f"llm:{toml}"
-        asker = f"fast(leaf={asker}):small-pure-2" if kind == "within" else asker
+        asker = f"fast(assume={asker}):small-pure-2" if kind == "within" else asker
         file = saved(tmp_path, asker, place)
         before = file.read_bytes()
         assert main(["play", "--text", "--resume", str(file)]) == 2
