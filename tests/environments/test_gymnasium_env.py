@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -19,6 +20,7 @@ from diplomacy_engine.environments.agent_games import seeds_of
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
 from diplomacy_engine.environments.registration import IDS
 from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.policy_files import policy_file
 
 ROOT = Path(__file__).parents[2]
 
@@ -388,20 +390,11 @@ def test_random_starts():
 
 
 def test_a_checkpoint_is_an_opponent(tmp_path):
-    script = tmp_path / "trainer.py"
-    script.write_text(
-        "from diplomacy_engine import load_map, make_bot, vocabulary\n"
-        "def checkpoint_header(path):\n"
-        "    return {'map_name': 'small', 'vocabulary_hash': vocabulary(load_map('small')).hash,\n"
-        "            'script_name': 'trainer.py', 'script_sha256': '0' * 64}\n"
-        "def load_policy_player(path, greedy=False, seed=0, device='cpu'):\n"
-        "    return make_bot('dumbbot')\n"
-    )
-    checkpoint = tmp_path / "checkpoint.pt"
-    checkpoint.write_text("weights")
-    rng = np.random.default_rng
+    """Also played by a script that is named: here a copy of the one that comes along."""
+    script = shutil.copy(ROOT / "ppo_selfplay_diplomacy.py", tmp_path / "mine.py")
+    checkpoint, rng = policy_file("small-pure-1"), np.random.default_rng
     with_script = gymnasium.make("Diplomacy-small-v0", opponents=checkpoint, script=script)
-    named = gymnasium.make("Diplomacy-small-v0", opponents="dumbbot")
+    named = gymnasium.make("Diplomacy-small-v0", opponents="small-pure-1")
     assert data_equivalence(play(with_script, rng(1), 2), play(named, rng(1), 2), exact=True)
     with pytest.raises(ValueError, match="was trained on map 'small', not on 'three'"):
         gymnasium.make("Diplomacy-three-v0", opponents=str(checkpoint), script=script)
