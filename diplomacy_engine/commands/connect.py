@@ -33,7 +33,7 @@ from ..connections.webdip_site import Site
 from ..errors import UserError
 from ..games.webdiplomacy import FIRST_YEAR
 from ..players.loading import load_player
-from ..players.negotiators.naming import voice
+from ..players.names import VoiceSpec, parse_player
 from ..rules.map import Map, load_map
 from ._arguments import add_assume, add_script, check_assume, whole_number
 from ._console import make_console, print_table
@@ -348,7 +348,7 @@ def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Co
     """Load the player, connect and play; tell and keep what came of it."""
     if not arguments.player:
         raise UserError("say with --player who gives the orders, such as dumbbot")
-    if voice(arguments.player) is not None:
+    if isinstance(parse_player(arguments.player), VoiceSpec):
         raise UserError(
             f"{arguments.player} talks, and on a server players say nothing: give the player "
             "behind its + alone"
