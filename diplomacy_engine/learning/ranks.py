@@ -249,7 +249,7 @@ class Ranks:
         return result
 
     def close(self) -> None:
-        """Leave the others, and wait for those that this one has started; the second time, nothing."""
+        """Leave the others, and wait for those that this one has started; once is enough."""
         link, self._link = self._link, None
         if isinstance(link, Distributed):
             distributed.destroy_process_group()
