@@ -249,11 +249,12 @@ class Ranks:
         return result
 
     def close(self) -> None:
-        """Leave the others, and wait for those that this one has started."""
-        if isinstance(self._link, Distributed):
+        """Leave the others, and wait for those that this one has started; once is enough."""
+        link, self._link = self._link, None
+        if isinstance(link, Distributed):
             distributed.destroy_process_group()
-        elif self._link is not None:
-            for pipe in self._link.pipes:
+        elif link is not None:
+            for pipe in link.pipes:
                 pipe.close()
         for child in self._children:
             child.join(PATIENCE)
