@@ -35,7 +35,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import diplomacy_engine as engine
-from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
+from diplomacy_engine._fields import Between, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.decisions import ragged_rows
 from diplomacy_engine.learning import groups, launch, learners, ops, state
@@ -112,7 +112,7 @@ class Args:
     """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
-    team_victory: Natural = 0
+    team_victory: Annotated[int, Between(0, 10_000)] = 0
     """centers with which a team wins after a fall, if no other has as many; 0: none does"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from; with --teams one team"""

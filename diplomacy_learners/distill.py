@@ -73,15 +73,15 @@ class Args:
     learning_rate: NonNegative = 3e-4
     """step size of Adam"""
     vf_coef: NonNegative = 0.5
-    """weight of the squared distance from the values before the round"""
+    """weight of the value loss: the squared distance from the values before the round"""
     max_grad_norm: NonNegative = 0.5
     """clipping norm of the gradient"""
     eval_bot: str = "dumbbot"
     """player to evaluate the policy against after each round, without a search"""
-    eval_games: Positive = 70
-    """games of such an evaluation"""
+    eval_games: Annotated[int, Between(1, 10**6)] = 200
+    """games of one evaluation against one bot, all seats equally often"""
     seed: Annotated[int, Between(0, 2**62)] = 1
-    """seed of everything random"""
+    """seed of all random numbers"""
     threads: Annotated[int, Between(1, 1024)] = 1
     """threads of the games and of the network"""
     runs_folder: str = "runs"

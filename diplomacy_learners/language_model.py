@@ -72,7 +72,7 @@ class Args:
     """Settings of a training run."""
 
     resume: str | None = None
-    """folder of a run to go on with; of the other settings only --steps may then be given"""
+    """run folder to continue; only --steps may be given with it"""
 
     # The model
     model: str = "tiny"
@@ -92,7 +92,7 @@ class Args:
 
     # The games
     map: str = "small"
-    """map to play on"""
+    """small, three, standard, or the path of a map file of your own"""
     seats: str = "each"
     """power that the model plays; each: one a step, in turn; all: the model plays all of them"""
     opponent: str = "random"
@@ -137,17 +137,17 @@ class Args:
     eval_bot: str = "random"
     """fixed player to evaluate against, as every power"""
     eval_games: Annotated[int, Between(1, 10**6)] = 20
-    """games of an evaluation"""
+    """games of one evaluation against one bot, all seats equally often"""
     eval_interval: Natural = 20
     """steps between evaluations; 0: none"""
     save_interval: Positive = 10
     """steps between checkpoints"""
     seed: Annotated[int, Between(0, 2**62)] = 1
-    """seed of everything random"""
+    """seed of all random numbers"""
     threads: Annotated[int, Between(1, 1024)] = 1
     """threads of the games and of the model"""
     exp_name: str = "grpo"
-    """name of the experiment, part of the run folder's"""
+    """name of this experiment, part of the run folder's name"""
     runs_folder: str = "runs"
     """folder in which the run folder is made"""
 

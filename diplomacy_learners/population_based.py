@@ -74,10 +74,10 @@ class Args(ppo.Args):
     """Settings: those of ppo_selfplay_diplomacy.py, of each member, and the population's."""
 
     exp_name: str = "population"
-    """name of this experiment, part of the folder's name"""
+    """name of this experiment, part of the run folder's name"""
     processes: Annotated[int, Between(1, 1024)] = 1
     """of one member: Ray runs many members, and each is one process"""
-    league_games: Natural = 0
+    league_games: Annotated[int, Between(0, 10**6)] = 0
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     resume: str | None = None
     """folder of a population to go on with, as it is; only --address goes with it"""
