@@ -178,10 +178,14 @@ def read_settings(learner: Learner, argv: list[str]) -> Settings:
 
 
 def processes(settings: Settings) -> int:
-    """Return how many processes train together: those that began a run go on with it."""
+    """Return how many processes train together: those that began a run go on with it.
+
+    With --cuda one for each GPU, and no more than --processes.
+    """
     args = settings.args
     if not args.resume:
-        return args.processes
+        gpus = torch.cuda.device_count() if args.cuda else 0
+        return min(args.processes, gpus) if gpus else args.processes
     try:
         kept = RunFolder(args.resume).load_args().get("processes")
     except (UserError, OSError):

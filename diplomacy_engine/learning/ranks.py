@@ -90,12 +90,18 @@ class Pipes:
         return values
 
     def add(self, tensor: torch.Tensor) -> None:
-        """See Link."""
-        own = tensor.numpy()
+        """See Link. What lies on a GPU goes through this machine's memory."""
+        own = tensor.cpu().numpy()
         if not self.first:
             self.pipes[0].send_bytes(own)
             self.pipes[0].recv_bytes_into(own)
-            return
+        else:
+            self._add_others(own)
+        if tensor.device.type != "cpu":
+            tensor.copy_(torch.from_numpy(own))
+
+    def _add_others(self, own: np.ndarray) -> None:
+        """Add what the others send, and send them the sum."""
         if len(self._inbox) < own.nbytes:
             self._inbox = np.zeros(own.nbytes, np.uint8)
         theirs = self._inbox[: own.nbytes].view(own.dtype).reshape(own.shape)
