@@ -70,13 +70,13 @@ def test_bots_in_the_pool():
 
 
 def test_a_copy_that_is_beaten_makes_room_for_the_next(monkeypatch):
-    """Its score is taken over so many of the newest games against it."""
-    monkeypatch.setattr(ppo, "WINDOW", 4)
+    """Its score is taken over all games against it, which must be enough."""
+    monkeypatch.setattr(ppo, "FREEZE_GAMES", 4)
     pool = make_pool(pool_interval=10_000, freeze_score=0.7)
-    for score in (0.0, 1.0, 0.5, 1.0):  # a mean of 0.625
-        pool.record(np.ones(1), np.array([score]))
-        assert not pool.is_due(10)
-    pool.record(np.ones(1), np.array([0.5]))  # the last four: 0.75
+    for number, score in enumerate((1.0, 1.0, 1.0, 0.0, 0.0), 1):
+        pool.record(np.ones(1), np.array([score]))  # too few games; then means of 0.75 and 0.6
+        assert pool.is_due(10) == (number == 4)
+    pool.record(np.array([2.0]), np.array([2.0]))  # 5 of 7
     assert pool.is_due(10)
     pool.freeze(nn.Identity(), 10)
     assert not pool.is_due(11), "a new copy starts its own count"
