@@ -207,7 +207,7 @@ class Member:
         own, learner = self.own_args(), ppo.LEARNER_HERE
         if self.folder is None:
             return launch.new_run(learner, Settings(own, frozenset(), None), Ranks())
-        given = frozenset({"resume", "track", "cuda", *NAMING_CODE})
+        given = frozenset({"resume", "track", "cuda"} | (NAMING_CODE.keys() & vars(own).keys()))
         begun = launch.resumed_run(learner, Settings(own, given, None), Ranks())
         others = self.home.glob(f"*__member-*__*/{CHECKPOINT}")
         others = sorted(path for path in others if path.parent != self.folder)

@@ -108,7 +108,7 @@ def play_until_full(run: ppo.Run, talk: press.Talk) -> int:
         return step(orders)
 
     run.games.step = judged
-    while not run.buffer.is_full:
+    while run.buffer.count.max() < run.args.num_steps:
         play_phase(run, talk)
         deals += int(talk.table.deals.dealt.sum())
     return deals
@@ -149,7 +149,7 @@ def test_offers_answers_and_orders_are_one_decision():
     assert (entropy.detach().numpy() <= 1.5 + 1e-5).all()
     # The loss of PPO begins with a ratio of 1.
     old = batch.tensors(torch.device("cpu"))
-    _, losses = ppo.ppo_loss(run.args, 0.0, logprob, entropy, value, old)
+    _, losses = ppo.ppo_loss(run.args, 0.0, logprob, entropy, value, old, len(old["values"]))
     losses = dict(zip(ppo.LOSSES, losses.tolist()))
     assert losses["clipfrac"] == 0 and abs(losses["approx_kl"]) < 1e-5
     assert obs.talk_is_sound(len(run.game_map.provinces))
@@ -292,7 +292,7 @@ def learn_of_deals(sign: float) -> list[float]:
     run, talk = begin(press="offers", learner_seats=3, gamma=0.0, ent_coef=0.0, **changes)
     found = []
     for _ in range(10):
-        while not run.buffer.is_full:
+        while run.buffer.count.max() < run.args.num_steps:
             result, _ = press.play_phase(run, talk, launch.Clock())
             deals = np.zeros(run.buffer.open.shape, np.float32)
             deals[run.seats.stream] = talk.table.deals.dealt.sum(2)

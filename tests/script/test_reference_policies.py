@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
+from diplomacy_engine.learning import checkpoints
 from diplomacy_engine.players.negotiation import Negotiator
 from diplomacy_engine.press.table import PressRules
 
@@ -57,6 +58,7 @@ def test_policies_have_the_settings_of_their_file(kind, seed):
     """But for how often they were evaluated; two of `equilibrium` were trained by flags."""
     settings = tomllib.loads((REFERENCE.parents[1] / f"configs/small_{kind}.toml").read_text())
     args = json.loads((REFERENCE / f"small__{kind}__{seed}" / "args.json").read_text())
+    args = checkpoints.renamed(args)
     assert {name: args[name] for name in settings} == settings
 
 
