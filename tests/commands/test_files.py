@@ -13,8 +13,9 @@ import diplomacy_engine
 from diplomacy_engine._progress import Progress
 from diplomacy_engine.commands import _arguments
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
-from diplomacy_engine.players.loading import PlayerError, policy_map
+from diplomacy_engine.players.loading import policy_map
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
 from diplomacy_engine.scoring.outcomes import FIGURES
@@ -98,8 +99,9 @@ def three(tmp_path):
     """A checkpoint of the map three, and the script that plays it."""
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
-    facts = {"map_name": "three", "vocabulary_hash": vocabulary(load_map("three")).hash}
-    return write_checkpoint(tmp_path / "run" / "checkpoint.pt", script, **facts), script
+    own = load_map("three")
+    about = {"map_name": own.name, "map_facts": own.facts, "vocabulary_hash": vocabulary(own).hash}
+    return write_checkpoint(tmp_path / "run" / "checkpoint.pt", script, **about), script
 
 
 def test_the_map_is_the_checkpoints(three, capsys):
@@ -124,9 +126,13 @@ def test_a_map_of_ones_own_comes_with_the_checkpoint(three, tmp_path):
     mine = write_checkpoint(tmp_path / "a.pt", script, map_name="mine", map_facts=facts)
     assert policy_map(mine, script).name == "mine"
     assert policy_map(mine, script).powers == load_map("three").powers
-    for wrong in ({}, {"map_facts": 3}, {"map_facts": {"name": "mine"}}):
+    for wrong, message in (
+        ({}, "the checkpoint has no map of the name that it gives"),
+        ({"map_facts": 3}, "the checkpoint does not say its map_facts"),
+        ({"map_facts": {"name": "mine"}}, "does not hold its map: give it with --map"),
+    ):
         other = write_checkpoint(tmp_path / "b.pt", script, map_name="mine", **wrong)
-        with pytest.raises(PlayerError, match=r"b\.pt does not hold its map: give it with --map"):
+        with pytest.raises(UserError, match=rf"b\.pt.* {message}$"):
             policy_map(other, script)
 
 

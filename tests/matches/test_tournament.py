@@ -1,26 +1,21 @@
 """Tournaments: balance of seats, cross tables by hand, order of the bots, the command."""
 
-import copy
 import json
 import re
 import shlex
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from diplomacy_engine.selfplay.league import League
 from support.commands import SCRIPT, refusal, write_checkpoint
 
 from diplomacy_engine.commands.cli import _parser, main
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.matches.ratings import DEVIATION, MEAN
 from diplomacy_engine.matches.settings import MatchSettings
 from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.outcomes import FIGURES
 
 LADDER = ("random", "dumbbot", "dumbbot-paquette")  # not in the order of strength
@@ -213,63 +208,9 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert "--players" in refusal("tournament", capsys=capsys)
 
 
-# --- The league of a training run -----------------------------------------------------------------
-
-
-def members(*names: str) -> list[SimpleNamespace]:
-    return [SimpleNamespace(number=n, player=make_bot(name)) for n, name in enumerate(names)]
-
-
-def league(**changes) -> League:
-    settings = {"bots": ("random", "dumbbot"), "num_games": 60, "seed": 1, "threads": 1}
-    return League(load_map("small"), **settings | changes)
-
-
-def test_a_league_rates_the_learner_between_its_copies_and_the_bots():
-    play = lambda policy, name, seed: policy  # noqa: E731
-    pool = members("hold", "random", "chaos", "random", "dumbbot-paquette")
-    ours = league()
-    rated = ours.play(make_bot("dumbbot-paquette"), pool, play)
-    assert not rated.pictures
-    figures = {name.removeprefix("league/"): value for name, value in rated.figures.items()}
-    names = "rating_random rating_dumbbot rating_learner rating_pool_oldest rating_pool_newest"
-    assert set(figures) == {*names.split(), "rating_learner_deviation"}
-    assert figures["rating_random"] == MEAN
-    assert figures["rating_dumbbot"] > figures["rating_learner"] > MEAN
-    assert figures["rating_learner"] > figures["rating_pool_oldest"]
-    assert 0 < figures["rating_learner_deviation"] < DEVIATION
-    assert set(ours.ratings) == {"learner", "random", "dumbbot", 0, 2, 4}
-    # Bots and copies are known better the second time; who has left the pool is forgotten.
-    before = dict(ours.ratings)
-    again = ours.play(make_bot("dumbbot-paquette"), pool[1:], play).figures
-    assert again["league/rating_random"] == MEAN and 0 not in ours.ratings
-    assert ours.ratings["dumbbot"][1] < before["dumbbot"][1]
-    assert ours.ratings[4][1] < before[4][1]
-
-
-def test_a_league_goes_on_from_its_state():
-    play = lambda policy, name, seed: policy  # noqa: E731
-    pool, learner = members("hold", "chaos"), make_bot("dumbbot-paquette")
-    one, two = league(num_games=20), league(num_games=20)
-    one.play(learner, pool, play)
-    two.load_state_dict(copy.deepcopy(one.state_dict()))
-    assert one.play(learner, pool, play) == two.play(learner, pool, play)
-    assert one.state_dict() == two.state_dict()
-    for damaged in (3, {}, {"ratings": 3, "evaluations": 1}, {"ratings": {"learner": (1.0,)}}):
-        with pytest.raises((KeyError, TypeError, ValueError)):
-            league().load_state_dict(damaged)
-
-
-def test_no_league():
-    for ours in (league(num_games=0), league(bots=())):
-        assert ours.play(None, [], None) == ({}, {})
-
-
 def test_the_page():
     page = (Path(__file__).parents[2] / "docs" / "tournament.md").read_text()
     line, *others = re.findall("^python -m diplomacy_engine (.*)$", page, re.MULTILINE)
     assert _parser().parse_args(shlex.split(line)).players[0] == "dumbbot"
     for other in others:
         _parser().parse_args(shlex.split(other))
-    rated = league(num_games=7).play(make_bot("hold"), members("random"), lambda p, *_: p)
-    assert all(f"`{name}`" in page for name in rated.figures)

@@ -166,22 +166,21 @@ def test_a_whole_game_against_a_language_model_whose_server_misbehaves(start, op
     game = Game("small", max_years=4)
     with FakeServer(reply) as server:
         facts = {"model": "m", "base_url": server.url, "timeout": 3, "retries": 0, "reasks": 1}
-        model = make_language_player("llm:model", settings_of(facts, "test"), None)
-        play = start(
-            game, ["llm:model"], seats(game, "ENGLAND", player="llm:model"), lambda _: model
-        )
+        name = "llm:model.toml"
+        model = make_language_player(name, settings_of(facts, "test"), None)
+        play = start(game, [name], seats(game, "ENGLAND", player=name), lambda _: model)
         page = open_page(play.link("host"))
         waited = False
         for _ in range(40):
             page.wait_for_selector("#end, #continue, #submit, #next")
             if page.query_selector("#end"):
                 break
-            name = next(n for n in ("#continue", "#submit", "#next") if page.query_selector(n))
-            page.click(name)
+            button = next(n for n in ("#continue", "#submit", "#next") if page.query_selector(n))
+            page.click(button)
             if not waited:
-                until(lambda: "Waiting for llm:model (Russia)…" in page.inner_text("body"))
+                until(lambda: "Waiting for llm:model.toml (Russia)…" in page.inner_text("body"))
                 waited = True
-            if name != "#continue":
+            if button != "#continue":
                 page.wait_for_selector("#continue, #end")
     assert waited and play.session.game.is_over and not play.session.trouble
     counts = model.counts()

@@ -206,12 +206,12 @@ def test_a_file_chooses_no_code_and_no_server(tmp_path, monkeypatch, capsys):
         Path("g.jsonl").write_text(text.replace('"hold"', json.dumps(name)))
         assert main(["play", "--text", "--resume", "g.jsonl"]) == 2
         found = capsys.readouterr().err.splitlines()[-1]
-        assert "runs a script or asks a server: if you trust it, name it again" in found
+        assert "asks a server or runs a script; if you trust it, name it with --against" in found
     Path("mine.py").write_text("ran = True")
     Path("g.jsonl").write_text(text.replace('"hold"', '"mine.py:small-pure-1"'))
     words = ["play", "--text", "--resume", "g.jsonl", "--against", "mine.py:small-pure-1"]
     assert main(words) == 2
-    assert "mine.py is no trainer's script" in capsys.readouterr().err
+    assert "mine.py is no learner: it does not call learners.register" in capsys.readouterr().err
 
 
 def test_players_take_turns_and_the_file_has_a_name(tmp_path):

@@ -8,7 +8,6 @@ import sys
 import zlib
 
 import pytest
-from diplomacy_engine.training.run_log import dashboard
 from support.players import Thinker
 from support.search import searcher
 
@@ -23,8 +22,6 @@ from diplomacy_engine.replays.replay import (
     make_replay,
     page,
 )
-from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.training.checks import check_args
 from diplomacy_engine.training.sample_games import show_games, thoughts
 
 
@@ -329,89 +326,6 @@ def test_thoughts_of_a_foreign_file_are_not_believed(found):
     text = page([make_replay(saved)], "t")
     frames = json.loads(unpack(facts_of(text)["games"][0]["data"]))
     assert frames[0]["thoughts"] == ""
-
-
-def test_the_dashboard_groups_the_figures():
-    layout = dashboard(["random", "dumbbot"])
-    assert list(layout) == ["evaluation", "self-play", "learning", "league", "timing"]
-    first = [name for name in layout["evaluation"] if name.startswith("against")]
-    assert first == ["against dumbbot", "against random"]
-    assert list(dashboard([])) == ["self-play", "learning", "league", "timing"]
-    for charts in layout.values():
-        for kind, names in charts.values():
-            assert kind == "Multiline"
-            assert all(re.compile(name) for name in names)
-
-
-def test_captures_reach_tensorboard_the_run_folder_and_wandb(tmp_path, small_game):
-    """The real writer writes; TensorBoard's own reader finds the images and the layout."""
-    from diplomacy_engine.training.run_log import RunLog
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    import ppo_selfplay_diplomacy as script
-    from diplomacy_engine._progress import Progress
-    from diplomacy_engine.training.run_folder import RunFolder
-
-    class Wandb:
-        id, logged = "x", []
-
-        def define_metric(self, *names, **options): ...
-
-        def log(self, figures):
-            self.logged.append(figures)
-
-    folder = RunFolder(tmp_path)
-    (tmp_path / "games").mkdir()
-    writer = script.SummaryWriter(str(tmp_path))
-    records = RunLog(
-        folder, writer, script.Summary, Progress(100, 0), Wandb(), None, lambda text: f"html {text}"
-    )
-    records.begin({"map": "small", "reward_mix": "a|b", "exploit": None}, ["dumbbot"])
-    records.captures({"dumbbot": [small_game, small_game], "random": []}, 1, 7)
-    records.captures({"dumbbot": []}, 1, 8)
-    records.flush()
-    writer.close()
-    (file,) = (tmp_path / "games").iterdir()
-    assert file.name == "000000000007.html" and "7 decisions" in file.read_text()
-    assert Wandb.logged == [{"global_step": 7, "games/replay": f"html {file.read_text()}"}]
-    events = EventAccumulator(str(tmp_path))
-    events.Reload()
-    tags = events.Tags()
-    assert sorted(tags["images"]) == ["games/dumbbot/board", "games/dumbbot/centers"]
-    (image,) = events.Images("games/dumbbot/board")
-    assert image.step == 7 and image.encoded_image_string.startswith(b"\x89PNG")
-    assert "custom_scalars__config__" in str(tags["tensors"])
-    (settings,) = events.Tensors("settings/text_summary")
-    text = settings.tensor_proto.string_val[0].decode()
-    assert "| map | `small` |" in text and "| reward_mix | `a\\|b` |" in text
-    assert "| exploit |  |" in text
-
-
-def test_capture_flags_that_have_no_effect_are_refused():
-    import ppo_selfplay_diplomacy as script
-    from diplomacy_engine.training.settings import parse_args
-
-    for words, needed in (
-        ("--capture-games 3 --save-games 2", "as many --save-games"),
-        ("--capture-thoughts --save-games 0", "--save-games"),
-    ):
-        settings = parse_args(script.Args, ["--map", "small", *words.split()], script.CONFIGS)
-        given = frozenset(word[2:].replace("-", "_") for word in words.split() if "--" in word)
-        with pytest.raises(UserError, match=needed):
-            check_args(settings.args, given, load_map("small"))
-
-
-def test_a_training_without_the_png_library_is_refused(monkeypatch):
-    import ppo_selfplay_diplomacy as script
-    from diplomacy_engine.training.settings import parse_args
-
-    def none():
-        raise UserError("no resvg")
-
-    monkeypatch.setattr("diplomacy_engine.training.checks.renderer", none)
-    arguments = parse_args(script.Args, ["--map", "small"], script.CONFIGS)
-    with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
-        check_args(arguments.args, frozenset(), load_map("small"))
 
 
 def test_the_page_lets_its_own_script_alone_run(small_file):

@@ -1,0 +1,94 @@
+"""What a run's log leaves: TensorBoard's charts, texts and pictures, pages, and W&B's page."""
+
+import re
+import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+
+from diplomacy_engine import evaluate_player, make_bot
+from diplomacy_engine._progress import Progress
+from diplomacy_engine.learning.run_log import RunLog, dashboard
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.training.run_folder import RunFolder
+
+
+def test_the_dashboard_groups_the_figures():
+    layout = dashboard(["random", "dumbbot"])
+    assert list(layout) == ["evaluation", "self-play", "learning", "league", "timing"]
+    first = [name for name in layout["evaluation"] if name.startswith("against")]
+    assert first == ["against dumbbot", "against random"]
+    assert list(dashboard([])) == ["self-play", "learning", "league", "timing"]
+    for charts in layout.values():
+        for kind, names in charts.values():
+            assert kind == "Multiline"
+            assert all(re.compile(name) for name in names)
+
+
+@dataclass
+class Args:
+    map: str = "three"
+    reward: str = "score"
+    teams: str = ""
+    eval_bots: tuple = ()
+
+
+class Wandb:
+    """Stands in for a W&B run."""
+
+    id = "x"
+
+    def __init__(self):
+        self.logged = []
+
+    def define_metric(self, *names, **options): ...
+
+    def log(self, figures):
+        self.logged.append(figures)
+
+    def log_artifact(self, *names, **options): ...
+
+    def finish(self): ...
+
+
+def test_sample_games_reach_tensorboard_the_run_folder_and_wandb(tmp_path, monkeypatch):
+    """The real writer writes; TensorBoard's own reader finds the images and the layout."""
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    html = SimpleNamespace(Html=lambda page, inject: f"html {page}")
+    monkeypatch.setitem(sys.modules, "wandb", html)
+    (tmp_path / "games").mkdir()
+    wandb, hold = Wandb(), make_bot("hold")
+    log = RunLog(RunFolder(tmp_path), Progress(100, 0), load_map("small"), wandb)
+
+    def report(samples: int):
+        bot = make_bot("dumbbot")
+        return evaluate_player("small", bot, hold, 2, samples=samples, max_years=1, threads=1)
+
+    try:
+        log.begin(Args("small", "a|b", "", ("dumbbot", "random")), None)
+        log.evaluations({"dumbbot": report(2), "random": report(0)}, 7, {"league/rating_x": 25.0})
+        log.evaluations({"dumbbot": report(0)}, 8, {})
+        log.flush()
+    finally:
+        log.close()
+    kept = {path.name for path in (tmp_path / "games").iterdir()}
+    assert kept == {"000000000007.html", "000000000007.jsonl"}
+    page = (tmp_path / "games" / "000000000007.html").read_text()
+    assert "7 decisions" in page
+    figures, shown, later = wandb.logged
+    assert shown == {"global_step": 7, "games/replay": f"html {page}"}
+    assert figures["global_step"] == 7 and figures["league/rating_x"] == 25.0
+    assert {"eval/dumbbot/win", "eval/dumbbot/win_ENGLAND", "eval/random/win"} <= figures.keys()
+    assert later["global_step"] == 8 and "eval/dumbbot/win" in later
+    events = accumulator.EventAccumulator(str(tmp_path))
+    events.Reload()
+    tags = events.Tags()
+    assert sorted(tags["images"]) == ["games/dumbbot/board", "games/dumbbot/centers"]
+    (image,) = events.Images("games/dumbbot/board")
+    assert image.step == 7 and image.encoded_image_string.startswith(b"\x89PNG")
+    assert "custom_scalars__config__" in str(tags["tensors"])
+    (settings,) = events.Tensors("settings/text_summary")
+    text = settings.tensor_proto.string_val[0].decode()
+    assert "| map | `small` | `three` |" in text and "| reward | `a\\|b` | `score` |" in text
+    assert "| teams |  |  |" in text

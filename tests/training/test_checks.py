@@ -1,0 +1,26 @@
+"""Settings that a run cannot be begun with; most of them are in script/test_flags."""
+
+import pytest
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.training.checks import check_args
+
+
+def test_a_run_that_keeps_no_games_keeps_no_thoughts():
+    args = ppo.Args(capture_games=0, capture_thoughts=True)
+    with pytest.raises(
+        UserError, match="--capture-thoughts has no effect: it needs --capture-games"
+    ):
+        check_args(args, frozenset({"capture_games", "capture_thoughts"}), load_map("small"))
+
+
+def test_without_the_png_library(monkeypatch):
+    def none():
+        raise UserError("no resvg")
+
+    monkeypatch.setattr("diplomacy_engine.training.checks.renderer", none)
+    with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
+        check_args(ppo.Args(), frozenset(), load_map("small"))
+    check_args(ppo.Args(capture_games=0), frozenset(), load_map("small"))
