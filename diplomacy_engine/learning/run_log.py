@@ -130,8 +130,9 @@ class RunLog:
             for name, share in result["orders"].items()
         }
         self.scalars(figures | ratings, global_step)
-        games = itertools.chain.from_iterable(samples.values())
-        self.folder.save_games(f"{global_step:012d}", games)
+        games = list(itertools.chain.from_iterable(samples.values()))
+        if games:
+            self.folder.save_games(f"{global_step:012d}", games)
         if evaluations:
             wins = [
                 f"{result['overall']['win']['value']:.1%} {'of games ' * (not n)}against {bot}"
