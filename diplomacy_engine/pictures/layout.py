@@ -93,7 +93,7 @@ def _discs(game_map: Map) -> Layout:
         shapes={code: (_hexagon if code in seas else _disc)(*spots[code]) for code in spots},
         units=units,
         centers={code: (x + DISC * 0.62, y + DISC * 0.62) for code, (x, y) in spots.items()},
-        labels={code: (x, y - DISC * 0.74) for code, (x, y) in spots.items()},
+        labels={code: (x, y - DISC * 0.66) for code, (x, y) in spots.items()},
         neutral=(),
         lakes=(),
         links=tuple((a, b, *spots[a], *spots[b]) for a, b in links),
