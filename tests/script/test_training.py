@@ -60,8 +60,8 @@ from diplomacy_engine.rules.map import MapError, load_map
 
 @pytest.fixture(autouse=True)
 def frozen_soon(monkeypatch):
-    """Have --freeze-score look at fewer games than a tiny run has."""
-    monkeypatch.setattr(ppo, "WINDOW", 24)
+    """Have --freeze-score ask for fewer games than a tiny run has."""
+    monkeypatch.setattr(ppo, "FREEZE_GAMES", 24)
 
 
 # Everything below is read only, except in copies.
@@ -263,7 +263,7 @@ def test_resumed_equals_uninterrupted(name, whole, tmp_path, monkeypatch, capsys
         # What the rest of the run depends on is there at the stop, or nothing would be shown.
         assert all(own["buffer"]["open"].any() for own in saved["ranks"])
         assert saved["run"]["league"]["ratings"]["learner"][1] > 0
-        assert saved["run"]["pool"]["recent"] or name == "rich"
+        assert any(saved["run"]["pool"]["games"].values())
     assert steps == sorted(set(steps)) and steps[-1] < settings["total_timesteps"]
     assert steps[2] > settings["eval_interval"]
     assert resume(run) == 0
