@@ -6,7 +6,8 @@ import threading
 from itertools import pairwise
 
 import pytest
-from support.diplomacy_server import RealServer, diplomacy_python
+from support.diplomacy_package import package_python
+from support.diplomacy_server import RealServer
 from support.waiting import until
 
 from diplomacy_engine.connections.connection import Address, PhaseOver
@@ -24,7 +25,7 @@ from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.rules.map import load_map
 
 pytestmark = pytest.mark.skipif(
-    diplomacy_python() is None, reason="the diplomacy package is not installed"
+    package_python() is None, reason="the diplomacy package is not installed"
 )
 STANDARD = load_map("standard")
 POWERS = STANDARD.powers

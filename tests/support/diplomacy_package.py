@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 # Convoys over many seas take the package many minutes; without any, the rest is the same game.
-WITHOUT_CONVOYS = ("colonial", "empire", "known_world_901", "world")
+_WITHOUT_CONVOYS = ("colonial", "empire", "known_world_901", "world")
 _WORKER = """
 import json, sys
 from diplomacy import Game
@@ -50,6 +50,17 @@ def package_maps() -> list[Path]:
     return sorted((found[1] / "maps").glob("*.map")) if found else []
 
 
+def spare_convoys(home: Path) -> None:
+    """Write in a folder that is its user's home that the largest maps have no convoys."""
+    known = {"__version__": "20180913_0915"}
+    for name in _WITHOUT_CONVOYS:
+        text = (package_python()[1] / "maps" / f"{name}.map").read_bytes()
+        known[hashlib.md5(text).hexdigest()] = {count: [] for count in range(1, 1000)}
+    cache_file = home / ".cache" / "diplomacy" / "convoy_paths_cache.pkl"
+    cache_file.parent.mkdir(parents=True)
+    cache_file.write_bytes(pickle.dumps(known))
+
+
 class PackageGame:
     """A game of the package, on one of its maps.
 
@@ -58,14 +69,8 @@ class PackageGame:
     """
 
     def __init__(self, map_name: str, folder: Path):
-        program, package = package_python()
-        known = {"__version__": "20180913_0915"}
-        for name in WITHOUT_CONVOYS:
-            text = (package / "maps" / f"{name}.map").read_bytes()
-            known[hashlib.md5(text).hexdigest()] = {count: [] for count in range(1, 1000)}
-        cache_file = folder / ".cache" / "diplomacy" / "convoy_paths_cache.pkl"
-        cache_file.parent.mkdir(parents=True)
-        cache_file.write_bytes(pickle.dumps(known))
+        program, _ = package_python()
+        spare_convoys(folder)
         self._process = subprocess.Popen(
             [program, "-c", _WORKER, map_name],
             env={**os.environ, "HOME": str(folder), "PYTHONPATH": ""},

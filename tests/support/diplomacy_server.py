@@ -1,16 +1,12 @@
 """The server of the `diplomacy` package as a program of its own, and an honest stand-in for it."""
 
 import contextlib
-import hashlib
-import importlib.util
 import json
 import os
-import pickle
 import random
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,24 +15,10 @@ from diplomacy_engine.connections.connection import Address
 from diplomacy_engine.connections.diplomacy_wire import Wire
 from diplomacy_engine.games.game import Game
 
+from .diplomacy_package import package_python, spare_convoys
 from .waiting import until
 
 RULES = "POWER_CHOICE NO_PRESS"
-_UNUSED = ("colonial", "empire", "known_world_901", "world")  # maps whose convoys take minutes
-
-
-def diplomacy_python() -> tuple[str, Path] | None:
-    """Return a Python that has the package, and its folder there; None without one.
-
-    The environment's DIPLOMACY_PYTHON may name one: the package need not be where the tests run.
-    """
-    program = os.environ.get("DIPLOMACY_PYTHON", "")
-    if not program:
-        spec = importlib.util.find_spec("diplomacy")
-        return (sys.executable, Path(spec.origin).parent) if spec and spec.origin else None
-    code = "import importlib.util as u; print(u.find_spec('diplomacy').origin)"
-    found = subprocess.run([program, "-c", code], capture_output=True, text=True, check=True)
-    return program, Path(found.stdout.strip()).parent
 
 
 def free_port() -> int:
@@ -52,17 +34,10 @@ class RealServer:
     """The package's server, in a folder of its own."""
 
     def __init__(self, folder: Path):
-        self.program, self.package = diplomacy_python()
+        self.program, _ = package_python()
         self.home, self.work = folder / "home", folder / "work"
-        cache = self.home / ".cache" / "diplomacy"
-        cache.mkdir(parents=True)
         self.work.mkdir()
-        # It computes the convoys of all maps at its first start, unless they stand here.
-        known = {"__version__": "20180913_0915"}
-        for name in _UNUSED:
-            text = (self.package / "maps" / f"{name}.map").read_bytes()
-            known[hashlib.md5(text).hexdigest()] = {}
-        (cache / "convoy_paths_cache.pkl").write_bytes(pickle.dumps(known))
+        spare_convoys(self.home)  # it computes those of all maps at its first start
         self.address = Address("127.0.0.1", free_port())
         self.process: subprocess.Popen | None = None
 
