@@ -104,7 +104,10 @@ def main(
         settings = ranks.agree(read or read_settings, learner, argv)
         count = processes(settings) if ranks.count == 1 else 1
         if count > 1:
-            if not settings.args.resume:  # what is wrong is said before others start
+            # What is wrong is said before others start; a folder from somebody may name 1024.
+            if settings.args.resume:
+                resumed_run(learner, settings, Ranks(count=count)).folder.close()
+            else:
                 new_run(learner, settings, Ranks(count=count))
             ranks = Ranks.start(count, run, learner, train, settings)
         status[0] = run(learner, train, settings, ranks)

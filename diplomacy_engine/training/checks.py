@@ -21,6 +21,7 @@ from ..scoring.rewards import try_reward
 
 # Setting -> whether a text of it chooses code to run, or a server to ask.
 PLAYERS = ("pool_bots", "eval_bots", "opponent", "eval_bot")  # settings that name players
+PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loaded
 NAMING_CODE = {"reward": names_code} | dict.fromkeys(PLAYERS, needs_naming)
 
 
@@ -114,8 +115,9 @@ def seat_learner(args: Any, given: frozenset[str], game_map: Map) -> Any:
 def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None:
     """Raise UserError if a run needs more memory than this machine has.
 
-    Counted is what grows with the flags named: copies of the network with `weights` numbers, and of
-    each game its network's inputs and what the rollout keeps; so a run takes more than that.
+    Counted is what grows with the flags named: copies of the network with `weights` numbers, of
+    each game its network's inputs and what the rollout keeps, and what a process takes without any
+    of these; so a run takes more than that.
     """
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -126,7 +128,8 @@ def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None
     network = 4 * weights * ranks * (5 + args.pool_size)
     games = 4 * args.num_envs * provinces * 3 * args.hidden
     rollout = 8 * 4 * args.num_envs * args.learner_seats * args.num_steps
-    needs = {"hidden": network, "num-envs": games + rollout}
+    processes = PROCESS_BYTES * args.processes if args.processes == ranks > 1 else 0
+    needs = {"hidden": network, "num-envs": games + rollout, "processes": processes}
     if sum(needs.values()) > memory:
         flag = max(needs, key=needs.__getitem__)
         value = getattr(args, flag.replace("-", "_"))

@@ -13,10 +13,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import torch
 from support.training import REPOSITORY, files, load, refused, resume, stop_in_step, train
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning import launch
+from diplomacy_engine.learning.ranks import Ranks
 
 SECONDS = 60  # for one resume, which takes less than one
 
@@ -64,6 +66,7 @@ from pathlib import Path
 import torch
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import launch
+from diplomacy_engine.learning.ranks import Ranks
 
 source, target = map(Path, sys.argv[1:3])
 first, step = map(int, sys.argv[3:])
@@ -228,6 +231,23 @@ def test_changed_settings(run, changes, message, capsys):
     before = files(run)
     refused(["--resume", str(run)], message, capsys)
     assert files(run) == before
+
+
+def test_a_folder_starts_no_processes_that_its_checkpoint_has_not(run, monkeypatch, capsys):
+    """Nor any others that this machine has no memory for; each that is started takes a second."""
+
+    def start(*arguments):
+        raise AssertionError("processes are started")
+
+    monkeypatch.setattr(Ranks, "start", start)
+    write_args(run, processes=1000)
+    refused(["--resume", str(run)], "is a run of 1 processes and cannot go on with 1000", capsys)
+    saved = load(run)
+    torch.save(saved | {"ranks": saved["ranks"] * 1000}, run / "checkpoint.pt")
+    write_args(run, num_envs=1000)
+    message = r"--(processes|num-envs) 1000 would take at least"
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}.get)
+    refused(["--resume", str(run)], message, capsys)
 
 
 # --- Code -----------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """Settings that a run cannot be begun with; most of them are in script/test_flags."""
 
+import os
+
 import pytest
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.rules.map import load_map
-from diplomacy_engine.training.checks import check_args
+from diplomacy_engine.training.checks import check_args, check_memory
 
 
 def test_a_run_that_keeps_no_games_keeps_no_thoughts():
@@ -24,3 +26,12 @@ def test_without_the_png_library(monkeypatch):
     with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
         check_args(ppo.Args(), frozenset(), load_map("small"))
     check_args(ppo.Args(capture_games=0), frozenset(), load_map("small"))
+
+
+def test_processes_take_memory(monkeypatch):
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 16 * 2**18}  # 16 GiB
+    monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+    args, small = ppo.Args(num_envs=1024, processes=1024), load_map("small")
+    with pytest.raises(UserError, match="--processes 1024 would take at least 181 GiB of memory"):
+        check_memory(args, small, 10_000, 1024)
+    check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
