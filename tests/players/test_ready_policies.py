@@ -79,7 +79,7 @@ def test_what_a_wheel_has(tmp_path):
 @pytest.mark.slow
 def test_a_wheel_plays(tmp_path):
     """Installed, with this environment's packages beside it, and called from another folder."""
-    kept = ("diplomacy_engine", "configs", "runs/reference")
+    kept = ("diplomacy_engine", "diplomacy_learners", "configs", "runs/reference")
     for name in kept:
         shutil.copytree(REPOSITORY / name, tmp_path / "source" / name)
     for path in [*REPOSITORY.glob("*.*"), REPOSITORY / "LICENSE"]:
@@ -103,6 +103,11 @@ def test_a_wheel_plays(tmp_path):
     code = "from diplomacy_engine.players.policy_files import REFERENCE; print(REFERENCE)"
     where = subprocess.run([bin_folder / "python", "-c", code], **options).stdout
     assert where.strip() == str(site / "diplomacy_engine" / "reference")
-    words = [bin_folder / "python", "-m", "ppo_selfplay_diplomacy", "--map", "small", "--help"]
-    shown = subprocess.run(words, **options).stdout
-    assert "0.8" in shown.partition("--gae-lambda")[2][:400]  # as in configs/small.toml
+    for learner in ("ppo_selfplay_diplomacy", "diplomacy_learners.press"):
+        words = [bin_folder / "python", "-m", learner, "--map", "small", "--help"]
+        shown = subprocess.run(words, **options)
+        assert shown.returncode == 0, shown.stderr
+        assert "0.8" in shown.stdout.partition("--gae-lambda")[2][:400]  # as in configs/small.toml
+    (site_learners,) = site.glob("diplomacy_learners")
+    names = {path.name for path in (REPOSITORY / "diplomacy_learners").glob("*.py")}
+    assert {path.name for path in site_learners.glob("*.py")} == names
