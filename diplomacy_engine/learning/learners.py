@@ -231,7 +231,7 @@ def _advice(saved: dict, path: Path, learner: Learner) -> str:
         )
     return (
         f"; it was trained by another version of {quoted(saved['script_name'], 60)} (sha256 "
-        f"{sha256[:12]!r}): FILE.py:{path} names the script that plays it"
+        f"{sha256[:12]!r}), which can be named before it: FILE.py:PATH"
     )
 
 
