@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import distributed
 
 from .._files import file_sha256
 from .._jit import announce_compilation
@@ -158,7 +159,8 @@ def logs(begun: Begun, ranks: Ranks) -> Iterator[RunLog]:
         with StopSignals(announce=ranks.rank == 0) as log.stop:
             yield log
     except UserError as error:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's; what is wrong comes first
+        if distributed.is_torchelastic_launched():  # what is wrong is said before it ends us
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         kind = RankLost if isinstance(error, RankLost) else TrainingError
         raise kind(f"{error}{log.intact()}") from error
     finally:
@@ -308,7 +310,8 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
         _check_memory(learner, args, game_map, ranks)
         if not isinstance(saved.get("files"), dict):
             raise UserError(f"{folder.checkpoint}: cannot be continued ('files' is no dictionary)")
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", str(saved.get("wandb_id") or "none")):
+        wandb_id = "none" if saved.get("wandb_id") is None else saved["wandb_id"]
+        if type(wandb_id) is not str or not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", wandb_id):
             raise UserError(f"{folder.checkpoint}: cannot be continued ('wandb_id' is no name)")
         if type(saved.get("seconds")) is not float or not 0 <= saved["seconds"] < 1e12:
             raise UserError(f"{folder.checkpoint}: cannot be continued ('seconds' cannot be)")
@@ -318,7 +321,7 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
 
 def _check_format(saved: dict, folder: Path) -> None:
     found = saved.get("run_format", 1)
-    if found == state.RUN_FORMAT and type(found) is int:
+    if type(found) is int and found == state.RUN_FORMAT:
         return
     known = type(found) is int and found in VERSIONS
     version = f"version {VERSIONS[found]}" if known else "another version"

@@ -49,7 +49,7 @@ def asked(name: object, **options) -> list[int]:
     return load_player(name, seed=3, **options).act(games, games.decisions()).tolist()
 
 
-def test_a_copied_script_plays_what_it_trained(tmp_path):
+def test_a_copied_script_plays_what_it_trained(tmp_path, monkeypatch):
     """With two processes, of which one imports it."""
     script = Path(shutil.copy(TRAINER, tmp_path / "mine.py"))
     config = write_config(tmp_path / "tiny.toml", **FEW, processes=2)
@@ -59,6 +59,7 @@ def test_a_copied_script_plays_what_it_trained(tmp_path):
     (run,) = tmp_path.glob("small__*")
     assert checkpoints.read(run / "checkpoint.pt")["script_name"] == "mine.py"
     assert (run / "mine.py").read_text() == TRAINER.read_text()
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # another test's
     assert asked(f"{script}:{run}") == asked(f"{run / 'mine.py'}:{run}")
     player = load_player(f"{script}:{run}")
     assert type(player.agent.agent).__module__ == "mine" and player.name == f"mine.py:{run.name}"

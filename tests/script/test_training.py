@@ -671,6 +671,7 @@ def test_a_damaged_run_is_refused(damage, copied, tmp_path, capsys):
     assert files(copied) == before and not marker.exists()
 
 
+@pytest.mark.slow
 def test_the_checkpoint_of_another_run_is_refused(copied, whole, capsys):
     """Its map is not the one that the folder's settings are for."""
     shutil.copy(whole("rich") / "checkpoint.pt", copied / "checkpoint.pt")
@@ -857,7 +858,9 @@ def test_a_loss_that_is_not_finite(tmp_path, monkeypatch, capsys):
         return (found * np.nan, figures * np.nan) if next(calls) == 25 else (found, figures)
 
     monkeypatch.setattr(ppo, "ppo_loss", poisoned)
+    before = signal.getsignal(signal.SIGTERM)
     run, _ = start_refused(tmp_path, "not finite", capsys)
+    assert signal.getsignal(signal.SIGTERM) is before, "processes started later would inherit it"
     saved = load(run)
     assert 200 <= saved["global_step"] < 600
     assert all(torch.isfinite(weight).all() for weight in saved["model"].values())
