@@ -58,7 +58,8 @@ def read(path: str | Path) -> dict:
         if _is_member(path):
             raise UserError(f"{path}: a population's member can play, but nothing else") from None
         raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
-    if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
+    known = isinstance(saved, dict) and type(saved.get("format")) is int  # no tensor, say
+    if not known or saved["format"] != CHECKPOINT_FORMAT:
         raise UserError(f"{path}: not a checkpoint of this project (format {CHECKPOINT_FORMAT})")
     for name, kind in HEADER.items():
         if type(saved.get(name)) is not kind:

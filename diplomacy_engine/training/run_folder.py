@@ -263,7 +263,9 @@ class RunFolder:
             known = type(size) is int and size >= 0
             end_of = _end_of_lines if path.suffix == ".jsonl" else _end_of_records
             with self._cutting(path), open(path, "r+b") as file:
-                ends[path] = end_of(file, size) if known else None
+                whole = file.seek(0, os.SEEK_END)  # a size from somebody may be any number
+                file.seek(0)
+                ends[path] = end_of(file, min(size, whole)) if known else None
         for path, end in ends.items():
             with self._cutting(path):
                 if end is None:
@@ -298,7 +300,6 @@ def _end_of_records(file: BinaryIO, size: int) -> int:
     A record is its length (uint64, little-endian), a checksum of that (4 bytes), the data and a
     checksum of the data (4 bytes).
     """
-    size = min(size, file.seek(0, os.SEEK_END))
     end = 0
     while end + 16 <= size:
         file.seek(end)

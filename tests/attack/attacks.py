@@ -20,6 +20,7 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
+from attack.learning import checkpoints, load_pytorch, run_folders
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
 from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
@@ -40,7 +41,7 @@ from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.language.remote import RemotePlayer
 from diplomacy_engine.players.language.replies import read_reply
 from diplomacy_engine.players.language.settings import settings_of
-from diplomacy_engine.players.loading import SCRIPT, load_player, load_script
+from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.players.population import FOLDERS, read_population, read_weights
 from diplomacy_engine.press.daide import is_daide, read_message
 from diplomacy_engine.press.game import Game as PressGame
@@ -290,7 +291,7 @@ HOSTILE = (
 @contextmanager
 def sessions(folder: Path) -> Iterator[Try]:
     """`play --resume` of a changed file: nothing is asked, run, or written elsewhere."""
-    load_script(SCRIPT)  # PyTorch has programs of its own, which it starts when it is loaded
+    load_pytorch()
     kept, file = folder / "kept.jsonl", folder / "game.jsonl"
     seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
     PlaySession(Game("small", max_years=2), kept, ["hold"], make_bot, seats)
@@ -573,6 +574,8 @@ ATTACKS: dict[Callable, int] = {
     saved_games: 80,
     sessions: 60,
     populations: 60,
+    checkpoints: 40,
+    run_folders: 20,
     killed_writes: 30,
     killed_sessions: 15,
     requests: 300,

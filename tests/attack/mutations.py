@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+
 JUNK = (
     None, True, False, 0, -1, 1, 2**31, 2**63, 10**30, -(10**30), 1.5, 5e-324, 1e308, float("nan"),
     float("inf"), "", "\0", "\ud800", "\x1b[2J", "x" * 300, "../../x", "/etc/passwd", "<script>",
@@ -18,10 +20,10 @@ SIGNS = (
 
 
 def mutated(rng: random.Random, value: object, pool: Sequence = JUNK, most: int = 3) -> object:
-    """Return a copy of a structure of JSON with one to `most` changes.
+    """Return a copy of a structure of JSON, or of a checkpoint, with one to `most` changes.
 
     Something is left out, doubled, moved, or replaced: by a piece of the structure itself, by
-    something of `pool`, or, a text, by a changed one.
+    something of `pool`, or, a text or a tensor, by a changed one.
     """
     value = copy.deepcopy(value)
     for _ in range(rng.randint(1, most)):
@@ -42,6 +44,10 @@ def mutated(rng: random.Random, value: object, pool: Sequence = JUNK, most: int 
                 holder[key] = copy.deepcopy(other[at])
             case 3 if isinstance(inner, str):
                 holder[key] = mutated_text(rng, inner)
+            case 3 if isinstance(inner, torch.Tensor) and inner.numel():
+                holder[key] = inner.clone()
+                place = holder[key].view(-1)[rng.randrange(inner.numel())]
+                place.fill_(rng.choice((-2, -1, 0, 1, 100, place.dtype.is_floating_point * 1e30)))
             case 3 if type(inner) in (int, float):
                 holder[key] = inner * rng.choice((-1, 10, 1e-300)) + rng.choice((-1, 0, 1, 2**40))
             case _:

@@ -71,6 +71,7 @@ def refusal(path: Path) -> str:
         ({"map_facts": {"name": "small", "\x1b[2J": nested(3)}}, "does not fit"),
         ({"map_facts": None}, "does not say its map_facts"),
         ({"global_step": None}, "does not say its global_step"),
+        ({"format": torch.ones(2)}, "not a checkpoint of this project (format 1)"),
         ({"script_name": 5}, "does not say its script_name"),
     ],
     ids=lambda value: "" if isinstance(value, dict) else value[:30],

@@ -190,6 +190,13 @@ def test_a_changed_checkpoint_is_refused_or_goes_on(stopped, tmp_path, first, st
     assert sum(status == 2 for _, (status, _) in results) > len(results) / 2
 
 
+@pytest.mark.parametrize("name", ["run_format", "wandb_id", "seconds", "files"])
+def test_a_tensor_of_several_numbers(run, name, capsys):
+    """It is neither true nor false."""
+    torch.save(load(run) | {name: torch.ones(2)}, run / "checkpoint.pt")
+    refused(["--resume", str(run)], "cannot be continued|only that can go on with it", capsys)
+
+
 @pytest.mark.parametrize("others", [None, 3, "text"])
 def test_ranks_that_are_no_list(others):
     with pytest.raises(UserError, match=r"^runs/x: its checkpoint cannot be continued"):

@@ -153,6 +153,7 @@ def together(tmp_path_factory):
     return folder, found, done
 
 
+@pytest.mark.slow  # torchrun, for tens of seconds
 def test_all_ranks_have_the_same_weights_and_the_same_pool(together):
     _, (first, second), _ = together
     for name in ("weights", "pool", "counters"):
@@ -161,12 +162,14 @@ def test_all_ranks_have_the_same_weights_and_the_same_pool(together):
     assert sum(games for _, _, games, _, _ in first["whole"]["pool"]) > 0
 
 
+@pytest.mark.slow
 def test_ranks_share_the_games_and_play_their_own(together):
     _, (first, second), _ = together
     assert (first["whole"]["games"], second["whole"]["games"]) == (4, 5)
     assert first["whole"]["row_seed"] != second["whole"]["row_seed"]
 
 
+@pytest.mark.slow
 def test_counters_are_those_of_all_ranks(together):
     folder, found, _ = together
     (run,) = (folder / "whole").iterdir()
@@ -182,6 +185,7 @@ def test_counters_are_those_of_all_ranks(together):
     assert {"eval/random/win", "eval/hold/win"} <= set().union(*lines)
 
 
+@pytest.mark.slow
 def test_a_stop_of_one_rank_stops_all_and_resume_is_exact(together):
     folder, found, done = together
     ((whole,), (stopped,)) = ((folder / name).iterdir() for name in ("whole", "stopped"))
@@ -192,6 +196,7 @@ def test_a_stop_of_one_rank_stops_all_and_resume_is_exact(together):
     assert metrics(whole) == metrics(stopped)
 
 
+@pytest.mark.slow
 def test_wrong_use(together, capsys):
     folder, found, done = together
     assert found[0]["refusals"] == found[1]["refusals"] == [2, 2]
@@ -225,6 +230,7 @@ sys.exit(launch.main(ppo.LEARNER_HERE, ppo.train, sys.argv[1:]))
 """
 
 
+@pytest.mark.slow  # torchrun, for tens of seconds
 def test_a_rank_that_dies_stops_the_others(tmp_path):
     script = tmp_path / "crash.py"
     script.write_text(textwrap.dedent(CRASH))
@@ -239,6 +245,7 @@ def test_a_rank_that_dies_stops_the_others(tmp_path):
     assert not list(run.rglob("*.tmp"))
 
 
+@pytest.mark.slow  # torchrun, for tens of seconds
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process")
 def test_ranks_stop_when_their_launcher_is_gone(tmp_path):
     """With a checkpoint; until then the folder is theirs, and nobody else goes on with it."""

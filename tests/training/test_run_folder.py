@@ -242,6 +242,7 @@ def test_cut_back(run):
     run.cut_back(sizes)
     assert {name: (run.path / name).read_bytes() for name in run.sizes()} == before
     (run.path / "metrics.jsonl").write_text('{"a": 1}\n{"b"')
+    run.cut_back(dict.fromkeys(sizes, 10**30))  # somebody's
     run.cut_back({"metrics.jsonl": 12, "args.json": 0, "../train.py": 0})
     assert (run.path / "metrics.jsonl").read_text() == '{"a": 1}\n'
     assert run.load_args() == {"seed": 1}
@@ -271,6 +272,7 @@ def test_cut_back_of_tensorboard_events(run):
     run.cut_back({name: sizes[name] + 10})  # within the next record
     assert steps() == [0, 1, 2] and run.sizes() == sizes
     run.cut_back({name: sizes[name] + 1_000})
+    run.cut_back({name: 10**30})
     assert steps() == [0, 1, 2]
     with open(run.path / name, "ab") as file:
         file.write(b"\xff" * 30)  # a damaged length
