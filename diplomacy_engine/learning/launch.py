@@ -381,7 +381,7 @@ def _cut_back(begun: Begun) -> None:
     folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
     folder.cut_back(saved["files"])
     kept = folder.load_args()
-    if args.total_timesteps != kept["total_timesteps"]:  # the next resume is to know it too
+    if args.total_timesteps != kept.get("total_timesteps"):  # the next resume is to know it too
         folder.save_args(kept | {"total_timesteps": args.total_timesteps})
     if saved["script_sha256"] != file_sha256(script):
         say(f"note: {script.name} has changed since the last checkpoint of this run")

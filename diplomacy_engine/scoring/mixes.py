@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .._suggest import did_you_mean
+from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from .rewards import REWARDS, Reward, RewardInput, make_reward
 from .teams import Level, levels_of, pay_teams
@@ -83,9 +83,11 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
     for piece in text.split(","):
         name, equals, weight = (word.strip() for word in piece.partition("="))
         if not name:
-            raise UserError(f"reward mix {text!r}: parts are name=weight, with commas between")
+            raise UserError(
+                f"reward mix {quoted(text)}: parts are name=weight, with commas between"
+            )
         if name in (part.name for part in parts):
-            raise UserError(f"reward mix {text!r} names {name!r} twice")
+            raise UserError(f"reward mix {quoted(text)} names {quoted(name)} twice")
         ramp, at, until = weight.partition("@") if equals else ("1", "", "")
         first, dots, last = ramp.partition("..")
         try:
@@ -94,7 +96,8 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
             numbers = [math.nan]
         if not all(map(math.isfinite, numbers)) or not 0 < numbers[2] <= 1 or (at and not dots):
             raise UserError(
-                f"reward mix {text!r}: {weight!r} is no weight such as 1, 0.5..0 or 0.5..0@0.8"
+                f"reward mix {quoted(text)}: {quoted(weight)} is no weight such as 1, 0.5..0 or "
+                "0.5..0@0.8"
             )
         parts.append(_Part(name, _of_level(name, levels), *numbers))
     return RewardMix(parts)
@@ -115,10 +118,14 @@ def _of_level(name: str, levels: dict[str, Level]) -> Reward:
         before, _, after = name.partition(":")  # or a module and a function of it
         meant = did_you_mean(before, levels) if after in REWARDS else ""
         if meant:
-            raise UserError(f"reward {name!r}: there is no level {before!r} of teams{meant}")
+            raise UserError(
+                f"reward {quoted(name)}: there is no level {quoted(before)} of teams{meant}"
+            )
     if levels and level not in levels:
         known = f"there are: {', '.join(levels)}" if len(levels) > 1 else "it needs --teams"
-        raise UserError(f"reward {name!r}: there is no level {level!r} of teams; {known}")
+        raise UserError(
+            f"reward {quoted(name)}: there is no level {quoted(level)} of teams; {known}"
+        )
     reward = make_reward(rest)
     flat = not levels or levels[level].is_flat
     return reward if flat else partial(pay_teams, reward, level=levels[level])

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._suggest import did_you_mean
+from .._suggest import did_you_mean, quoted
 from ..constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
 
@@ -206,7 +206,7 @@ def make_reward(name: str) -> Reward:
     if ":" in name:
         return _own_reward(name)
     raise UserError(
-        f"unknown reward {name!r}: it is one of {', '.join(REWARDS)}, "
+        f"unknown reward {quoted(name)}: it is one of {', '.join(REWARDS)}, "
         f"or module:function{did_you_mean(name, REWARDS)}"
     )
 
@@ -217,10 +217,14 @@ def _own_reward(name: str) -> Reward:
         module = importlib.import_module(module_name)
     except Exception as error:
         # Whatever a user's module does wrong while it is imported, this sentence says where.
-        raise UserError(f"reward {name!r}: cannot import {module_name!r}: {error}") from error
+        raise UserError(
+            f"reward {quoted(name)}: cannot import {quoted(module_name)}: {error!s:.300}"
+        ) from error
     function = getattr(module, function_name, None)
     if not callable(function):
-        raise UserError(f"reward {name!r}: {module_name} has no function {function_name!r}")
+        raise UserError(
+            f"reward {quoted(name)}: {module_name} has no function {quoted(function_name)}"
+        )
 
     def checked(game: RewardInput) -> np.ndarray:
         try:

@@ -87,7 +87,7 @@ def check_args(
             raise UserError(f"--eval-bots {quoted(name, 60)} has no use: deals bind in training")
     for bot in args.eval_bots:  # in a pool, twice is more often
         if args.eval_bots.count(bot) > 1:
-            raise UserError(f"--eval-bots names {bot!r} twice")
+            raise UserError(f"--eval-bots names {quoted(bot)} twice")
     if "eval_bots" in given and not args.eval_bots:
         raise UserError(f"--eval-bots is empty: name one or more of {', '.join(BOTS)}")
     most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update

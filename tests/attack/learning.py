@@ -133,7 +133,7 @@ def run_folders(folder: Path) -> Iterator[Try]:
         if status == 0:
             assert said == "", said
             return "taken"
-        assert status == 2 and re.fullmatch("error: .+\n", said) and len(said) < 1500, said
+        assert status == 2 and re.fullmatch("error: .+\n", said) and len(said) < 1500, said[:2000]
         assert said.strip().isprintable(), ascii(said)
         if "the last checkpoint is intact" in said:  # as of weights that have blown up
             return "stopped"

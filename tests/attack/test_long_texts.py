@@ -18,6 +18,7 @@ from diplomacy_engine.press.words import message_words
 from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import read_teams
+from diplomacy_engine.scoring.mixes import make_reward_mix
 
 pytestmark = pytest.mark.usefixtures("compiled")
 LENGTH = 2**20
@@ -61,6 +62,12 @@ def player(text, game, folder):
         tried(lambda: load_player(name[:100_000]))  # noqa: B023
 
 
+def reward(text, game, folder):
+    for given in (text, f"score={text}", f"{text}:score", f"score,{text}=1"):
+        if ":" not in text:  # a module of one's own
+            tried(lambda: make_reward_mix(given, game.map.teams))  # noqa: B023
+
+
 def map_file(text, game, folder):
     file = folder / "map.toml"
     for given in (text, text[:60_000], f'name = "{text[:60_000]}'):
@@ -88,7 +95,8 @@ def error_of_a_server(text, game, folder):
 
 
 READERS = (
-    order, position, offer, teams, player, map_file, settings_file, saved_game, error_of_a_server,
+    order, position, offer, teams, player, reward, map_file, settings_file, saved_game,
+    error_of_a_server,
 )  # fmt: skip
 
 

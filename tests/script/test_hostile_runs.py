@@ -240,6 +240,14 @@ def test_changed_settings(run, changes, message, capsys):
     assert files(run) == before
 
 
+def test_settings_that_say_no_length(run):
+    args = json.loads((run / "args.json").read_text())
+    del args["total_timesteps"]
+    (run / "args.json").write_text(json.dumps(args))
+    assert resume(run, "--total-timesteps", "310") == 0
+    assert json.loads((run / "args.json").read_text())["total_timesteps"] == 310
+
+
 def test_a_folder_starts_no_processes_that_its_checkpoint_has_not(run, monkeypatch, capsys):
     """Nor any others that this machine has no memory for; each that is started takes a second."""
 
