@@ -208,6 +208,8 @@ def check_seats(run: Any) -> None:
     _check(0 < len(copies) == len(pool.copies) <= run.args.pool_size, "copies")
     _check(pool.agents.keys() == pool.frozen_at.keys() and copies <= pool.agents.keys(), "copies")
     _check(max(pool.agents) < pool.next_number, "next_number")
+    _check(pool.agents.keys() == pool.games.keys() == pool.score.keys(), "games")
+    _check(all(0 <= pool.score[n] <= pool.games[n] for n in pool.games), "score")
     _check(not pool.agents.keys() & {0, *pool.bots}, "agents")
     step, count = np.arange(len(buffer.closed))[:, None], buffer.count
     _check(bool((count < len(step)).all()), "count")
