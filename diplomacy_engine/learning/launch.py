@@ -310,8 +310,9 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
         _check_memory(learner, args, game_map, ranks)
         if not isinstance(saved.get("files"), dict):
             raise UserError(f"{folder.checkpoint}: cannot be continued ('files' is no dictionary)")
-        wandb_id = "none" if saved.get("wandb_id") is None else saved["wandb_id"]
-        if type(wandb_id) is not str or not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", wandb_id):
+        wandb_id = saved.get("wandb_id", "")
+        named = type(wandb_id) is str and re.fullmatch(r"[A-Za-z0-9_-]{1,128}", wandb_id)
+        if wandb_id is not None and not named:
             raise UserError(f"{folder.checkpoint}: cannot be continued ('wandb_id' is no name)")
         if type(saved.get("seconds")) is not float or not 0 <= saved["seconds"] < 1e12:
             raise UserError(f"{folder.checkpoint}: cannot be continued ('seconds' cannot be)")

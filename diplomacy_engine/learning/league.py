@@ -46,7 +46,7 @@ class League:
         # Ratings by name of a bot, number of a copy, or "learner".
         self.ratings: dict[str | int, tuple[float, float]] = {
             bot: (MEAN, 0.0 if bot == self.bots[0] else DEVIATION) for bot in self.bots
-        }
+        } | {"learner": (MEAN, DEVIATION)}
 
     def play(
         self,
@@ -93,7 +93,7 @@ class League:
         )
         report = play_tables(settings, players, seats[:, teams.of_power])
         standing = report.outcomes.of_teams(teams.of_power).centers
-        start = self.ratings.get("learner", (MEAN, DEVIATION))[0], DEVIATION
+        start = self.ratings["learner"][0], DEVIATION
         kept = {name: rating for name, rating in self.ratings.items() if name != "learner"}
         before = np.array([kept.get(name, start) for name in names])
         rated = fit_ratings(*before.T, seats, ranks(standing), rng)

@@ -129,17 +129,20 @@ def restore(live: Any, saved: Any, games: VectorGame, name: str = "run") -> Any:
 
 def _dictionary(live: dict, saved: Any, games: VectorGame, name: str) -> dict:
     """Restore a dictionary: what has names is there already, what has numbers may be others."""
-    _check(type(saved) is dict and {key for key in live if type(key) is str} <= saved.keys(), name)
+    _check(type(saved) is dict and _texts(saved) == _texts(live), name)
     found, like = {}, next(iter(live.values()), None)
     for key, item in saved.items():
-        whole = type(key) is int and 0 <= key < MOST
-        _check(whole or (type(key) is str and len(key) < 1000), name)
+        _check(type(key) is str or (type(key) is int and 0 <= key < MOST), name)
         example = live.get(key, like)
         if key not in live and isinstance(example, nn.Module):
             example = copy.deepcopy(example)
         known = example is not None
         found[key] = restore(example, item, games, name) if known else _loose(item, games, name)
     return found
+
+
+def _texts(dictionary: dict) -> set[str]:
+    return {key for key in dictionary if type(key) is str}
 
 
 def _loose(saved: Any, games: VectorGame, name: str) -> Any:

@@ -86,6 +86,7 @@ def test_it_goes_on_from_what_a_checkpoint_keeps():
         {"ratings": known | {"random": [1.0]}, "evaluations": 1},
         {"ratings": known | {"random": [float("nan"), 1.0]}, "evaluations": 1},
         {"ratings": {"learner": [1.0, 1.0]}, "evaluations": 1},
+        {"ratings": known | {"somebody": [1.0, 1.0]}, "evaluations": 1},
         {"ratings": known, "evaluations": "1"},
     ):
         with pytest.raises((KeyError, TypeError, ValueError)):

@@ -192,9 +192,21 @@ def test_a_changed_checkpoint_is_refused_or_goes_on(stopped, tmp_path, first, st
 
 @pytest.mark.parametrize("name", ["run_format", "wandb_id", "seconds", "files"])
 def test_a_tensor_of_several_numbers(run, name, capsys):
-    """It is neither true nor false."""
-    torch.save(load(run) | {name: torch.ones(2)}, run / "checkpoint.pt")
-    refused(["--resume", str(run)], "cannot be continued|only that can go on with it", capsys)
+    """It is neither true nor false; and there may be nothing in its place."""
+    saved, message = load(run), "cannot be continued|only that can go on with it|is a run of"
+    torch.save(saved | {name: torch.ones(2)}, run / "checkpoint.pt")
+    refused(["--resume", str(run)], message, capsys)
+    del saved[name]
+    torch.save(saved, run / "checkpoint.pt")
+    refused(["--resume", str(run)], message, capsys)
+
+
+@pytest.mark.parametrize("name", ["sums", "counters"])
+def test_a_figure_that_nobody_counts(run, name, capsys):
+    saved = load(run)
+    saved["run"][name]["x"] = saved["run"][name]["games"]
+    torch.save(saved, run / "checkpoint.pt")
+    refused(["--resume", str(run)], f"cannot be continued.*'{name}' has what cannot be", capsys)
 
 
 @pytest.mark.parametrize("others", [None, 3, "text"])
