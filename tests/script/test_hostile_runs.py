@@ -209,6 +209,17 @@ def test_a_figure_that_nobody_counts(run, name, capsys):
     refused(["--resume", str(run)], f"cannot be continued.*'{name}' has what cannot be", capsys)
 
 
+@pytest.mark.parametrize(("name", "wrong"), [("games", -2.0), ("score", 1e6)])
+def test_counts_of_a_pool_that_do_not_fit(run, name, wrong, capsys):
+    """Each copy's are looked up; its wins are a share of its games, and two games more."""
+    saved = load(run)
+    kept = saved["run"]
+    for other in ({}, dict.fromkeys(kept["pool"][name], wrong)):
+        changed = kept | {"pool": kept["pool"] | {name: other}}
+        torch.save(saved | {"run": changed}, run / "checkpoint.pt")
+        refused(["--resume", str(run)], "cannot be continued .* has what cannot be", capsys)
+
+
 @pytest.mark.parametrize("others", [None, 3, "text"])
 def test_ranks_that_are_no_list(others):
     with pytest.raises(UserError, match=r"^runs/x: its checkpoint cannot be continued"):
