@@ -152,6 +152,8 @@ def check_moments(found: Any, optimizer: torch.optim.Optimizer) -> None:
     if found["state"].keys() not in (set(), set(range(len(weights)))):
         raise ValueError("its optimizer is of other weights")
     for number, moments in found["state"].items():
+        if not isinstance(moments, dict):
+            raise ValueError("its optimizer has no figures")
         step, mean, square = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
         if len(moments) != 3 or step.shape != () or not 0 <= float(step) < 1e12:
             raise ValueError("its optimizer has other figures")

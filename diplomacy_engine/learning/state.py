@@ -91,6 +91,7 @@ def restore(live: Any, saved: Any, games: VectorGame, name: str = "run") -> Any:
     """
     kept = getattr(type(live), "KEPT", None)
     if kept is not None:
+        _check(type(saved) is dict, name)
         for part in kept:
             setattr(live, part, restore(getattr(live, part), saved[part], games, part))
         return live

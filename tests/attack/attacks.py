@@ -1,4 +1,4 @@
-"""What is tried against the engine, the play server and the language models' client.
+"""What is tried against the engine, its files, the play server and the language models' client.
 
 An attack prepares what it needs in a folder, and yields a function: of a generator of random
 numbers, it does one try and returns in a word what came of it. It raises where input is neither
