@@ -92,6 +92,8 @@ class Args:
     """centers with which a team wins after a fall, if no other has as many; 0: none does"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from; with --teams one team"""
+    self_play_share: Share = 0.0
+    """share of the games in which the learner plays all seats"""
     weak_seats: Share = 0.0
     """how much more often the learner plays powers with which it wins less; 0: not at all"""
     opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
@@ -108,8 +110,6 @@ class Args:
     """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
     latest_prob: Share = 0.5
     """probability of the newest copy; the older ones share the rest"""
-    recency_decay: Share = 0.8
-    """weight of a copy relative to the next newer one, for --pool-sampling recency"""
     freeze_score: Share | None = None
     """freeze the learner sooner, once it scores this (win 1, draw 0.5) against the newest copy"""
     pool_bots: tuple[str, ...] = ()
@@ -304,6 +304,7 @@ AT_RANDOM = NONE  # in the place of a member: the power still begins at random
 RANDOM_BOT = engine.load_player("random")
 FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
 MEMORY = 0.995  # per game, of the running means of wins
+RECENCY_DECAY = 0.8  # weight of a copy, relative to the next newer one
 WARM_UP_PHASES = 8  # the most phases of a random beginning
 
 
@@ -351,7 +352,7 @@ class OpponentPool:
             return np.append(np.full(count - 1, (1 - latest) / max(1, count - 1)), latest)
         weights = np.ones(count)  # uniform
         if args.pool_sampling == "recency":  # a copy weighs so much of the next newer one
-            weights = args.recency_decay ** np.arange(count)[::-1]
+            weights = RECENCY_DECAY ** np.arange(count)[::-1]
         elif args.pool_sampling == "pfsp":  # who is hard to beat (Vinyals et al. 2019, f_hard)
             wins = [(self.score[n] + 1.0) / (self.games[n] + 2.0) for n in self.copies]
             weights = (1 - np.array(wins)) ** 2 + 1e-3
@@ -397,7 +398,7 @@ class Seats(NamedTuple):
 def assign_seats(run: "Run", rows: np.ndarray) -> None:
     """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
 
-    The learner gets `learner_seats` powers or one team, more often a side with which it wins less.
+    The learner gets all, or `learner_seats` or a team, more often a side with which it wins less.
     Random beginnings are positions that its play never reaches; hot opponents err, so it can win.
     """
     args, rng, seats = run.args, run.rng, run.seats
@@ -405,11 +406,11 @@ def assign_seats(run: "Run", rows: np.ndarray) -> None:
     shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)
     weights = np.maximum(1 - args.weak_seats * run.win_share, 0.05)
     arrival = rng.exponential(size=by_side) / weights  # the first to arrive are the learner's
-    rank = arrival.argsort(1).argsort(1)[:, side]
-    place = np.array([(side[:power] == own).sum() for power, own in enumerate(side)])  # in a team
-    learns = rank < (1 if args.teams else args.learner_seats)
+    learns = arrival.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
+    learns |= rng.random((len(rows), 1)) < args.self_play_share
     members = run.pool.sample(rng, by_side)[:, side]
-    stream = rows[:, None] * args.learner_seats + (place if args.teams else rank)
+    place = arrival[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
+    stream = rows[:, None] * run.streams_per_game + place
     seats.member[rows] = np.where(learns, LEARNER, members)
     seats.stream[rows] = np.where(learns, stream, NONE)
     if args.opponent_temperature != 1:
@@ -715,7 +716,9 @@ class Run:
         self.pool = OpponentPool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map.teams)
-        num_streams = own.num_envs * args.learner_seats
+        powers = len(game_map.powers)
+        self.streams_per_game = powers if args.self_play_share else args.learner_seats
+        num_streams = own.num_envs * self.streams_per_game
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = tallies.Episodes(num_streams, self.reward.parts)
         self.league = League(args, game_map, active=ranks.rank == 0)
@@ -724,9 +727,8 @@ class Run:
         self.sums = dict.fromkeys(tallies.SELFPLAY, 0.0)  # of games since the last update
         self.win_share = np.zeros(len(game_map.teams.names))  # running, by power or team
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
-        shape = own.num_envs, len(game_map.powers)
-        whole = np.zeros(shape, np.int64)
-        self.seats = Seats(whole, whole + NONE, whole.copy(), np.ones(shape, np.float32))
+        whole = np.zeros((own.num_envs, powers), np.int64)
+        self.seats = Seats(whole, whole + NONE, whole.copy(), np.ones(whole.shape, np.float32))
         assign_seats(self, np.arange(own.num_envs))
         begun.take_up(self, ranks)
 

@@ -136,8 +136,6 @@ class Args:
     """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
     latest_prob: Share = 0.5
     """probability of the newest copy; the older ones share the rest"""
-    recency_decay: Share = 0.8
-    """weight of a copy relative to the next newer one, for --pool-sampling recency"""
     freeze_score: Share | None = None
     """freeze the learner sooner, once it scores this (win 1, draw 0.5) against the newest copy"""
     pool_bots: tuple[str, ...] = ()

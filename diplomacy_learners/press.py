@@ -122,8 +122,6 @@ class Args:
     """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
     latest_prob: Share = 0.5
     """probability of the newest copy; the older ones share the rest"""
-    recency_decay: Share = 0.8
-    """weight of a copy relative to the next newer one, for --pool-sampling recency"""
     pool_bots: tuple[str, ...] = ()
     """bots, searches and policies (names or paths) that are opponents as well"""
     pool_bot_prob: Share = 0.2

@@ -205,7 +205,8 @@ def check_seats(run: Any) -> None:
     _check(bool((seats.stream < streams).all()), "stream")
     own = seats.stream[learns]
     _check(len(np.unique(own)) == len(own) and learns.any(1).all(), "stream")
-    _check(np.array_equal(np.nonzero(learns)[0], own // run.args.learner_seats), "stream")
+    of_game = streams // len(seats.stream)
+    _check(np.array_equal(np.nonzero(learns)[0], own // of_game), "stream")
     _check(np.array_equal(learns, seats.member == 0), "member")
     _check(set(np.unique(seats.member).tolist()) <= {0, *pool.bots, *pool.agents}, "member")
     copies = set(pool.copies)

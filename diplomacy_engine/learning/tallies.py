@@ -39,9 +39,9 @@ def finished_games(
         copies: numbers of the pool's copies, oldest first.
 
     Returns:
-        `games` and what `selfplay_figures` needs; by side (sides,) `side_games` and `side_wins`;
-        by copy (copies,) `copy_games` and `copy_score`, of the learner against it: a win counts 1,
-        a draw 0.5.
+        `games` and what `selfplay_figures` needs, results being of games with an opponent; by side
+        (sides,) `side_games` and `side_wins`; by copy (copies,) `copy_games` and `copy_score`, of
+        the learner against it: a win counts 1, a draw 0.5.
     """
     rows = rows[learns[rows].any(1)]
     years = result.year[rows] - first_year + 1
@@ -52,19 +52,20 @@ def finished_games(
         outcomes = outcomes.of_teams(side)
     here = side == np.arange(sides)[:, None]  # (sides, P)
     mine = (learns[rows][:, None] & here).any(2)  # (games, sides)
-    victory = outcomes.win()
-    won_solo, win = (mine & outcomes.solo()).any(1), (mine & victory).any(1)
-    draw = outcomes.draw() & (mine & outcomes.alive).any(1)
+    victory, opposed = outcomes.win(), ~mine.all(1)
+    won_solo, win = ((mine & wins).any(1) & opposed for wins in (outcomes.solo(), victory))
+    draw = outcomes.draw() & (mine & outcomes.alive).any(1) & opposed
     scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
     opponent = np.where(mine, NONE, member[rows[:, None], here.argmax(1)])  # (games, sides)
     frozen = [frozen_at[number] for number in opponent.ravel().tolist() if number in frozen_at]
     met = (opponent[:, :, None] == np.array(copies)).any(1)  # (games, copies)
     return {
         "games": len(rows),
+        "opposed": int(opposed.sum()),
         "win": int(win.sum()),
         "solo": int(won_solo.sum()),
         "draw": int(draw.sum()),
-        "loss": int(len(rows) - won_solo.sum() - draw.sum()),
+        "loss": int(opposed.sum() - won_solo.sum() - draw.sum()),
         "centers": float(np.where(mine, outcomes.centers, 0).max(1, initial=0).sum()),
         "years": int(years.sum()),
         "frozen_at": float(sum(frozen)),
@@ -76,7 +77,8 @@ def finished_games(
     }
 
 
-SELFPLAY = ("games", "win", "solo", "draw", "loss", "centers", "years", "frozen_at", "opponents")
+RESULTS = ("win", "solo", "draw", "loss")  # for the learner, where it had opponents
+SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
 
 
 def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, float]:
@@ -85,8 +87,9 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
     games = sums.pop("games", 0)
     if not games:
         return {}
-    opponents, frozen_at = sums.pop("opponents"), sums.pop("frozen_at")
-    figures = {"games": games} | {name: total / games for name, total in sums.items()}
+    opponents, frozen_at, opposed = (sums.pop(n) for n in ("opponents", "frozen_at", "opposed"))
+    counts = {name: opposed if name in RESULTS else games for name in sums}
+    figures = {"games": games} | {n: sums[n] / count for n, count in counts.items() if count}
     if opponents:  # that are copies
         figures["opponent_age"] = global_step - frozen_at / opponents
     return figures

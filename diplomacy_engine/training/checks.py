@@ -46,7 +46,6 @@ def check_args(
             raise UserError(f"{error}; or train with --capture-games 0") from None
     needs = {  # flag -> (whether it has any effect, what it needs)
         "latest_prob": (args.pool_sampling == "latest", "--pool-sampling latest"),
-        "recency_decay": (args.pool_sampling == "recency", "--pool-sampling recency"),
         "pool_bot_prob": (bool(args.pool_bots), "--pool-bots"),
         "league_games": (bool(args.eval_bots) or not args.league_games, "--eval-bots"),
         "capture_thoughts": (args.capture_games > 0, "--capture-games"),
@@ -90,12 +89,17 @@ def check_args(
             raise UserError(f"--eval-bots names {quoted(bot)} twice")
     if "eval_bots" in given and not args.eval_bots:
         raise UserError(f"--eval-bots is empty: name one or more of {', '.join(BOTS)}")
-    most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update
+    most = args.num_envs * streams_per_game(args, powers) * args.num_steps  # decisions of an update
     if most < 2 * args.num_minibatches:
         raise UserError(
             f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions then, "
             f"less than two for each of the {args.num_minibatches} of --num-minibatches"
         )
+
+
+def streams_per_game(args: Any, powers: int) -> int:
+    """Return how many seats of a game the learner can have."""
+    return powers if getattr(args, "self_play_share", 0) else args.learner_seats
 
 
 def most_seats(game_map: Map) -> int:
@@ -127,7 +131,8 @@ def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None
     # The agent, its gradients, Adam's two moments, the average, and the pool.
     network = 4 * weights * ranks * (5 + args.pool_size)
     games = 4 * args.num_envs * provinces * 3 * args.hidden
-    rollout = 8 * 4 * args.num_envs * args.learner_seats * args.num_steps
+    streams = args.num_envs * streams_per_game(args, len(game_map.powers))
+    rollout = 8 * 4 * streams * args.num_steps
     processes = PROCESS_BYTES * args.processes if args.processes == ranks > 1 else 0
     needs = {"hidden": network, "num-envs": games + rollout, "processes": processes}
     if sum(needs.values()) > memory:

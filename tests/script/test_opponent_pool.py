@@ -44,8 +44,8 @@ def test_share_of_the_newest_copy(latest):
 
 def test_other_ways_to_draw():
     np.testing.assert_allclose(make_pool(4, pool_sampling="uniform").weights(), [0.25] * 4)
-    pool = make_pool(3, pool_sampling="recency", recency_decay=0.5)
-    np.testing.assert_allclose(pool.weights(), [1 / 7, 2 / 7, 4 / 7])
+    pool = make_pool(3, pool_sampling="recency")
+    np.testing.assert_allclose(pool.weights(), np.array([0.64, 0.8, 1]) / 2.44)
     pool = make_pool(3, pool_sampling="pfsp")
     np.testing.assert_allclose(pool.weights(), [1 / 3] * 3)
     # Ten wins against the first, ten losses against the second, ten draws against the third

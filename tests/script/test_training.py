@@ -428,7 +428,7 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--reward no_such_module:reward", "cannot import 'no_such_module'"),
         ("--reward score=much", "'much' is no weight"),
         ("--pool-sampling uniform --latest-prob 0.3", "--latest-prob has no effect"),
-        ("--recency-decay 0.5", "--recency-decay has no effect"),
+        ("--self-play-share 2", "--self-play-share must be a number from 0 to 1"),
         ("--wandb-entity me", "--wandb-entity has no effect: it needs --track"),
         ("--kl-coef 0.5", "unknown flag --kl-coef"),
         ("--freeze-score 2", "--freeze-score must be a number from 0 to 1"),
