@@ -193,11 +193,7 @@ class Agent(nn.Module):
     """
 
     def __init__(
-        self,
-        game_map: engine.Map,
-        hidden: int = 64,
-        num_layers: int = 2,
-        autoregressive: bool = True,
+        self, game_map: engine.Map, hidden: int, num_layers: int, autoregressive: bool = True
     ):
         super().__init__()
         self.inputs = inputs = BoardInputs(game_map)  # makes tensors of boards and orders
@@ -304,6 +300,7 @@ AT_RANDOM = NONE  # in the place of a member: the power still begins at random
 RANDOM_BOT = engine.load_player("random")
 FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
 MEMORY = 0.995  # per game, of the running means of wins
+LAST_BOTS = {"lookahead": 2, "mcts": 10}  # met at the end, in a half and a tenth of the games
 RECENCY_DECAY = 0.8  # weight of a copy, relative to the next newer one
 WARM_UP_PHASES = 8  # the most phases of a random beginning
 
@@ -659,19 +656,22 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> di
     return dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
 
 
-def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog) -> None:
+def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = False) -> None:
     """Play the policy against each bot, all seats equally often, a part on each rank; log it."""
     args, parts = run.args, {}
-    for number, name in enumerate(args.eval_bots):
+    games = dict.fromkeys(args.eval_bots, args.eval_games)
+    if last:
+        games = {bot: args.eval_games // part for bot, part in LAST_BOTS.items()} | games
+    for number, (name, count) in enumerate(games.items()):
         drawn = [args.seed, run.step, number]
         seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
         own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
-        player = run.player(run.average, "learner", own)
+        player = run.begun.learner.make_player(run.average, "learner", own)
         parts[name] = engine.evaluate_player(
             run.game_map,
             player,
             engine.load_player(name, game_map=run.game_map, seed=theirs),
-            args.eval_games,
+            count,
             part=(ranks.rank, ranks.count),
             samples=args.capture_games,
             think=launch.thoughts_of(player) if args.capture_thoughts else None,
@@ -682,8 +682,8 @@ def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog) -> None:
         )
     everywhere = ranks.gather(parts)
     reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
-    ratings = run.league.play(run.average, run.pool, run.player)
-    log.evaluations(reports, run.step, ratings)
+    ratings = run.league.play(run.average, run.pool, run.begun.learner.make_player)
+    log.evaluations(reports, run.step, ratings, run.begun.policy(run.average, run.step))
 
 
 class Run:
@@ -696,7 +696,7 @@ class Run:
 
     def __init__(self, begun: launch.Begun, ranks: launch.Ranks):
         args, game_map = begun.args, begun.game_map
-        self.args, self.game_map, self.player = args, game_map, begun.learner.make_player
+        self.args, self.game_map, self.begun = args, game_map, begun
         own = ranks.share(args)  # this rank's part of the games, and a seed of its own
         torch.manual_seed(args.seed)
         self.agent = begun.learner.make_agent(vars(args), game_map).to(begun.device)
@@ -831,7 +831,7 @@ def train(begun: launch.Begun, ranks: launch.Ranks, until: int | None = None) ->
             streams, row, power = run.seats.learner(run.buffer.open)
             run.buffer.close(streams, run.values_of(row, power))
             learn(run, ranks, log)
-            evaluate(run, ranks, log)
+            evaluate(run, ranks, log, last=True)
             save()
     return True
 

@@ -643,7 +643,7 @@ def evaluate(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
         own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
         parts[name] = engine.evaluate_player(
             run.game_map,
-            run.player(run.average, "learner", own),
+            run.begun.learner.make_player(run.average, "learner", own),
             engine.load_player(name, game_map=run.game_map, seed=theirs),
             args.eval_games,
             part=(ranks.rank, ranks.count),
@@ -656,7 +656,8 @@ def evaluate(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
         )
     everywhere = ranks.gather(parts)
     reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
-    log.evaluations(reports, run.step, run.league.play(run.average, run.pool, run.player))
+    ratings = run.league.play(run.average, run.pool, run.begun.learner.make_player)
+    log.evaluations(reports, run.step, ratings, run.begun.policy(run.average, run.step))
 
 
 def learn(run: Run, talk: Talk, ranks: Ranks, log: launch.RunLog) -> None:

@@ -12,11 +12,13 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from types import SimpleNamespace
 from typing import Any
 
+import torch
 from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils.tensorboard import SummaryWriter
 
@@ -102,7 +104,11 @@ class RunLog:
             ) from error
 
     def evaluations(
-        self, reports: Mapping[str, Evaluation], global_step: int, ratings: Mapping[str, float]
+        self,
+        reports: Mapping[str, Evaluation],
+        global_step: int,
+        ratings: Mapping[str, float],
+        policy: Mapping,
     ) -> None:
         """Log an evaluation, and keep the sample games, also as a page that replays them.
 
@@ -110,6 +116,8 @@ class RunLog:
             reports: of the games against each bot.
             global_step: learner decisions so far.
             ratings: `league/*`.
+            policy: what played. If it has won more games against the last bot than at any
+                evaluation before, it is kept as best.pt.
         """
         evaluations = {bot: report.result() for bot, report in reports.items()}
         samples = {bot: report.saved_games for bot, report in reports.items()}
@@ -129,6 +137,10 @@ class RunLog:
             for bot, result in evaluations.items()
             for name, share in result["orders"].items()
         }
+        for bot in [*reports][-1:]:
+            name = f"eval/{bot}/win"
+            if figures[name] > self.folder.most(name):
+                self.folder.save_best(partial(torch.save, dict(policy)))
         self.scalars(figures | ratings, global_step)
         games = list(itertools.chain.from_iterable(samples.values()))
         if games:

@@ -193,11 +193,13 @@ def of_update(
         charts: more figures, of the group `charts`.
     """
     played = selfplay_figures(run.sums, run.counters["global_step"])
+    pool = run.pool
+    frozen = pool.next_number - len(pool.bots) - 1  # copies so far
     shares = zip(run.game_map.teams.names, run.win_share.tolist())
     run.sums = dict.fromkeys(run.sums, 0.0)
     return {
         "losses": {**losses, "explained_variance": explained_variance(sums["variance"])},
         "selfplay": played | {f"win_{side}": share for side, share in shares},
         "charts": {**charts, "batch_size": sums["variance"][0], **run.episodes.figures(sums)},
-        "league": {"pool_size": len(run.pool.copies)},
+        "league": {"pool_size": len(pool.copies), "frozen": frozen},
     }

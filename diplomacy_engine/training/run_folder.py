@@ -5,6 +5,7 @@
       {script}.py          copy of the script that trains
       checkpoint.pt        newest checkpoint, replaced atomically
       checkpoints/         the newest few, by learner decisions
+      best.pt              the policy that has won most against the last of the bots, to be played
       metrics.jsonl        one line of figures per `log`
       events.out.tfevents* TensorBoard, written by the script
       games/*.jsonl        sample games, and games/*.html pages that replay them
@@ -179,6 +180,17 @@ class RunFolder:
         line = {"global_step": int(step)} | {name: _plain(figures[name]) for name in figures}
         self._append(self.path / "metrics.jsonl", [line])
 
+    def most(self, name: str) -> float:
+        """Return the largest of the figures `name` in metrics.jsonl; -inf if there is none."""
+        most, path = -math.inf, self.path / "metrics.jsonl"
+        with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+            for line in file:
+                if name.encode() in line:
+                    # Whoever has written this file: it decides no more than what is kept.
+                    with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+                        most = max(most, float(json.loads(line)[name]))
+        return most
+
     def save_games(self, name: str, games: Iterable[Mapping[str, Any]]) -> Path:
         """Append saved games to games/{name}.jsonl, a line each; return the file."""
         path = self.path / "games" / f"{name}.jsonl"
@@ -204,6 +216,10 @@ class RunFolder:
                     raise
         except OSError as error:
             raise UserError(f"{path} cannot be written: {_reason(error)}") from error
+
+    def save_best(self, content: Callable[[BinaryIO], None]) -> None:
+        """Replace best.pt, which is to be played and not to be gone on with."""
+        atomic_write(self.path / "best.pt", content)
 
     def save_checkpoint(
         self, step: int, content: bytes | Callable[[BinaryIO], None], keep: int = KEPT

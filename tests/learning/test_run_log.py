@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from diplomacy_engine import evaluate_player, make_bot
 from diplomacy_engine._progress import Progress
@@ -52,6 +53,27 @@ class Wandb:
     def finish(self): ...
 
 
+def test_the_best_policy_is_kept(tmp_path):
+    """By wins against the last bot; a log that is opened again knows the earlier ones."""
+
+    def evaluate(player: str, step: int) -> int:
+        bot = make_bot(player)
+        report = evaluate_player("small", bot, make_bot("hold"), 6, max_years=3, threads=1)
+        log = RunLog(RunFolder(tmp_path), Progress(100, 0), load_map("small"))
+        try:
+            log.evaluations({"random": report, "hold": report}, step, {}, {"global_step": step})
+        finally:
+            log.close()
+        return torch.load(tmp_path / "best.pt")["global_step"]
+
+    assert evaluate("hold", 1) == 1  # no win, and yet the best so far
+    assert evaluate("dumbbot", 2) == 2
+    with open(tmp_path / "metrics.jsonl", "a") as file:  # a folder may come from anybody
+        file.write('{"eval/hold/win": [1]}\n"eval/hold/win"\n{"eval/hold/win": "x"\n')
+    assert evaluate("hold", 3) == 2
+    assert evaluate("dumbbot", 4) == 2  # as good, and later
+
+
 def test_sample_games_reach_tensorboard_the_run_folder_and_wandb(tmp_path, monkeypatch):
     """The real writer writes; TensorBoard's own reader finds the images and the layout."""
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
@@ -67,8 +89,9 @@ def test_sample_games_reach_tensorboard_the_run_folder_and_wandb(tmp_path, monke
 
     try:
         log.begin(Args("small", "a|b", "", ("dumbbot", "random")), None)
-        log.evaluations({"dumbbot": report(2), "random": report(0)}, 7, {"league/rating_x": 25.0})
-        log.evaluations({"dumbbot": report(0)}, 8, {})
+        reports = {"dumbbot": report(2), "random": report(0)}
+        log.evaluations(reports, 7, {"league/rating_x": 25.0}, {})
+        log.evaluations({"dumbbot": report(0)}, 8, {}, {})
         log.flush()
     finally:
         log.close()

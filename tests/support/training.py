@@ -43,6 +43,7 @@ RICH = {
     "num_steps": 12,
     "total_timesteps": 1400,
     "learner_seats": 2,
+    "self_play_share": 0.2,
     "warm_up_share": 0.4,
     "weak_seats": 0.8,
     "opponent_temperature": 2.5,
