@@ -662,7 +662,7 @@ def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = F
     games = dict.fromkeys(args.eval_bots, args.eval_games)
     if last:
         games = {bot: args.eval_games // part for bot, part in LAST_BOTS.items()} | games
-    for number, (name, count) in enumerate(games.items()):
+    for number, name in enumerate(bot for bot in games if games[bot]):
         drawn = [args.seed, run.step, number]
         seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
         own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
@@ -671,7 +671,7 @@ def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = F
             run.game_map,
             player,
             engine.load_player(name, game_map=run.game_map, seed=theirs),
-            count,
+            games[name],
             part=(ranks.rank, ranks.count),
             samples=args.capture_games,
             think=launch.thoughts_of(player) if args.capture_thoughts else None,
