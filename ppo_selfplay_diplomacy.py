@@ -717,7 +717,7 @@ class Run:
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map.teams)
         powers = len(game_map.powers)
-        self.streams_per_game = powers if args.self_play_share else args.learner_seats
+        self.streams_per_game = launch.streams_per_game(args, powers)
         num_streams = own.num_envs * self.streams_per_game
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = tallies.Episodes(num_streams, self.reward.parts)

@@ -100,6 +100,8 @@ class Args:
     """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from"""
+    self_play_share: Share = 0.0
+    """share of the games in which the learner plays all seats"""
     weak_seats: Share = 0.0
     """how much more often the learner plays powers with which it wins less; 0: not at all"""
     opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0

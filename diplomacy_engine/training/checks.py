@@ -98,7 +98,7 @@ def check_args(
 
 
 def streams_per_game(args: Any, powers: int) -> int:
-    """Return how many seats of a game the learner can have."""
+    """Return how many seats of a game the learner can have; not every learner shares games out."""
     return powers if getattr(args, "self_play_share", 0) else args.learner_seats
 
 
