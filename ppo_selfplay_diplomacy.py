@@ -404,7 +404,8 @@ def assign_seats(run: "Run", rows: np.ndarray) -> None:
     weights = np.maximum(1 - args.weak_seats * run.win_share, 0.05)
     arrival = rng.exponential(size=by_side) / weights  # the first to arrive are the learner's
     learns = arrival.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
-    learns |= rng.random((len(rows), 1)) < args.self_play_share
+    if args.self_play_share > 0:
+        learns |= rng.random((len(rows), 1)) < args.self_play_share
     members = run.pool.sample(rng, by_side)[:, side]
     place = arrival[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
     stream = rows[:, None] * run.streams_per_game + place
@@ -801,8 +802,7 @@ def train(begun: launch.Begun, ranks: launch.Ranks, until: int | None = None) ->
                 pay_learner(run, result)
             rows, finished = games_over(run, result)
             # What all ranks agree on, so that they go on alike.
-            full = run.buffer.count.max() >= args.num_steps
-            flags = {"full": full, "stop": log.stop.received}
+            flags = {"full": run.buffer.count.max() >= args.num_steps, "stop": log.stop.received}
             total = ranks.sum(counts | finished | flags)
             run.count(total)
             with log.clock("games"):

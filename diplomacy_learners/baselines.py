@@ -27,7 +27,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve t
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -116,6 +116,9 @@ class Args:
     """centers with which a team wins after a fall, if no other has as many; 0: none does"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from; with --teams one team"""
+    self_play_share: ClassVar[float] = (
+        0.0  # no flag: as many seats in every game
+    )
     learner_powers: tuple[str, ...] = ()
     """powers that the learner plays in every game, instead of seats that are drawn"""
     partners: Literal["self", "pool"] = "self"

@@ -98,8 +98,8 @@ def check_args(
 
 
 def streams_per_game(args: Any, powers: int) -> int:
-    """Return how many seats of a game the learner can have; not every learner shares games out."""
-    return powers if getattr(args, "self_play_share", 0) else args.learner_seats
+    """Return how many seats of a game the learner can have."""
+    return powers if args.self_play_share else args.learner_seats
 
 
 def most_seats(game_map: Map) -> int:

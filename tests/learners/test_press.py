@@ -564,7 +564,7 @@ def test_a_checkpoint_plays_with_offers(trained):
         result = evaluate_player(
             "three", player, load_player(other), 3, max_years=8, press=rules
         ).result()
-        assert result["press"]["agreed"] > 0, other.name
+        assert result["press"]["agreed"] > 0, other
     greedy = load_player(path, greedy=True)
     found = [
         evaluate_player("three", greedy, greedy, 3, max_years=2, press=rules).result()
