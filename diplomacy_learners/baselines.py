@@ -116,9 +116,7 @@ class Args:
     """centers with which a team wins after a fall, if no other has as many; 0: none does"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from; with --teams one team"""
-    self_play_share: ClassVar[float] = (
-        0.0  # no flag: as many seats in every game
-    )
+    self_play_share: ClassVar[float] = 0.0  # no flag: as many seats in every game
     learner_powers: tuple[str, ...] = ()
     """powers that the learner plays in every game, instead of seats that are drawn"""
     partners: Literal["self", "pool"] = "self"
