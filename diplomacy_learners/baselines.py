@@ -44,9 +44,10 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import AgentNetwork, policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy import PolicyPlayer
-from diplomacy_engine.players.search.draws import PolicyDraws, is_moving
+from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic, Leaves
-from diplomacy_engine.players.search.noise import FOLLOWING, PLAIN, phase_seeds
+from diplomacy_engine.players.search.noise import phase_seeds
+from diplomacy_engine.rules.state import Salt, in_movement
 from ppo_selfplay_diplomacy import (
     AT_RANDOM,
     LEARNER,
@@ -417,7 +418,7 @@ class Counterfactual:
 
         `values` (D,) are the critic's, which stay those of retreats and winters.
         """
-        moving = is_moving(games, seen.decisions)
+        moving = in_movement(games.state, seen.decisions.game)
         values = values.copy()
         if moving.any():
             values[moving] = self.expected(games, seen.decisions.take(moving), orders)
@@ -428,12 +429,12 @@ class Counterfactual:
     ) -> np.ndarray:
         """Return what D movement decisions would bring on average, the others' orders given."""
         count, asked = self.count, (decisions.game, decisions.power)
-        drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *asked, PLAIN, count))
+        drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *asked, Salt.PLAIN, count))
         row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
         mine = games.state.unit_power[row] == power[:, None]
         given = np.where(mine, drawn.reshape(len(row), -1), orders[row])
         # What follows is drawn alike for all alternatives.
-        follow = np.repeat(phase_seeds(games, *asked, FOLLOWING, 1), count)
+        follow = np.repeat(phase_seeds(games, *asked, Salt.FOLLOWING, 1), count)
         return self.leaves.evaluate(games, row, power, given, follow).reshape(-1, count).mean(1)
 
 

@@ -14,6 +14,7 @@ from ..errors import UserError
 from ..players.population import Population
 from ..players.protocols import Player, SamplingPlayer
 from ..replays.replay import Replay
+from ..rules.state import seed_from
 from ..rules.vocabulary import vocabulary
 from ..scoring.rewards import ranks as ranks_of
 from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
@@ -146,8 +147,7 @@ def rank_player(
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     for number, member in enumerate(members):
         if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
-            drawn = np.random.SeedSequence([rules.seed, number]).generate_state(1, np.uint64)[0]
-            member.generator.manual_seed(int(drawn >> np.uint64(1)))
+            member.generator.manual_seed(seed_from(rules.seed, number) >> 1)
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
     return standing(population.ratings, seats, report.figures()[1]["rank"], rng)

@@ -4,13 +4,14 @@ from typing import Protocol
 
 import numpy as np
 
-from ...constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
+from ...constants import NONE
 from ...games.decisions import Decisions, order_numbers
 from ...games.vector_game import VectorGame
+from ...rules.state import Salt, in_movement
 from ..asking import ask_player
 from ..policy import PolicyPlayer
 from ..protocols import Explanation, Player
-from .noise import PLAIN, order_noise, phase_seeds
+from .noise import order_noise, phase_seeds
 
 ROOM = 512  # copies of games on which players are asked at once
 CHUNK = 64  # boards encoded at once: what a network computes of them fits into a core's cache
@@ -50,19 +51,6 @@ class Draws(Protocol):
         """Return the probability of every legal order, and the values; see `ExplainingPlayer`."""
 
 
-def is_moving(games: VectorGame, decisions: Decisions) -> np.ndarray:
-    """Tell which decisions are those of a movement phase, (D,) bool."""
-    return np.isin(games.state.phase[decisions.game], (SPRING_MOVEMENT, FALL_MOVEMENT))
-
-
-def by_province(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
-    """Return movement orders (S,) of decisions as (D, V) int32 by province, NONE elsewhere."""
-    orders = np.full((decisions.count, len(games.board.terrain)), NONE, np.int32)
-    row = decisions.slot_decision
-    orders[row, decisions.slot_province] = numbers
-    return orders
-
-
 class PolicyDraws:
     """Draws of a policy. A board is encoded once, however many orders are drawn for it.
 
@@ -93,14 +81,15 @@ class PolicyDraws:
             chosen, logprob[part], _ = self.policy.agent.act(
                 obs, asked, temperature=heat[part], noise=noise
             )
-            orders[part] = by_province(games, asked, order_numbers(asked, chosen))
+            orders[part] = asked.by_province(order_numbers(asked, chosen), orders.shape[1])
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
         """See `Draws`: the likeliest orders of each slot in turn."""
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
-        orders = by_province(games, decisions, order_numbers(decisions, chosen))
+        numbers = order_numbers(decisions, chosen)
+        orders = decisions.by_province(numbers, len(games.board.terrain))
         return orders[:, None], logprob[:, None]
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
@@ -110,7 +99,7 @@ class PolicyDraws:
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
         for part in np.split(np.arange(decisions.count), ends):
             asked = decisions.take(part)
-            seeds = phase_seeds(games, asked.game, asked.power, PLAIN, 1)[:, 0]
+            seeds = phase_seeds(games, asked.game, asked.power, Salt.PLAIN, 1)[:, 0]
             noise = order_noise(asked, seeds)
             obs = self.policy.observe(games, asked.game, asked.power)
             chosen, _, _ = self.policy.agent.act(obs, asked, greedy=self.greedy, noise=noise)
@@ -146,7 +135,8 @@ class PlayerDraws:
             spare.copy_from(games, mine.game, rows)
             spare.seed_games(rows, seeds[part])
             mine = mine._replace(game=rows.astype(np.int32))
-            found[part] = by_province(spare, mine, ask_player(spare, mine, self.player))
+            numbers = ask_player(spare, mine, self.player)
+            found[part] = mine.by_province(numbers, found.shape[1])
         return found.reshape(asked, count, -1), np.zeros((asked, count), np.float32)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
@@ -161,10 +151,11 @@ class PlayerDraws:
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         """See `Draws`: how often each order is drawn, and in other phases what is ordered."""
         slots = np.repeat(np.arange(len(decisions.slot_province)), np.diff(decisions.order_start))
-        if (decisions.slot_province == NONE).any() or not is_moving(games, decisions).all():
+        moving = in_movement(games.state, decisions.game).all()
+        if (decisions.slot_province == NONE).any() or not moving:
             share = (decisions.order == self.plain(games, decisions)[slots]).astype(np.float32)
         else:
-            seeds = phase_seeds(games, decisions.game, decisions.power, PLAIN, SHOWN)
+            seeds = phase_seeds(games, decisions.game, decisions.power, Salt.PLAIN, SHOWN)
             drawn, _ = self.draw(games, decisions, seeds)
             decision = decisions.slot_decision
             given = drawn[decision, :, decisions.slot_province]

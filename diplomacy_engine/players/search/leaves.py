@@ -9,11 +9,12 @@ from ...constants import RUNNING
 from ...games.decisions import Decisions
 from ...games.observation import BoardViews
 from ...games.vector_game import StepResult, VectorGame
+from ...rules.state import in_movement
 from ...scoring.rewards import reward_input
 from ..asking import orders_of
 from ..policy import Objective, PolicyPlayer
 from ..protocols import Player
-from .draws import CHUNK, is_moving
+from .draws import CHUNK
 
 ROOM = 1024  # boards tried at once
 
@@ -147,7 +148,7 @@ class Leaves:
             if not len(pending):
                 break
             decisions = decisions.take(~looked[decisions.game])
-            on = is_moving(spare, decisions) & (played < ahead)[decisions.game]
+            on = in_movement(spare.state, decisions.game) & (played < ahead)[decisions.game]
             given = orders_of(spare, self.following, decisions.take(~on))
             if on.any():
                 asked = decisions.take(on)
