@@ -26,7 +26,7 @@ from .kernels import (
     AFTER_CAPTURES,
     AT_END,
     EVERY_STEP,
-    Seats,
+    AgentSeats,
     assign_decisions,
     draw_seats,
     pick_decisions,
@@ -133,7 +133,7 @@ class AgentGames:
         provinces = len(games.board.terrain)
         self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)
         self.agent = np.zeros(num_games, np.int8)
-        self._seats = Seats(
+        self._seats = AgentSeats(
             self.agent,
             np.zeros((num_games, powers), np.int8),
             np.zeros(num_games, np.int32),

@@ -14,7 +14,7 @@ AGENT = -1  # in place of a player's number
 AT_END, AFTER_CAPTURES, EVERY_STEP = 0, 1, 2  # when a reward may pay anything
 
 
-class Seats(NamedTuple):
+class AgentSeats(NamedTuple):
     """Who plays what in E games; players are numbered."""
 
     agent: np.ndarray  # (E,) int8, the agent's power

@@ -23,7 +23,7 @@ class Surroundings:
 
     def __init__(self, games: VectorGame, rows: np.ndarray):
         board, state, powers = games.board, games.state, games.num_powers
-        provinces = len(board.terrain)
+        provinces, self._centers = len(board.terrain), board.center_province
         self.reach = np.zeros((len(rows), powers, provinces), np.int64)
         self.held = np.zeros((len(rows), powers, provinces), bool)
         owner = state.center_owner[rows]
@@ -39,6 +39,20 @@ class Surroundings:
         self.threat = np.zeros((len(rows), powers, powers), np.int64)
         hits = (self.held[n] & can[:, None, :]).any(2)
         np.add.at(self.threat, (n, power), hits)
+
+    def open_to_both(self, row, one, other) -> np.ndarray:
+        """Return how many units of two powers can move to each center that both can reach.
+
+        (..., C), 0 for other centers and for those that one of the two holds.
+
+        Args:
+            row, one, other: (...) integers: of the n games, and the two powers.
+        """
+        mine, theirs = (
+            np.where(self.held[row, power], 0, self.reach[row, power])[..., self._centers]
+            for power in (one, other)
+        )
+        return (mine + theirs) * ((mine > 0) & (theirs > 0))
 
     def near(self) -> np.ndarray:
         """Return which powers can meet in one move, (n, P, P) bool; nobody is near itself."""
