@@ -41,8 +41,7 @@ from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.talk_counts import OfferCounts, TalkCounts
 from diplomacy_engine.players.negotiators.policies import OfferingPlayer, WishingPlayer
-from diplomacy_engine.press.table import Press, PressRules
-from diplomacy_engine.press.views import (
+from diplomacy_engine.policy.talk_views import (
     SLOTS,
     TEMPLATE_OF,
     TEMPLATES,
@@ -50,6 +49,7 @@ from diplomacy_engine.press.views import (
     TalkViews,
     who_can_answer,
 )
+from diplomacy_engine.press.table import Press, PressRules
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, RANDOM_BOT, Run
 
 Told = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat

@@ -9,7 +9,7 @@ from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import UNIT_KIND, UNIT_OWNER, BoardViews, feature_sizes
 from ..games.vector_game import VectorGame
-from ..press.views import OfferViews, TalkViews
+from ..policy.talk_views import OfferViews, TalkViews
 
 
 class Experience(NamedTuple):

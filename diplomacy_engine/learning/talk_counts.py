@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..constants import NONE
-from ..press.views import SLOTS, TEMPLATE_OF, TEMPLATES
+from ..policy.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 from .tallies import Sums
 
 
@@ -36,7 +36,7 @@ class TalkCounts:
 
         Args:
             able: (E, P) bool, who can talk; nobody in games that are in no movement phase.
-            told: the talk of press.views.TalkViews by name, of every seat, (E, P, ...).
+            told: the talk of policy.talk_views.TalkViews by name, of every seat, (E, P, ...).
             learns: (E, P) bool, the learner's seats.
         """
         mine = told["wish"][learns]
@@ -99,7 +99,7 @@ class OfferCounts(TalkCounts):
         self.chances = 0
 
     def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
-        """Count a phase of some games; `told` is the talk of press.views.OfferViews."""
+        """Count a phase of some games; `told` is the talk of policy.talk_views.OfferViews."""
         could = told["able"][learns].any(2)
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, could)

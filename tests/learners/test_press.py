@@ -21,14 +21,14 @@ from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.negotiation import Listener, negotiate
-from diplomacy_engine.press.table import Press, PressRules
-from diplomacy_engine.press.views import (
+from diplomacy_engine.policy.talk_views import (
     SLOTS,
     TEMPLATES,
     OfferViews,
     TalkViews,
     who_can_answer,
 )
+from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.training.settings import _about_fields as about_fields
 from diplomacy_learners import press
 from tests.support.training import assert_same_run, load, metrics, write_config

@@ -7,8 +7,8 @@ import numpy as np
 from ...constants import NONE
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
+from ...policy.talk_views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from ...press.deals import Offers, join_offers
-from ...press.views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from ..negotiation import Talk, best_of_pairs
 from ..policy import Network, PolicyPlayer
 from .neighbors import peace_answers, peace_choices, peace_offers, peace_proposals

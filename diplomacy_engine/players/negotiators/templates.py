@@ -12,8 +12,8 @@ import numpy as np
 from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_MOVE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...policy.talk_views import PLACES, SLOTS, TEMPLATE_OF, Template
 from ...press.deals import Clause, Offers, Side
-from ...press.views import PLACES, SLOTS, TEMPLATE_OF, Template
 from .neighbors import Surroundings
 from .options import is_support
 
@@ -27,13 +27,13 @@ _, ZONES, ASKS, HELPS, SWAPS = (np.flatnonzero(kind == TEMPLATE_OF) for kind in 
 
 
 class PossibleDeals(NamedTuple):
-    """What each power of n games could offer each other one; templates are those of press.views."""
+    """What each power of n games could offer each other one; see talk_views.Template."""
 
     able: np.ndarray  # (n, P, P, SLOTS) bool, by sender and receiver: whether there is such a deal
     # (n, P, P, SLOTS, 4) int32, order numbers or NONE: the sender's move and the receiver's support
     # of it, the receiver's move and the sender's support of it
     orders: np.ndarray
-    places: np.ndarray  # (n, P, P, SLOTS, PLACES) int16, provinces, as in press.views.OfferViews
+    places: np.ndarray  # (n, P, P, SLOTS, PLACES) int16, provinces, as in OfferViews
 
 
 def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) -> PossibleDeals:
