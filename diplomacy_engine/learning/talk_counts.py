@@ -10,7 +10,7 @@ from ..policy.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 from .tallies import Sums
 
 
-class TalkCounts:
+class WishCounts:
     """Adds up the wishes of movement phases.
 
     Args:
@@ -80,16 +80,16 @@ class TalkCounts:
         return figures
 
 
-class OfferCounts(TalkCounts):
+class OfferCounts(WishCounts):
     """Adds up the offers and answers of movement phases.
 
-    The figures are those of TalkCounts, with `offers/A_B` for `wishes/A_B`: how often A offers
+    The figures are those of WishCounts, with `offers/A_B` for `wishes/A_B`: how often A offers
     something when it could offer B something. `offers` is the share of the learner's chances that
     it used, `offers/TEMPLATE` with what, `accepted` the share of the offers it heard that it agreed
     to, and `accepted/TEMPLATE` of each kind. Deals are of any kind.
     """
 
-    KEPT = (*TalkCounts.KEPT, "offered", "heard", "agreed", "chances")
+    KEPT = (*WishCounts.KEPT, "offered", "heard", "agreed", "chances")
     said = "offers"
 
     def _clear(self) -> None:

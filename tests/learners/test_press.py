@@ -38,7 +38,7 @@ SHORT = {"map": "three", "hidden": 8, "eval_bots": ["coin+random"], "max_years":
 ALONE = Ranks()
 
 
-def begin(**changes) -> tuple[ppo.Run, press.Talk]:
+def begin(**changes) -> tuple[ppo.Run, press.LearnerTalk]:
     """Return a new run on `three`, and its talk."""
     settings = {"map": "three", "num_envs": 12, "learner_seats": 2, "num_steps": 16, "hidden": 8}
     settings |= {"num_layers": 1, "reward": "score", "pool_bots": ()}
@@ -47,7 +47,7 @@ def begin(**changes) -> tuple[ppo.Run, press.Talk]:
     return press.begin(launch.Begun(press.LEARNER_HERE, args, load_map("three"), device), ALONE)
 
 
-def make_run(**changes) -> tuple[ppo.Run, press.Talk]:
+def make_run(**changes) -> tuple[ppo.Run, press.LearnerTalk]:
     """Return a run with a policy that is far from indifferent; its first copy plays the same."""
     run, talk = begin(**{"wish_entropy": 0.5} | changes)
     agent = run.agent
@@ -61,7 +61,7 @@ def make_run(**changes) -> tuple[ppo.Run, press.Talk]:
     return run, talk
 
 
-def play_phase(run: ppo.Run, talk: press.Talk) -> None:
+def play_phase(run: ppo.Run, talk: press.LearnerTalk) -> None:
     """Play one phase as the loop does."""
     result, _ = press.play_phase(run, talk, launch.Clock())
     ppo.pay_learner(run, result)
@@ -74,7 +74,7 @@ def take_batch(run: ppo.Run) -> Batch:
     return run.buffer.take_batch(ppo.compute_gae(run.buffer, 0.99, 0.95))
 
 
-def figures(talk: press.Talk) -> dict[str, float]:
+def figures(talk: press.LearnerTalk) -> dict[str, float]:
     return talk.counts.figures(talk.counts.take())
 
 
@@ -99,7 +99,7 @@ def trained(tmp_path_factory) -> dict[str, Path]:
     return {kind: train(runs, press=kind, total_timesteps=200) for kind in press.KINDS}
 
 
-def play_until_full(run: ppo.Run, talk: press.Talk) -> int:
+def play_until_full(run: ppo.Run, talk: press.LearnerTalk) -> int:
     """Play until an update is due, and check that no deal is broken; return how many were made."""
     deals, step = 0, run.games.step
 
@@ -629,7 +629,7 @@ def negative(counts: torch.Tensor) -> torch.Tensor:
     return -1 - counts
 
 
-def check_counts(talk: press.Talk, *changes: dict) -> None:
+def check_counts(talk: press.LearnerTalk, *changes: dict) -> None:
     """Check that counts are restored as they were, and not with such changes."""
     games, saved = talk.table.games, state.pack(talk.counts)
     counts = type(talk.counts)(games.map.powers)

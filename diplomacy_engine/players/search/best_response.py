@@ -26,7 +26,7 @@ from .player import SearchPlayer
 HASH = np.random.default_rng(0x0D1B).integers(1, 2**62, 4096) * 2 + 1
 
 
-class Settings(NamedTuple):
+class SearchSettings(NamedTuple):
     """How much is tried."""
 
     draws: int = 48  # own joint orders drawn
@@ -49,7 +49,7 @@ class Settings(NamedTuple):
         return [*edges, self.profiles]
 
 
-FAST = Settings(ahead=1)
+FAST = SearchSettings(ahead=1)
 
 
 class Search(NamedTuple):
@@ -121,7 +121,7 @@ class BestResponse(SearchPlayer):
         value: LeafValue,
         name: str,
         assumed: Assumptions | None = None,
-        settings: Settings = FAST,
+        settings: SearchSettings = FAST,
     ):
         super().__init__(own, value, name)
         self.assumed = assumed or Assumptions({"self": own})

@@ -2,13 +2,13 @@
 
 from ..bots.dumbbot import Dumbbot
 from .assumptions import Assumptions
-from .best_response import BestResponse, Settings
+from .best_response import BestResponse, SearchSettings
 from .draws import PlayerDraws
 from .heuristic import CenterClaims
 from .uct import DecoupledUct, UctSettings
 from .variations import VariedDraws
 
-ONE_STEP = Settings(draws=48, candidates=48, profiles=8, halving=False, sure=0.0)
+ONE_STEP = SearchSettings(draws=48, candidates=48, profiles=8, halving=False, sure=0.0)
 
 
 class Lookahead(BestResponse):
