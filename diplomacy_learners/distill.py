@@ -168,9 +168,9 @@ def spread_out(
         searches: of the movement decisions among them, in their order.
         moving: (n,) bool, which those are.
     """
-    means = np.concatenate([found.values.mean(2) for found in searches])
-    orders = np.concatenate([found.candidates for found in searches])
-    choice = np.concatenate([found.choice for found in searches])
+    means = np.concatenate([search.values.mean(2) for search in searches])
+    orders = np.concatenate([search.candidates for search in searches])
+    choice = np.concatenate([search.choice for search in searches])
     d, k = np.nonzero(~np.isnan(means) & (choice > 0)[:, None])  # those that met all profiles
     rows, count = np.flatnonzero(moving)[d], len(lesson.share)
     if not len(rows):
