@@ -80,7 +80,7 @@ class Standing(NamedTuple):
     games: int
 
     def text(self) -> str:
-        """Return it in one line."""
+        """Return rank, rating, their intervals and the share in one line."""
         return (
             f"rank {self.rank} of {self.of} ({self.best} - {self.worst}), rating {self.value:.1f} "
             f"({self.low:.1f} - {self.high:.1f}), population share {100 * self.share:.0f} %"

@@ -117,8 +117,7 @@ class Assumptions:
         return found
 
     def pick(self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray):
-        """Return as whom others give orders when copies of games are played on: (D,) numbers of
-        hypotheses.
+        """Return which hypothesis gives each order when copies of games are played on, (D,).
 
         Args:
             copies: of games.

@@ -67,7 +67,7 @@ class PolicyDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`."""
+        """Return K joint orders of each decision and their log-probabilities; see `Draws`."""
         shape = seeds.shape
         heat = np.tile(np.linspace(1.0, self.temperature, shape[1], dtype=np.float32), shape[0])
         which, seeds = np.repeat(np.arange(shape[0]), shape[1]), seeds.reshape(-1)
@@ -85,7 +85,7 @@ class PolicyDraws:
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`: the likeliest orders of each slot in turn."""
+        """Return the likeliest order of each slot in turn (D, 1, V), and log-probabilities."""
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
         numbers = order_numbers(decisions, chosen)
@@ -93,7 +93,7 @@ class PolicyDraws:
         return orders[:, None], logprob[:, None]
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """See `Draws`."""
+        """Return orders (S,) drawn from the games' seeds, or the likeliest of a greedy policy."""
         numbers = []
         board = np.cumsum(np.diff(decisions.game, prepend=-1) != 0) - 1
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
@@ -107,7 +107,7 @@ class PolicyDraws:
         return np.concatenate(numbers)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """See `Draws`."""
+        """Return the policy's probability of every legal order, and its values."""
         return self.policy.explain(games, decisions)
 
 
@@ -121,7 +121,7 @@ class PlayerDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`."""
+        """Return what the player orders (D, K, V) in copies that have these seeds; see `Draws`."""
         asked, count = seeds.shape
         spare = self._spare
         if spare is None or not spare.is_like(games):
@@ -140,16 +140,16 @@ class PlayerDraws:
         return found.reshape(asked, count, -1), np.zeros((asked, count), np.float32)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`: not known."""
+        """Return none, since they are not known: (D, 0, V) and (D, 0)."""
         shape = decisions.count, 0
         return np.zeros((*shape, len(games.board.terrain)), np.int32), np.zeros(shape, np.float32)
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """See `Draws`."""
+        """Return what the player orders in the games themselves, (S,)."""
         return ask_player(games, decisions, self.player)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """See `Draws`: how often each order is drawn, and in other phases what is ordered."""
+        """Return how often each order is drawn; out of movement phases 1 for what is ordered."""
         slots = np.repeat(np.arange(len(decisions.slot_province)), np.diff(decisions.order_start))
         moving = in_movement(games.state, decisions.game).all()
         if (decisions.slot_province == NONE).any() or not moving:

@@ -97,17 +97,17 @@ class CenterClaims:
     at_once = True
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
-        """See `LeafValue`: the exact result of games that have just ended."""
+        """Return the exact result of games that have just ended, (n, P); 0 in running ones."""
         winner = result.winner[:, None] == np.arange(result.centers.shape[1])
         exact = np.where((result.ended == SOLO)[:, None], winner, squared_shares(result.centers))
         return np.where((result.ended == RUNNING)[:, None], 0.0, exact)
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """See `LeafValue`."""
+        """Return what rows (n,) are worth to powers (n,); nothing is left to be done."""
         return self.shares(games, rows)[np.arange(len(rows)), powers]
 
     def values(self, boards: list) -> np.ndarray:
-        """See `LeafValue`."""
+        """Return the values that `look` returned, one part after the other."""
         return np.concatenate(boards)
 
     def shares(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
