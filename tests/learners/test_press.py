@@ -104,13 +104,13 @@ def play_until_full(run: ppo.Run, talk: press.LearnerTalk) -> int:
     deals, step = 0, run.games.step
 
     def judged(orders):
-        assert not talk.table.judge(orders).any()
+        assert not talk.press.judge(orders).any()
         return step(orders)
 
     run.games.step = judged
     while run.buffer.count.max() < run.args.num_steps:
         play_phase(run, talk)
-        deals += int(talk.table.deals.dealt.sum())
+        deals += int(talk.press.deals.dealt.sum())
     return deals
 
 
@@ -178,8 +178,8 @@ def test_offers_are_drawn_as_often_as_they_are_likely():
     for _ in range(6):
         play_phase(run, talk)
     decisions = run.games.decisions()
-    talking = decisions.take(talk.table.talking()[decisions.game])
-    offers = OfferRound(talk.table, decisions, who_can_answer(talking, run.seats.member.shape))
+    talking = decisions.take(talk.press.talking()[decisions.game])
+    offers = OfferRound(talk.press, decisions, who_can_answer(talking, run.seats.member.shape))
     game, power = np.nonzero(offers.able)
     could = offers.question(game, power)[0].any((1, 2))
     game, power = game[could], power[could]
@@ -235,7 +235,7 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         trained, played = Press(run.games, protocol), Press(run.games, protocol)
         with monkeypatch.context() as patch:
             patch.setattr(type(run.agent), "draw_talk", likeliest)
-            talk.hold(talk._replace(table=trained), run, run.games.decisions(), launch.Clock())
+            talk.hold(talk._replace(press=trained), run, run.games.decisions(), launch.Clock())
         seats = np.zeros(run.seats.member.shape, int)
         negotiate(played, run.games.decisions(), [player], seats)
         assert np.array_equal(trained.deals.dealt, played.deals.dealt)
@@ -295,7 +295,7 @@ def learn_of_deals(sign: float) -> list[float]:
         while run.buffer.count.max() < run.args.num_steps:
             result, _ = press.play_phase(run, talk, launch.Clock())
             deals = np.zeros(run.buffer.open.shape, np.float32)
-            deals[run.seats.stream] = talk.table.deals.dealt.sum(2)
+            deals[run.seats.stream] = talk.press.deals.dealt.sum(2)
             run.buffer.pay(sign * deals)
             ppo.pay_learner(run, result)
             rows, _ = ppo.games_over(run, result)
@@ -631,7 +631,7 @@ def negative(counts: torch.Tensor) -> torch.Tensor:
 
 def check_counts(talk: press.LearnerTalk, *changes: dict) -> None:
     """Check that counts are restored as they were, and not with such changes."""
-    games, saved = talk.table.games, state.pack(talk.counts)
+    games, saved = talk.press.games, state.pack(talk.counts)
     counts = type(talk.counts)(games.map.powers)
     state.restore(counts, saved, games)
     assert counts.figures(counts.take()) == figures(talk)
