@@ -1,6 +1,7 @@
 """Settings as fields of a dataclass: what each may be, and whether a value is.
 
-Fields may be bool, int, float, str, Literal, `tuple[X, ...]` of those, and each of them or None.
+Fields may be bool, int, float, str, Literal, `tuple[X, ...]` of those, and each of them or None; or
+Any, whose value is for others to check.
 `Annotated[int, Between(1, 10)]` gives a number its range, wherever its value comes from, and some
 ranges have names: `gamma: Share = 0.99`.
 """
@@ -10,6 +11,7 @@ import math
 import types
 import typing
 from collections.abc import Container
+from numbers import Integral
 from typing import Annotated, Any, NamedTuple
 
 from ._suggest import did_you_mean, quoted
@@ -82,24 +84,27 @@ def check_values(args_class: type, values: dict, source: str) -> dict[str, Any]:
         name = today(key.replace("-", "_"), kinds) if isinstance(key, str) else key
         if name not in kinds:
             raise UserError(
-                f"{source}: unknown key {quoted(key, 60)}{did_you_mean(str(name), kinds)}"
+                f"{source}: unknown setting {quoted(key, 60)}{did_you_mean(str(name), kinds)}"
             )
         if name in checked:
             raise UserError(f"{source}: {quoted(key, 60)} is set twice")
         try:
             checked[name] = convert(kinds[name], value)
         except (ValueError, OverflowError):
-            kind = kind_text(kinds[name])
+            kind = kinds[name]
+            literal = typing.get_origin(kind.type) is typing.Literal and isinstance(value, str)
+            hint = did_you_mean(value, map(str, typing.get_args(kind.type))) if literal else ""
             raise UserError(
-                f"{source}: {quoted(key, 60)} must be {kind}, not {quoted(value, 60)}"
+                f"{source}: {quoted(key, 60)} must be {kind_text(kind)}, "
+                f"not {quoted(value, 60)}{hint}"
             ) from None
     return checked
 
 
 def convert(kind: Kind, value: Any) -> Any:
     """Return a TOML, JSON or Python value as a field's type; ValueError if it does not fit."""
-    if value is None and kind.optional:
-        return None
+    if kind.type is Any or (value is None and kind.optional):
+        return value
     if typing.get_origin(kind.type) is tuple:
         if not isinstance(value, list | tuple):
             raise ValueError
@@ -112,6 +117,8 @@ def convert(kind: Kind, value: Any) -> Any:
         raise ValueError
     if kind.type is int and type(value) is float and value.is_integer():
         value = int(value)
+    elif kind.type is int and isinstance(value, Integral) and type(value) is not bool:
+        value = int(value)  # of NumPy, too
     elif kind.type is float and type(value) in (int, float) and math.isfinite(value):
         value = float(value)
     elif kind.type not in (bool, int, str) or type(value) is not kind.type:
@@ -125,7 +132,7 @@ def convert(kind: Kind, value: Any) -> Any:
 
 def kind_text(kind: Kind) -> str:
     if typing.get_origin(kind.type) is typing.Literal:
-        text = "one of " + ", ".join(str(choice) for choice in typing.get_args(kind.type))
+        text = "one of " + ", ".join(filter(None, map(str, typing.get_args(kind.type))))
     elif typing.get_origin(kind.type) is tuple:
         text = "a list, each " + kind_text(kind_of(typing.get_args(kind.type)[0]))
     else:

@@ -44,9 +44,10 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import AgentNetwork, policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy import PolicyPlayer
-from diplomacy_engine.players.search.draws import PolicyDraws, is_moving
+from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic, Leaves
-from diplomacy_engine.players.search.noise import FOLLOWING, PLAIN, phase_seeds
+from diplomacy_engine.players.search.noise import phase_seeds
+from diplomacy_engine.rules.state import Salt, in_movement
 from ppo_selfplay_diplomacy import (
     AT_RANDOM,
     LEARNER,
@@ -245,14 +246,14 @@ class Independent(nn.Module):
             agent.inputs = self.inputs  # it has nothing to learn
 
     def load_state_dict(self, saved: dict, *how, **options):
-        """See Module. Weights of one network are those of each power's (--start-from)."""
+        """Take weights; those of one network become those of each power (--start-from)."""
         if not any(name.startswith("powers.") for name in saved):
             each = range(len(self.powers))
             saved = {f"powers.{p}.{name}": saved[name] for p in each for name in saved}
         return super().load_state_dict(saved, *how, **options)
 
     def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
-        """See Agent."""
+        """Return the value (D,) of boards, each from the network of the power that views it."""
         powers = np.unique(obs.power).tolist() or [0]
         rows = [np.flatnonzero(obs.power == power) for power in powers]
         found = [self.powers[p].get_value(obs.take(own)) for p, own in zip(powers, rows)]
@@ -265,7 +266,7 @@ class Independent(nn.Module):
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        """See Agent."""
+        """Do as Agent, each decision with the network of its power."""
         drawn = np.empty(len(decisions.slot_province), np.int64)
         rows, found = [], []
         for part in parts_by_power(obs, decisions):
@@ -292,7 +293,7 @@ class IndependentNetwork(AgentNetwork):
         noise: np.ndarray,
         temperature: np.ndarray | None,
     ) -> tuple[np.ndarray, ...]:
-        """See AgentNetwork."""
+        """Return chosen, logprob, probability and value, each by the network of its power."""
         chosen = np.empty(len(decisions.slot_province), np.int64)
         probability = np.zeros(len(decisions.order), np.float32)
         logprob, value = np.empty((2, decisions.count), np.float32)
@@ -321,18 +322,18 @@ class Central(nn.Module):
         self.mates = nn.Sequential(layer_init(first), nn.ReLU(), layer_init(last, 0.1))
 
     def state_dict(self, *how, **options) -> dict[str, torch.Tensor]:
-        """See Module. The trunk's weights have the names of the plain network's."""
+        """Return the weights; those of the trunk are called as in the plain network."""
         found = super().state_dict(*how, **options)
         return {name.removeprefix("trunk."): weight for name, weight in found.items()}
 
     def load_state_dict(self, saved: dict, *how, **options):
-        """See Module. What plain self-play has not learned stays as it is new (--start-from)."""
+        """Take weights; what plain self-play has not learned stays as it is new (--start-from)."""
         whole = self.state_dict() | saved
         named = {n if n.startswith("mates.") else f"trunk.{n}": whole[n] for n in whole}
         return super().load_state_dict(named, *how, **options)
 
     def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
-        """See Agent."""
+        """Return the value (D,) of the trunk, which sees nobody's orders."""
         return self.trunk.get_value(obs)
 
     def get_action_and_value(
@@ -342,7 +343,7 @@ class Central(nn.Module):
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        """See Agent. The value depends on the orders of all decisions on the same board."""
+        """Do as Agent; the value depends on the orders of all decisions on the same board."""
         boards = self.trunk.inputs(obs)
         codes = self.trunk.encode(boards)
         chosen, *found = self.trunk.get_action(boards, codes, decisions, chosen, noise)
@@ -389,7 +390,7 @@ class Prospects(Critic):
         self.discount, self.at_once = run.args.gamma, False
 
     def paid(self, result: engine.StepResult, victory_centers: int) -> np.ndarray:
-        """See LeafValue."""
+        """Return the reward of this moment of training that a step has paid every power, (n, P)."""
         run, args = self.run, self.run.args
         position = engine.reward_input(result, victory_centers, args.year_limit != "truncate")
         return run.reward(position, min(1.0, run.step / args.total_timesteps))
@@ -416,7 +417,7 @@ class Counterfactual:
 
         `values` (D,) are the critic's, which stay those of retreats and winters.
         """
-        moving = is_moving(games, seen.decisions)
+        moving = in_movement(games.state, seen.decisions.game)
         values = values.copy()
         if moving.any():
             values[moving] = self.expected(games, seen.decisions.take(moving), orders)
@@ -427,31 +428,31 @@ class Counterfactual:
     ) -> np.ndarray:
         """Return what D movement decisions would bring on average, the others' orders given."""
         count, asked = self.count, (decisions.game, decisions.power)
-        drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *asked, PLAIN, count))
+        drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *asked, Salt.PLAIN, count))
         row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
         mine = games.state.unit_power[row] == power[:, None]
         given = np.where(mine, drawn.reshape(len(row), -1), orders[row])
         # What follows is drawn alike for all alternatives.
-        follow = np.repeat(phase_seeds(games, *asked, FOLLOWING, 1), count)
+        follow = np.repeat(phase_seeds(games, *asked, Salt.FOLLOWING, 1), count)
         return self.leaves.evaluate(games, row, power, given, follow).reshape(-1, count).mean(1)
 
 
 def check_seating(args: Args, game_map: engine.Map) -> None:
     """Raise UserError for a scheme and seats that do not fit each other, or the map's teams."""
     teams, flags = game_map.teams, " ".join(args.learner_powers)
-    own = [game_map.power_number(name) for name in args.learner_powers]
+    learners = [game_map.power_number(name) for name in args.learner_powers]
     mixed = args.partners == "pool"
     if mixed and not teams.text:
         raise engine.UserError("--partners pool needs --teams: no power has a partner here")
-    if len(set(own)) < len(own):
+    if len(set(learners)) < len(learners):
         raise engine.UserError("--learner-powers names a power twice")
-    if own and not teams.text and len(own) != args.learner_seats:
+    if learners and not teams.text and len(learners) != args.learner_seats:
         raise engine.UserError(
-            f"--learner-powers {flags} needs as many seats: --learner-seats {len(own)}"
+            f"--learner-powers {flags} needs as many seats: --learner-seats {len(learners)}"
         )
-    if own and teams.text and not mixed:
+    if learners and teams.text and not mixed:
         team = teams.of_power
-        if set(own) != set(np.flatnonzero(team == team[own[0]]).tolist()):
+        if set(learners) != set(np.flatnonzero(team == team[learners[0]]).tolist()):
             raise engine.UserError(
                 f"--learner-powers {flags} must be one team of {', '.join(teams.names)}"
             )
@@ -471,13 +472,13 @@ def assign_seats(run: Run, rows: np.ndarray) -> None:
     args, rng, seats = run.args, run.rng, run.seats
     side = run.game_map.teams.of_power  # (P,)
     shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)
-    own = [run.game_map.power_number(name) for name in args.learner_powers]
-    playable = np.isin(np.arange(len(side)), own or np.arange(len(side)))  # (P,)
+    learners = [run.game_map.power_number(name) for name in args.learner_powers]
+    playable = np.isin(np.arange(len(side)), learners or np.arange(len(side)))  # (P,)
     weights = np.maximum(1 - args.weak_seats * run.win_share, 0.05)
     arrival = rng.exponential(size=by_side) / weights  # the first to arrive are the learner's
     arrival[:, np.setdiff1d(side, side[playable])] = np.inf
     rank = arrival.argsort(1).argsort(1)[:, side]
-    place = np.array([(side[:power] == own).sum() for power, own in enumerate(side)])  # in a team
+    place = np.array([(side[:power] == team).sum() for power, team in enumerate(side)])  # in a team
     learns = rank < (1 if args.teams else args.learner_seats)
     members = run.pool.sample(rng, by_side)[:, side]
     stream = rows[:, None] * args.learner_seats + (place if args.teams else rank)

@@ -39,8 +39,8 @@ from diplomacy_engine.players.asking import ask_player, begin_games
 from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
 from diplomacy_engine.players.policy import PolicyPlayer
 from diplomacy_engine.players.search.best_response import BestResponse, Search
-from diplomacy_engine.players.search.draws import is_moving
 from diplomacy_engine.players.search.making import make_search
+from diplomacy_engine.rules.state import in_movement
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import LEARNER_HERE, Agent
@@ -146,7 +146,8 @@ def play(
             share = np.ones(part.count, np.float32)
             lesson = Lesson(experience, share, policy.agent.values(obs))
             if args.spread and searches:
-                lesson = spread_out(args, lesson, policy, searches, is_moving(games, part))
+                moving = in_movement(games.state, part.game)
+                lesson = spread_out(args, lesson, policy, searches, moving)
             searches.clear()
             parts.append(lesson)
         games.step(orders)
@@ -167,9 +168,9 @@ def spread_out(
         searches: of the movement decisions among them, in their order.
         moving: (n,) bool, which those are.
     """
-    means = np.concatenate([found.values.mean(2) for found in searches])
-    orders = np.concatenate([found.candidates for found in searches])
-    choice = np.concatenate([found.choice for found in searches])
+    means = np.concatenate([search.values.mean(2) for search in searches])
+    orders = np.concatenate([search.candidates for search in searches])
+    choice = np.concatenate([search.choice for search in searches])
     d, k = np.nonzero(~np.isnan(means) & (choice > 0)[:, None])  # those that met all profiles
     rows, count = np.flatnonzero(moving)[d], len(lesson.share)
     if not len(rows):

@@ -321,17 +321,17 @@ def learn(
         order = rng.permutation(len(samples))
         for picked in np.array_split(order, -(-len(samples) // args.batch_size)):
             replies = [samples[i].reply for i in picked]
-            found = model.log_probabilities(replies)
+            chosen = model.log_probabilities(replies)
             before = torch.tensor([p for reply in replies for p in reply.logprobs])
             advantage = torch.tensor([samples[i].advantage for i in picked])
-            advantage = advantage.to(found.reply.device)[found.reply]
-            change = found.logprob - before.to(found.logprob)
+            advantage = advantage.to(chosen.reply.device)[chosen.reply]
+            change = chosen.logprob - before.to(chosen.logprob)
             ratio = change.exp()
             clipped = ratio.clamp(1 - args.clip_low, 1 + args.clip_high)
             policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
             distance = torch.zeros_like(change)
             if reference is not None:
-                apart = reference.log_probabilities(replies) - found.logprob
+                apart = reference.log_probabilities(replies) - chosen.logprob
                 distance = apart.exp() - 1 - apart
             optimizer.zero_grad()
             (policy_loss + weight * distance.mean()).backward()
@@ -345,7 +345,7 @@ def learn(
                 figures.append(
                     {
                         "policy_loss": policy_loss.item(),
-                        "entropy": found.entropy.mean().item(),
+                        "entropy": chosen.entropy.mean().item(),
                         "approx_kl": (ratio - 1 - change).mean().item(),
                         "clipfrac": (ratio != clipped).float().mean().item(),
                         "largest_ratio": ratio.max().item(),
@@ -353,7 +353,7 @@ def learn(
                     }
                 )
     names = [name for name in figures[0] if reference is not None or name != "reference_kl"]
-    return {f"losses/{name}": float(np.mean([found[name] for found in figures])) for name in names}
+    return {f"losses/{name}": float(np.mean([batch[name] for batch in figures])) for name in names}
 
 
 class Run:

@@ -39,10 +39,9 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.learning.talk_counts import OfferCounts, TalkCounts
+from diplomacy_engine.learning.talk_counts import OfferCounts, WishCounts
 from diplomacy_engine.players.negotiators.policies import OfferingPlayer, WishingPlayer
-from diplomacy_engine.press.table import Press, PressRules
-from diplomacy_engine.press.views import (
+from diplomacy_engine.policy.talk_views import (
     SLOTS,
     TEMPLATE_OF,
     TEMPLATES,
@@ -50,6 +49,7 @@ from diplomacy_engine.press.views import (
     TalkViews,
     who_can_answer,
 )
+from diplomacy_engine.press.table import Press, PressRules
 from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, RANDOM_BOT, Run
 
 Told = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of every seat
@@ -483,16 +483,17 @@ def answers_logprob_entropy(
     return logprob, asked * each
 
 
-class Talk(NamedTuple):
+class LearnerTalk(NamedTuple):
     """How powers talk in the games of this process."""
 
-    table: Press
-    counts: TalkCounts
+    press: Press
+    counts: WishCounts
     views: type  # what those see who decide
-    hold: Callable[["Talk", Run, engine.Decisions, launch.Clock], Told]  # the talk of a phase
+    # Holds the talk of a phase.
+    hold: Callable[["LearnerTalk", Run, engine.Decisions, launch.Clock], Told]
 
     @classmethod
-    def of(cls, args: Args, games: engine.VectorGame) -> "Talk":
+    def of(cls, args: Args, games: engine.VectorGame) -> "LearnerTalk":
         """Return the talk of a run's games, of which nothing has been counted yet."""
         kind = KINDS[args.press]
         counts = kind.counts(games.map.powers)
@@ -519,14 +520,16 @@ def speakers(
             yield agent, talking.game[mine], talking.power[mine]
 
 
-def hold_wishes(talk: Talk, run: Run, decisions: engine.Decisions, clock: launch.Clock) -> Told:
+def hold_wishes(
+    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: launch.Clock
+) -> Told:
     """Hold the talk of a phase in which each power says with which others it wishes peace.
 
     Returns:
         The talk of TalkViews by name, of every seat: (E, P, ...).
     """
     games, powers = run.games, np.arange(run.games.num_powers)
-    talking = decisions.take(talk.table.talking()[decisions.game])
+    talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
     wish = np.full((*able.shape, len(powers)), NONE, np.int8)
     logprob = np.zeros(able.shape, np.float32)
@@ -535,23 +538,25 @@ def hold_wishes(talk: Talk, run: Run, decisions: engine.Decisions, clock: launch
         obs, noise = games.view_boards(game, power), torch.rand(others.shape).numpy()
         with clock("inference"):
             wish[game, power], logprob[game, power] = agent.draw_talk(obs, others, noise)
-    told = {"wish": wish, "talk_logprob": logprob, "peace": talk.table.deals.peace}
+    told = {"wish": wish, "talk_logprob": logprob, "peace": talk.press.deals.peace}
     if talking.count:
-        talk.table.propose(wish == 1)
+        talk.press.propose(wish == 1)
         talk.counts.add(able, told, run.seats.stream != NONE)
     return told
 
 
-def hold_offers(talk: Talk, run: Run, decisions: engine.Decisions, clock: launch.Clock) -> Told:
+def hold_offers(
+    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: launch.Clock
+) -> Told:
     """Hold the talk of a phase in which each power makes one offer, and answers what it hears.
 
     Returns:
         The talk of OfferViews by name, of every seat: (E, P, ...).
     """
     games = run.games
-    talking = decisions.take(talk.table.talking()[decisions.game])
+    talking = decisions.take(talk.press.talking()[decisions.game])
     able = who_can_answer(talking, run.seats.member.shape)
-    offers = OfferRound(talk.table, decisions, able)
+    offers = OfferRound(talk.press, decisions, able)
     for agent, game, power in speakers(run, talking):
         asked = offers.question(game, power)
         obs = games.view_boards(game, power)
@@ -565,7 +570,7 @@ def hold_offers(talk: Talk, run: Run, decisions: engine.Decisions, clock: launch
     return offers.told
 
 
-class TalkingNetwork(AgentNetwork):
+class TalkingAgentNetwork(AgentNetwork):
     """An agent in arrays, as players ask it that talk (players/negotiators/policies.py)."""
 
     def draw_talk(self, obs: BoardViews, *asked: np.ndarray | None) -> tuple[np.ndarray, ...]:
@@ -584,24 +589,24 @@ class Kind(NamedTuple):
     agent: type[TalkingAgent]
     player: type[WishingPlayer]
     views: type
-    counts: type[TalkCounts]
+    counts: type[WishCounts]
     hold: Callable[..., Told]
 
 
 KINDS = {
-    "mutual": Kind(WishingAgent, WishingPlayer, TalkViews, TalkCounts, hold_wishes),
+    "mutual": Kind(WishingAgent, WishingPlayer, TalkViews, WishCounts, hold_wishes),
     "offers": Kind(OfferingAgent, OfferingPlayer, OfferViews, OfferCounts, hold_offers),
 }
 
 
 def play_phase(
-    run: Run, talk: Talk, clock: launch.Clock
+    run: Run, talk: LearnerTalk, clock: launch.Clock
 ) -> tuple[engine.StepResult, dict[str, int]]:
     """Play one phase of every game, with its talk first; as the script's."""
     games, seats, pool = run.games, run.seats, run.pool
     decisions = games.decisions()  # D, of all powers of all games
     told = talk.hold(talk, run, decisions, clock)
-    decisions = talk.table.bound(decisions)  # with the orders that the deals leave
+    decisions = talk.press.bound(decisions)  # with the orders that the deals leave
     at = decisions.game, decisions.power
     who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
     orders = games.new_orders()  # (E, V), merged below
@@ -662,7 +667,7 @@ def evaluate(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
     log.evaluations(reports, run.step, ratings, run.begun.policy(run.average, run.step))
 
 
-def learn(run: Run, talk: Talk, ranks: Ranks, log: launch.RunLog) -> None:
+def learn(run: Run, talk: LearnerTalk, ranks: Ranks, log: launch.RunLog) -> None:
     """Estimate advantages of every finished transition of all streams, and learn from them."""
     args = run.args
     with log.clock("batching"):
@@ -686,10 +691,10 @@ def learn(run: Run, talk: Talk, ranks: Ranks, log: launch.RunLog) -> None:
     log.update(run.counters, figures | {"press": talk.counts.figures(sums)})
 
 
-def begin(begun: launch.Begun, ranks: Ranks) -> tuple[Run, Talk]:
+def begin(begun: launch.Begun, ranks: Ranks) -> tuple[Run, LearnerTalk]:
     """Return a new run and its talk, or both as the checkpoint has them."""
     run = Run(begun, ranks)
-    talk = Talk.of(begun.args, run.games)
+    talk = LearnerTalk.of(begun.args, run.games)
     if begun.saved is not None:
         with begun.reading():
             state.restore(talk.counts, begun.saved["talk"][ranks.rank], run.games, "talk")
@@ -769,7 +774,7 @@ def make_player(
     """Return an agent as a player of matches; `settings` are those it was trained with."""
     (player,) = (kind.player for kind in KINDS.values() if isinstance(agent, kind.agent))
     generator = torch.Generator().manual_seed(seed)
-    return player(TalkingNetwork(agent), name, generator, greedy, settings)
+    return player(TalkingAgentNetwork(agent), name, generator, greedy, settings)
 
 
 LEARNER_HERE = learners.register(

@@ -68,18 +68,18 @@ def print_table(
 
 def print_counts(console: Console, counts: dict[str, dict]) -> None:
     """Print what was asked of language models, and what came of it."""
-    for name, found in counts.items():
-        share = found["fell_back"] / max(1, found["orders"])
+    for name, counted in counts.items():
+        share = counted["fell_back"] / max(1, counted["orders"])
         if share > 0.01:
             console.print(
                 f"Attention: {100 * share:.1f} % of {name}'s orders are those of its fallback, "
-                f"{found['fallback']}",
+                f"{counted['fallback']}",
                 markup=False,
             )
-    names = list(dict.fromkeys(name for found in counts.values() for name in found))
+    names = list(dict.fromkeys(name for counted in counts.values() for name in counted))
     names.remove("fallback")
     rows = [
-        (name.replace("_", " "), [f"{found[name]:,}" for found in counts.values()])
+        (name.replace("_", " "), [f"{counted[name]:,}" for counted in counts.values()])
         for name in names
     ]
     print_table(console, "asked of language models", list(counts), rows)

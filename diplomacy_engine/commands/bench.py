@@ -472,7 +472,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
     game_map = load_map(arguments.map)
     until_year = last_year(game_map, arguments.until_year)
     announce_compilation()
-    found = measure(
+    result = measure(
         game_map,
         arguments.threads,
         arguments.games,
@@ -481,26 +481,26 @@ def run_bench(arguments: argparse.Namespace) -> int:
         arguments.seed,
         arguments.press is not None,
     )
-    print_bench(make_console(), found)
-    write_result(arguments.json, found)
+    print_bench(make_console(), result)
+    write_result(arguments.json, result)
     return 0
 
 
-def print_bench(console: Console, found: dict) -> None:
+def print_bench(console: Console, result: dict) -> None:
     """Print the figures."""
-    machine = found["machine"]
+    machine = result["machine"]
     console.print(
-        f"random play on map {found['map']} to {found['until_year']}: {found['threads']} "
-        f"thread{'s' * (found['threads'] > 1)}, {found['games']:,} games at once, "
-        f"{found['seconds']:.1f} s; {machine['cpu']}, {machine['cores']} cores",
+        f"random play on map {result['map']} to {result['until_year']}: {result['threads']} "
+        f"thread{'s' * (result['threads'] > 1)}, {result['games']:,} games at once, "
+        f"{result['seconds']:.1f} s; {machine['cpu']}, {machine['cores']} cores",
         markup=False,
     )
     rows = [
-        ("phases/s", f"{found['phases_per_second']:,.0f}"),
-        ("games/s", f"{found['games_per_second']:,.0f}"),
-        ("bytes/game", f"{found['memory_bytes_per_game']:,}"),
+        ("phases/s", f"{result['phases_per_second']:,.0f}"),
+        ("games/s", f"{result['games_per_second']:,.0f}"),
+        ("bytes/game", f"{result['memory_bytes_per_game']:,}"),
     ]
-    peer = found["diplomacy_package"]
+    peer = result["diplomacy_package"]
     if peer is not None and "error" in peer:
         rows.append(("diplomacy package", f"failed: {peer['error']}"))
     elif peer is not None:
@@ -509,8 +509,8 @@ def print_bench(console: Console, found: dict) -> None:
     console.print()
     for name, figure in rows:
         console.print(f"{name:{max(len(known) for known, _ in rows)}}  {figure}", markup=False)
-    bots = {f"bot {name}": taken for name, taken in found["bot_microseconds"].items()}
-    figures = found["stage_microseconds"] | bots
+    bots = {f"bot {name}": taken for name, taken in result["bot_microseconds"].items()}
+    figures = result["stage_microseconds"] | bots
     stages = [
         (
             name.replace("_", " "),

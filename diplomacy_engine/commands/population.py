@@ -32,6 +32,7 @@ from ..matches.population import (
 )
 from ..matches.population_page import population_page
 from ..matches.settings import MatchSettings
+from ..play.session import PERSON
 from ..players.loading import (
     learning,
     load_members,
@@ -67,7 +68,6 @@ if not RUNS.is_file():  # installed by pip
     RUNS = INSTALLED_CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
 MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
-PERSON = "a person"  # what `play` calls somebody in a saved game
 TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one
 OTHER_TOURNAMENT = 3_000
 COPIES = 5  # policies of a run

@@ -118,13 +118,13 @@ def print_tournament(console: Console, result: dict) -> None:
     labels = {name: f"{number} {name}" for number, name in enumerate(players, 1)}
     columns = "rating", "sigma", "bootstrap", "seats", "solo", "win", "centers", "rank"
     ratings = []
-    for name, found in players.items():
-        rating, overall = found["rating"], found["overall"]
+    for name, standing in players.items():
+        rating, overall = standing["rating"], standing["overall"]
         cells = (
             f"{rating['value']:.1f} ({rating['low']:.1f} - {rating['high']:.1f})",
             f"{rating['sigma']:.2f}",
             f"{rating['bootstrap']:.2f}",
-            f"{found['seats']:,}",
+            f"{standing['seats']:,}",
             _percent(overall["solo"]),
             _percent(overall["win"]),
             f"{overall['centers']['value']:.2f}",
@@ -143,11 +143,11 @@ def print_tournament(console: Console, result: dict) -> None:
         ]
         print_table(console, "player", numbers, rows, title)
     for key, side in (("by_team", "team"), ("by_power", "power")):
-        sides = {name: found[key] for name, found in players.items() if key in found}
-        columns = list(dict.fromkeys(side for found in sides.values() for side in found))
+        sides = {name: standing[key] for name, standing in players.items() if key in standing}
+        columns = list(dict.fromkeys(side for standing in sides.values() for side in standing))
         rows = [
-            (labels[name], [_power_cell(found.get(side)) for side in columns])
-            for name, found in sides.items()
+            (labels[name], [_power_cell(standing.get(side)) for side in columns])
+            for name, standing in sides.items()
         ]
         if rows:
             title = f"by {side}: solo % / win % / centers / rank"
@@ -170,5 +170,5 @@ def _percent(figure: dict[str, float]) -> str:
     return f"{value:.1f} % ({low:.1f} - {high:.1f})"
 
 
-def _cell(found: dict | None, figure: str) -> str:
-    return "-" if found is None else _percent(found[figure])
+def _cell(pair: dict | None, figure: str) -> str:
+    return "-" if pair is None else _percent(pair[figure])

@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ..constants import COMPLETED, parse_phase
 from ..errors import UserError
 from ..games.game import Game
@@ -19,6 +17,7 @@ from ..players.advice import orders_by_player
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..rules.notation import matching_orders, read_order
+from ..rules.state import seed_from
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
@@ -187,7 +186,7 @@ class SeatLoop:
         if position.has_deadline:  # so that nothing worse than holds comes of a slow player
             self.connection.give(position, power, [])
         moment = parse_phase(position.game.phase)
-        seed = int(np.random.SeedSequence([self.seed, *moment]).generate_state(1, np.uint64)[0])
+        seed = seed_from(self.seed, *moment)
         (orders,) = orders_by_player(position.game, self.player, [power], seed).values()
         for _ in range(2):
             lost = dropped(position.game, orders, self.connection.give(position, power, orders))

@@ -19,11 +19,14 @@ from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
 from ..players.protocols import Player, StatefulPlayer
 from ..rules.map import Map
+from ..rules.state import seed_from
 from ..scoring.rewards import REWARDS, reward_input
+from ..scoring.teams import alive_with_team
 from .kernels import (
     AFTER_CAPTURES,
     AT_END,
     EVERY_STEP,
+    AgentSeats,
     assign_decisions,
     draw_seats,
     pick_decisions,
@@ -64,20 +67,7 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
 
 def seeds_of(numbers: Sequence[int]) -> np.ndarray:
     """Return the row seeds of VectorGame, uint64, that belong to the seeds of environments."""
-    return np.array(
-        [np.random.SeedSequence(number).generate_state(1, np.uint64)[0] for number in numbers],
-        np.uint64,
-    )
-
-
-def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
-    """Return whether any power of each power's team is alive, (E, P) bool.
-
-    Args:
-        alive: (E, P) bool.
-        team: (P,) integers, the team of each power.
-    """
-    return (alive[:, :, None] & (team[:, None] == team)).any(1)
+    return np.array([seed_from(number) for number in numbers], np.uint64)
 
 
 class AgentGames:
@@ -135,22 +125,26 @@ class AgentGames:
             self._pays = EVERY_STEP
         self._gap = gap
         self.players = [*self._opponents, RandomBot()]
-        self._warm_up_player = len(self.players) - 1
-        self._helper = NONE
+        warm_up_player, helper = len(self.players) - 1, NONE
         if movement_only:
-            self._helper = len(self.players)
+            helper = len(self.players)
             self.players.append(make_bot("dumbbot"))
         self._remembering = [p for p in self.players if isinstance(p, StatefulPlayer)]
         provinces = len(games.board.terrain)
         self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)
         self.agent = np.zeros(num_games, np.int8)
-        self._seat = np.zeros((num_games, powers), np.int8)
-        self._warm_up = np.zeros(num_games, np.int32)
+        self._seats = AgentSeats(
+            self.agent,
+            np.zeros((num_games, powers), np.int8),
+            np.zeros(num_games, np.int32),
+            np.zeros(num_games, bool),
+            warm_up_player,
+            helper,
+        )
         self._who = np.zeros(num_games * powers, np.int8)
         self._made = np.zeros(len(self.players), np.int32)
         self.orders = games.new_orders()
         self.mask = np.zeros((num_games, self.mask_size), np.int8)
-        self._begun = np.zeros(num_games, bool)
         self.nothing = np.zeros(self.mask_size, np.int8)
         if gap:
             self.nothing[games.table.province_first[:-1] + np.arange(provinces)] = 1
@@ -189,10 +183,7 @@ class AgentGames:
             self._power,
             len(self._opponents),
             self._settings.most_phases,
-            self.agent,
-            self._seat,
-            self._warm_up,
-            self._begun,
+            self._seats,
         )
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
@@ -251,10 +242,10 @@ class AgentGames:
         goes_on, may_pay, are_over, starts_again = games.call(
             settle,
             rows,
-            (result.ended, result.captured, alive),
-            self.agent,
-            self._warm_up,
-            self._begun,
+            result.ended,
+            result.captured,
+            alive,
+            self._seats,
             self._pays,
             self.terminated,
             self.truncated,
@@ -304,14 +295,7 @@ class AgentGames:
             games.state,
             rows,
             decisions,
-            (
-                self.agent,
-                self._seat,
-                self._warm_up,
-                self._begun,
-                self._warm_up_player,
-                self._helper,
-            ),
+            self._seats,
             self._gap,
             self.orders,
             self.mask,

@@ -1,7 +1,8 @@
 """`Diplomacy-MAP-deals-v0`: the negotiation environment of the thesis' later code, on every map.
 
 The agent chooses among four kinds of deals before each movement phase, by nine numbers. Somebody
-else gives all orders. docs/press.md explains it.
+else gives all orders. docs/press.md explains it. Of the deals of a kind one is drawn, as in the
+code that this follows: neither what is likely nor what is worth most counts.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from gymnasium.spaces import MultiDiscrete
 
 from ..constants import MOVE, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..games.decisions import Decisions
+from ..players.negotiators.options import Options, is_support, promise
 from ..players.negotiators.planners import Planner
-from ..press.deals import Clause, Side, make_offers
+from ..press.deals import Side, make_offers
 from ..press.table import PEACE_ALONE
 from .negotiation_env import NegotiationEnv
 
@@ -85,10 +87,10 @@ class DealsEnv(NegotiationEnv):
                 offers = make_offers([(0, self._power, kept.other, kept.clauses)])
                 self._press.settle(offers, np.ones(1, bool), decisions)
         self._kept = [kept for kept in self._kept if kept.due > self._phase]
-        lists, found = _lists(decisions), []
+        options, found = Options(self._games, decisions, 0), []
         kinds = (self._defences, self._peace, self._attacks, self._favors)
         for possible, wanted, number in zip(kinds, numbers[0:8:2], numbers[1:8:2]):
-            offers = possible(lists, number) if wanted else []
+            offers = possible(options, number) if wanted else []
             if offers:
                 found.append(offers[self.np_random.integers(len(offers))])
         agreed = sum(self._put_ahead(decisions, *offer, numbers[8]) for offer in found)
@@ -112,68 +114,45 @@ class DealsEnv(NegotiationEnv):
         units = np.flatnonzero(self._games.state.unit_power[0] == self._power)
         return int(units[min(number, len(units) - 1)]) if len(units) else NONE
 
-    def _peace(self, lists: dict[int, np.ndarray], number: int) -> list[tuple[int, tuple]]:
+    def _peace(self, options: Options, number: int) -> list[tuple[int, tuple]]:
         """Return (power, clauses) of peace with the other living power of a number."""
         alive = self._games.outcomes().alive[0].copy()
         alive[self._power] = False
         others = np.flatnonzero(alive)
         return [(int(others[min(number, len(others) - 1)]), PEACE_ALONE)] if len(others) else []
 
-    def _defences(self, lists: dict[int, np.ndarray], number: int) -> list[tuple[int, tuple]]:
+    def _defences(self, options: Options, number: int) -> list[tuple[int, tuple]]:
         """Return (power, clauses) by which a unit and a neighbor support each other to hold."""
         mine, found = self._unit(number), []
-        for support in self._of_kind(lists.get(mine, ()), SUPPORT_HOLD):
-            theirs, other = self._helped(support)
-            back = [
-                n
-                for n in self._of_kind(lists.get(theirs, ()), SUPPORT_HOLD)
-                if self._helped(n)[0] == mine
-            ]
-            if other != self._power and back:
-                found.append((other, _orders((mine, support), (theirs, back[0]))))
+        for support in options.of_kind(mine, SUPPORT_HOLD).tolist():
+            theirs = int(options.helped(support))
+            other, back = int(options.unit_power[theirs]), options.holds(theirs, mine)
+            if other != self._power and len(back):
+                found.append((other, _orders((mine, support), (theirs, int(back[0])))))
         return found
 
-    def _attacks(self, lists: dict[int, np.ndarray], number: int) -> list[tuple[int, tuple]]:
+    def _attacks(self, options: Options, number: int) -> list[tuple[int, tuple]]:
         """Return (power, clauses) by which a neighbor supports a move of a unit."""
-        mine, state, found = self._unit(number), self._games.state, []
-        moves = {self._goal(n): n for n in self._of_kind(lists.get(mine, ()), MOVE)}
-        for theirs, orders in lists.items():
-            other = int(state.unit_power[0, theirs])
-            if other == self._power:
-                continue
-            for support in self._of_kind(orders, SUPPORT_MOVE):
-                move = moves.get(self._goal(support))
-                if move is None or self._helped(support)[0] != mine:
-                    continue
-                if self._holder(move) != other:
-                    found.append((other, _orders((mine, move), (theirs, support))))
+        mine, found = self._unit(number), []
+        moves = options.of_kind(mine, MOVE)
+        for theirs in options.orders:
+            other = int(options.unit_power[theirs])
+            for support in options.of_kind(theirs, SUPPORT_MOVE).tolist():
+                for move in moves[is_support(options.table, support, moves)].tolist():
+                    if other != self._power and self._holder(move) != other:
+                        found.append((other, _orders((mine, move), (theirs, support))))
         return found
 
-    def _favors(self, lists: dict[int, np.ndarray], number: int) -> list[tuple[int, tuple]]:
+    def _favors(self, options: Options, number: int) -> list[tuple[int, tuple]]:
         """Return (power, clauses) by which a unit supports a move of a neighbor."""
         mine, found = self._unit(number), []
-        for support in self._of_kind(lists.get(mine, ()), SUPPORT_MOVE):
-            theirs, other = self._helped(support)
-            moves = {self._goal(n): n for n in self._of_kind(lists.get(theirs, ()), MOVE)}
-            move = moves.get(self._goal(support))
-            if other == self._power or move is None:
-                continue
-            if self._holder(move) not in (other, self._power):
-                found.append((other, _orders((mine, support), (theirs, move))))
+        for support in options.of_kind(mine, SUPPORT_MOVE).tolist():
+            theirs = int(options.helped(support))
+            other, moves = int(options.unit_power[theirs]), options.of_kind(theirs, MOVE)
+            for move in moves[is_support(options.table, support, moves)].tolist():
+                if other != self._power and self._holder(move) not in (other, self._power):
+                    found.append((other, _orders((mine, support), (theirs, move))))
         return found
-
-    def _of_kind(self, orders: np.ndarray, kind: int) -> list[int]:
-        orders = np.asarray(orders, np.int64)
-        return orders[self._games.table.kind[orders] == kind].tolist()
-
-    def _helped(self, number: int) -> tuple[int, int]:
-        """Return the province and power of the unit that an order supports."""
-        where = self._games.table.other_location[number]
-        province = int(self._games.board.location_province[where])
-        return province, int(self._games.state.unit_power[0, province])
-
-    def _goal(self, number: int) -> int:
-        return int(self._games.table.target[number])
 
     def _holder(self, move: int) -> int:
         """Return the power of the unit where a move goes; NONE without one."""
@@ -190,15 +169,6 @@ class DealsEnv(NegotiationEnv):
         return np.append(seen.ravel(), self._power)
 
 
-def _lists(decisions: Decisions) -> dict[int, np.ndarray]:
-    """Return province -> legal orders of its unit."""
-    starts = decisions.order_start
-    return {
-        int(v): decisions.order[starts[s] : starts[s + 1]]
-        for s, v in enumerate(decisions.slot_province)
-    }
-
-
 def _orders(mine: tuple[int, int], theirs: tuple[int, int]) -> tuple:
     """Return the clauses that promise one order of each side, (province, order number) each."""
-    return ((Clause.ORDER, Side.SENDER, *mine), (Clause.ORDER, Side.RECEIVER, *theirs))
+    return promise(Side.SENDER, *mine), promise(Side.RECEIVER, *theirs)

@@ -54,7 +54,6 @@ class DeepDipForm(ProvinceForm):
             agents.mask,
             agents.queue,
             agents.queued,
-            strict,
             agents.orders,
             self._illegal,
         )

@@ -43,12 +43,12 @@ def _legal_order(board, table, mask, e, v, kind, other, target):
 
 
 @jit
-def take_deepdip_actions(board, table, actions, mask, queue, queued, strict, orders, illegal):
+def take_deepdip_actions(board, table, actions, mask, queue, queued, orders, illegal):
     """Write the orders of actions, and count the invalid ones, which hold.
 
     Reads   actions (E, V) int64; mask (E, A), queue (E, V), queued (E,): the agents' units
-    Writes  orders (E, V); illegal (E,). A strict call with an invalid action leaves some orders
-            written, to be written again by the next call
+    Writes  orders (E, V); illegal (E,). After an invalid action in a strict environment the
+            next call writes these orders again
     Returns the first invalid action, as e * V + v, or NONE
     """
     provinces = actions.shape[1]

@@ -1,32 +1,49 @@
 """Kernels behind the environments: who decides what, what may be ordered, what was ordered."""
 
+from typing import NamedTuple
+
+import numpy as np
+
 from .._jit import jit, jit_inner
 from ..constants import NONE, RUNNING, YEAR_LIMIT
-from ..rules.state import decision_seed, is_movement, random_below
+from ..rules.state import Salt, decision_seed, is_movement, random_below
 
-POWER_SALT, OPPONENT_SALT, WARM_UP_SALT = 201, 202, 203  # uses of `state.decision_seed`
+POWER_SALT, OPPONENT_SALT = int(Salt.ENV_POWER), int(Salt.ENV_OPPONENT)
+WARM_UP_SALT = int(Salt.ENV_WARM_UP)
 AGENT = -1  # in place of a player's number
 AT_END, AFTER_CAPTURES, EVERY_STEP = 0, 1, 2  # when a reward may pay anything
 
 
+class AgentSeats(NamedTuple):
+    """Who plays what in E games; players are numbered."""
+
+    agent: np.ndarray  # (E,) int8, the agent's power
+    seat: np.ndarray  # (E, P) int8, the player of each other power
+    warm_up: np.ndarray  # (E,) int32, phases of random play that are left
+    begun: np.ndarray  # (E,) bool, whether the agent has decided yet
+    warm_up_player: int
+    helper: int  # who gives the agent's retreats and adjustments, or NONE: itself
+
+
 @jit
-def draw_seats(state, rows, power, opponents, most_phases, agent, seat, warm_up, begun):
+def draw_seats(state, rows, power, opponents, most_phases, seats):
     """Draw what is drawn once a game, from its own seed: it is the same whatever is beside it.
 
     Reads   the seeds of games `rows`; `power` is the agent's, or NONE for a random one;
             `opponents` counts the players 0.. from which each seat gets one
-    Writes  agent (E,), seat (E, P), warm_up (E,) phases of random play, 0..most_phases; begun (E,)
+    Writes  seats, with 0..most_phases phases of random play
     """
-    powers = seat.shape[1]
+    powers = seats.seat.shape[1]
     for i in range(rows.shape[0]):
         e = rows[i]
-        begun[e] = False
-        agent[e] = power
+        seats.begun[e] = False
+        seats.agent[e] = power
         if power == NONE:
-            _, agent[e] = random_below(decision_seed(state, e, 0, POWER_SALT), powers)
+            _, seats.agent[e] = random_below(decision_seed(state, e, 0, POWER_SALT), powers)
         for p in range(powers):
-            _, seat[e, p] = random_below(decision_seed(state, e, p, OPPONENT_SALT), opponents)
-        _, warm_up[e] = random_below(decision_seed(state, e, 0, WARM_UP_SALT), most_phases + 1)
+            _, seats.seat[e, p] = random_below(decision_seed(state, e, p, OPPONENT_SALT), opponents)
+        rng = decision_seed(state, e, 0, WARM_UP_SALT)
+        _, seats.warm_up[e] = random_below(rng, most_phases + 1)
 
 
 @jit_inner
@@ -56,10 +73,9 @@ def assign_decisions(
 
     Returns how many of the games have no decision of the agent; these are at the front of `idle`.
 
-    Reads   decisions of games `rows`, seats: (agent (E,), seat (E, P),
-            warm_up (E,), begun (E,), player of warm-ups, and of agents' retreats and adjustments)
+    Reads   decisions of games `rows`
     Writes  who (D,) int8: a player's number, or AGENT; made: how many decisions each player makes;
-            begun, where an agent decides;
+            seats.begun, where an agent decides;
             of `rows`: orders, emptied;
             mask (E, M) int8: order n of province v is at n + gap * (v + 1). With a gap of 1 the
             entry before a province's orders stands for none, and WAIVE has no entry
@@ -67,7 +83,6 @@ def assign_decisions(
     """
     game, power = decisions.game, decisions.power
     slot_start, slot_province = decisions.slot_start, decisions.slot_province
-    agent, seat, warm_up, begun, warm_up_player, helper = seats
     for i in range(rows.shape[0]):
         e = rows[i]
         queued[e] = 0
@@ -78,18 +93,18 @@ def assign_decisions(
                 mask[e, table.province_first[v] + v] = 1
     for d in range(game.shape[0]):
         e, p = game[d], power[d]
-        if warm_up[e] > 0:
-            who[d] = warm_up_player
-        elif p != agent[e]:
-            who[d] = seat[e, p]
-        elif helper != NONE and not is_movement(state.phase[e]):
-            who[d] = helper
+        if seats.warm_up[e] > 0:
+            who[d] = seats.warm_up_player
+        elif p != seats.agent[e]:
+            who[d] = seats.seat[e, p]
+        elif seats.helper != NONE and not is_movement(state.phase[e]):
+            who[d] = seats.helper
         else:
             who[d] = AGENT
         if who[d] != AGENT:
             made[who[d]] += 1
             continue
-        begun[e] = True
+        seats.begun[e] = True
         queued[e] = slot_start[d + 1] - slot_start[d]
         for s in range(slot_start[d], slot_start[d + 1]):
             queue[e, s - slot_start[d]] = slot_province[s]
@@ -124,54 +139,53 @@ def pick_decisions(decisions, who, player, out, counts):
     Reads   decisions, who (D,)
     Writes  out (Decisions as long), counts (3,) int64: decisions, slots and orders copied
     """
-    game, power, slot_start, slot_province, order_start, order = decisions
-    game_, power_, slot_start_, slot_province_, order_start_, order_ = out
-    c, t, n = 0, 0, 0
-    for d in range(game.shape[0]):
+    copied, slots, orders = 0, 0, 0
+    for d in range(decisions.game.shape[0]):
         if who[d] != player:
             continue
-        game_[c] = game[d]
-        power_[c] = power[d]
-        slot_start_[c] = t
-        c += 1
-        for s in range(slot_start[d], slot_start[d + 1]):
-            slot_province_[t] = slot_province[s]
-            order_start_[t] = n
-            t += 1
-            for i in range(order_start[s], order_start[s + 1]):
-                order_[n] = order[i]
-                n += 1
-    slot_start_[c] = t
-    order_start_[t] = n
-    counts[0], counts[1], counts[2] = c, t, n
+        out.game[copied] = decisions.game[d]
+        out.power[copied] = decisions.power[d]
+        out.slot_start[copied] = slots
+        copied += 1
+        for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
+            out.slot_province[slots] = decisions.slot_province[s]
+            out.order_start[slots] = orders
+            slots += 1
+            for n in range(decisions.order_start[s], decisions.order_start[s + 1]):
+                out.order[orders] = decisions.order[n]
+                orders += 1
+    out.slot_start[copied] = slots
+    out.order_start[slots] = orders
+    counts[0], counts[1], counts[2] = copied, slots, orders
 
 
 @jit
-def settle(rows, step, agent, warm_up, begun, pays, terminated, truncated, on, paying, over, again):
+def settle(
+    rows, ended, captured, alive, seats, pays, terminated, truncated, on, paying, over, again
+):
     """See where the games `rows` stand after a step.
 
-    Reads   step: (ended (rows,), captured (rows,), alive (rows, P)) of that step, agent (E,),
-            begun (E,): whether the agent has decided yet; pays: AT_END, AFTER_CAPTURES too, or
-            EVERY_STEP
+    Reads   ended (rows,), captured (rows,) and alive (rows, P) of that step, seats; pays: AT_END,
+            AFTER_CAPTURES too, or EVERY_STEP
     Writes  terminated, truncated (E,) bool, of games that are over for the agent;
             on: rows that go on; paying: indices into `rows` where a reward may be due; over: rows
-            that are over; again: those that are before they began; warm_up (E,), one less
+            that are over; again: those that are before they began; seats.warm_up, one less
     Returns how many rows there are of each kind
     """
-    ended, captured, alive = step
     goes_on, may_pay, are_over, starts_again = 0, 0, 0, 0
     for i in range(rows.shape[0]):
         e = rows[i]
-        is_alive = alive[i, agent[e]]
+        is_alive = alive[i, seats.agent[e]]
         is_over = ended[i] != RUNNING or not is_alive
-        warm_up[e] = max(0, warm_up[e] - 1)
-        if begun[e] and (is_over or pays == EVERY_STEP or (captured[i] and pays == AFTER_CAPTURES)):
+        seats.warm_up[e] = max(0, seats.warm_up[e] - 1)
+        due = is_over or pays == EVERY_STEP or (captured[i] and pays == AFTER_CAPTURES)
+        if seats.begun[e] and due:
             paying[may_pay] = i
             may_pay += 1
         if not is_over:
             on[goes_on] = e
             goes_on += 1
-        elif not begun[e]:
+        elif not seats.begun[e]:
             again[starts_again] = e
             starts_again += 1
         else:

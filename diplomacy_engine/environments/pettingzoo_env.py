@@ -26,7 +26,8 @@ from ..games.vector_game import VectorGame
 from ..matches.beginnings import random_beginnings
 from ..press.table import Press
 from ..scoring.rewards import reward_input
-from .agent_games import alive_with_team, seeds_of
+from ..scoring.teams import alive_with_team
+from .agent_games import seeds_of
 from .forms import (
     illegal_order,
     observation_space,

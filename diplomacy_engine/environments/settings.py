@@ -1,18 +1,15 @@
 """The arguments of the environments: what each means, what is left out, and what is refused."""
 
-from dataclasses import dataclass, fields
-from numbers import Integral
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from .._suggest import did_you_mean, quoted
-from ..errors import UserError
+from .._fields import Between, check_values
 from ..rules.map import Map, load_map
 from ..scoring.mixes import make_reward_mix
-from ..scoring.outcomes import check_year_limit
 from ..scoring.rewards import Reward, make_reward
 
-STARTS = ("opening", "random")
+Count = Annotated[int, Between(0, 1000)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,45 +30,25 @@ class EnvSettings:
         strict: an order outside the mask is a UserError that names unit and order. Otherwise it
             counts as none (a unit holds, a dislodged one disbands, a build is waived), and
             `info["illegal_orders"]` counts it.
-
-    Raises:
-        UserError: an argument is unknown, of the wrong type or out of range.
     """
 
     reward: str = "sum_of_squares"
     teams: str = ""
-    team_victory: int = 0
-    max_years: int | None = None
-    year_limit: str = "draw"
-    start: str = "opening"
-    warm_up_phases: int = 10
+    team_victory: Count = 0
+    max_years: Count | None = None
+    year_limit: Literal["draw", "truncate"] = "draw"
+    start: Literal["opening", "random"] = "opening"
+    warm_up_phases: Count = 10
     strict: bool = False
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> Self:
-        """Return the settings that an environment's keyword arguments stand for."""
-        names = [field.name for field in fields(cls)]
-        for name in arguments:
-            if name not in names:
-                hint = did_you_mean(name, names)
-                raise UserError(f"this environment has no argument {quoted(name)}{hint}")
-        return cls(**arguments)
+        """Return the settings that an environment's keyword arguments stand for.
 
-    def __post_init__(self):
-        if not isinstance(self.reward, str):
-            raise UserError(f"reward must be a name, not {quoted(self.reward)}")
-        check_year_limit(self.year_limit)
-        if self.start not in STARTS:
-            hint = did_you_mean(str(self.start), STARTS)
-            raise UserError(
-                f"start must be one of {', '.join(STARTS)}, not {quoted(self.start)}{hint}"
-            )
-        if self.max_years is not None:
-            _check_count("max_years", self.max_years)
-        _check_count("warm_up_phases", self.warm_up_phases)
-        _check_count("team_victory", self.team_victory)
-        if not isinstance(self.teams, str):
-            raise UserError(f"teams must be a text such as ENGLAND+ITALY, not {quoted(self.teams)}")
+        Raises:
+            UserError: an argument is unknown, of the wrong type or out of range.
+        """
+        return cls(**check_values(cls, arguments, "this environment"))
 
     def map_of(self, game_map: str | Path | Map) -> Map:
         """Return the map of that name with these teams, or with its own if none are given."""
@@ -107,14 +84,9 @@ class AgentSettings(EnvSettings):
         opponents: who plays the other powers: a bot's name, the path of a checkpoint or run folder,
             a Player, or a list of these, from which every seat of every game draws one.
         power: the agent's power; None draws one in each game.
-        script: the trainer's script that plays checkpoints; None for the repository's own.
+        script: path of the trainer's script that plays checkpoints; None for the repository's own.
     """
 
     opponents: Any = "random"
-    power: str | None = None
-    script: str | Path | None = None
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= 1000:
-        raise UserError(f"{name} must be an integer from 0 to 1000, not {quoted(value)}")
+    power: Any = None
+    script: Any = None

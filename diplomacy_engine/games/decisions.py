@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit_allocating
+from ..constants import NONE
 
 
 @jit_allocating
@@ -66,6 +67,12 @@ class Decisions(NamedTuple):
             order_start,
             self.order[ragged_rows(self.order_start[slot_rows], order_start)],
         )
+
+    def by_province(self, numbers: np.ndarray, provinces: int) -> np.ndarray:
+        """Return movement orders (S,) as (D, V) int32 by province, NONE elsewhere."""
+        orders = np.full((self.count, provinces), NONE, np.int32)
+        orders[self.slot_decision, self.slot_province] = numbers
+        return orders
 
     def part(self, first: int, last: int) -> "Decisions":
         """Return decisions first..last-1, whose arrays are parts of these where they can be."""

@@ -170,12 +170,6 @@ def _name(kind: type) -> str:
     return names[kind]
 
 
-def append_saved_game(path: str | Path, saved: Mapping) -> None:
-    """Add a saved game to a .jsonl file, as one line."""
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(saved) + "\n")
-
-
 def read_saved_games(path: str | Path) -> Iterator[dict]:
     """Yield the saved games of a .jsonl file.
 

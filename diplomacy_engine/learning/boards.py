@@ -128,7 +128,7 @@ class Orders:
 
     @cached_property
     def given_kinds(self) -> np.ndarray:
-        """Return the same of the table of kinds.
+        """Return the rows (S, any) of the table of order kinds that the picked orders are.
 
         What an order has to do with earlier ones is left out: later orders see it by themselves.
         """
@@ -157,7 +157,7 @@ class BoardInputs(nn.Module):
         self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":
-        """Return the same: copies of an agent share it."""
+        """Return this object itself, so that copies of an agent share it."""
         return self
 
     def forward(self, views: BoardViews) -> Boards:

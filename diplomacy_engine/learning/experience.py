@@ -9,7 +9,7 @@ from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import UNIT_KIND, UNIT_OWNER, BoardViews, feature_sizes
 from ..games.vector_game import VectorGame
-from ..press.views import OfferViews, TalkViews
+from ..policy.talk_views import OfferViews, TalkViews
 
 
 class Experience(NamedTuple):
@@ -66,26 +66,26 @@ class Batch(NamedTuple):
         return np.split(rows, np.searchsorted(part[rows], np.arange(1, count)))
 
 
-def check_experience(found: Experience, games: VectorGame) -> None:
+def check_experience(experience: Experience, games: VectorGame) -> None:
     """Raise ValueError unless decisions that a file gives can be of the map of `games`.
 
     Kernels use what is in them as indices, unchecked.
     """
     no_rows = np.zeros(0, np.int64)
     views = games.view_boards(no_rows, no_rows.astype(np.int8))
-    kind = type(found.obs)
+    kind = type(experience.obs)
     if kind is not BoardViews:
         views = kind.of(views, num_powers=games.num_powers)
     like = Experience(views, games.decisions(no_rows), no_rows)
-    arrays = [*zip(found.obs, like.obs), *zip(found.decisions, like.decisions)]
-    for array, known in [*arrays, (found.chosen, no_rows)]:
+    arrays = [*zip(experience.obs, like.obs), *zip(experience.decisions, like.decisions)]
+    for array, known in [*arrays, (experience.chosen, no_rows)]:
         same = isinstance(array, np.ndarray) and array.dtype == known.dtype
         # One that is not contiguous may be far larger than the file that it comes from.
         if not same or array.shape[1:] != known.shape[1:] or not array.flags.c_contiguous:
             raise ValueError("a decision has another shape or type")
-    board, last_order, scalars, row, power, *talk = found.obs
-    game, decider, slot_start, slot_province, order_start, order = found.decisions
-    chosen, slots, orders = found.chosen, np.diff(slot_start), np.diff(order_start)
+    board, last_order, scalars, row, power, *talk = experience.obs
+    game, decider, slot_start, slot_province, order_start, order = experience.decisions
+    chosen, slots, orders = experience.chosen, np.diff(slot_start), np.diff(order_start)
     last = len(games.vocabulary) - 1
     sound = (
         len(board) == len(last_order) == len(scalars)
@@ -105,7 +105,7 @@ def check_experience(found: Experience, games: VectorGame) -> None:
         and _within(order, 0, last)
         and _within(chosen, 0, orders - 1)
         and all(len(array) == len(row) for array in talk)
-        and (not talk or found.obs.talk_is_sound(len(games.board.terrain)))
+        and (not talk or experience.obs.talk_is_sound(len(games.board.terrain)))
     )
     if not sound:
         raise ValueError("a decision has numbers that cannot be")

@@ -276,7 +276,7 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
         UserError: no such run, one of another version, map or number of ranks, flags that cannot
             change, or code as a reward that the command line does not name as well.
     """
-    check_resumed(settings.args, settings.given)
+    check_resumed(settings.given)
     check_run(settings.args.resume)
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(settings.args.resume)
     with _closed_on_failure(folder):
@@ -323,15 +323,15 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
 
 
 def _check_format(saved: dict, folder: Path) -> None:
-    found = saved.get("run_format", 1)
-    if type(found) is int and found == state.RUN_FORMAT:
+    number = saved.get("run_format", 1)
+    if type(number) is int and number == state.RUN_FORMAT:
         return
-    known = type(found) is int and found in VERSIONS
-    version = f"version {VERSIONS[found]}" if known else "another version"
+    known = type(number) is int and number in VERSIONS
+    version = f"version {VERSIONS[number]}" if known else "another version"
     raise UserError(
         f"{folder} was begun with {version} of this project, and only that can go on with it (its "
-        f"format is {quoted(found, 20)}, here it is {state.RUN_FORMAT}); its policy can be played, "
-        "and --start-from begins with it"
+        f"format is {quoted(number, 20)}, here it is {state.RUN_FORMAT}); its policy can be "
+        "played, and --start-from begins with it"
     )
 
 

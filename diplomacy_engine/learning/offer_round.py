@@ -5,8 +5,8 @@ import numpy as np
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..players.negotiators.templates import deal_offers, possible_deals
+from ..policy.talk_views import SLOTS, TEMPLATE_OF, silence
 from ..press.table import Press
-from ..press.views import SLOTS, TEMPLATE_OF, silence
 
 
 class OfferRound:
@@ -21,7 +21,7 @@ class OfferRound:
         able: (E, P) bool, who can talk; nobody in games that are in no movement phase.
 
     Attributes:
-        told: the talk of press.views.OfferViews by name, of every seat, (E, P, ...).
+        told: the talk of policy.talk_views.OfferViews by name, of every seat, (E, P, ...).
     """
 
     def __init__(self, press: Press, decisions: Decisions, able: np.ndarray):

@@ -96,7 +96,7 @@ def sum_rows(rows: torch.Tensor | np.ndarray, table: torch.Tensor) -> torch.Tens
 
 
 def plain_sum_rows(rows: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    """Return the same on any device."""
+    """Do as `sum_rows` on any device, by operations of PyTorch."""
     padded = F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
     return F.embedding(rows.long() + 1, padded).sum(1)
 
@@ -123,7 +123,7 @@ def score_orders(
 def plain_score_orders(
     orders: Orders, tables: OrderTables, bases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the same on any device."""
+    """Do as `score_orders` on any device, by operations of PyTorch."""
     device, slots = bases.device, len(bases)
     lengths = np.diff(orders.decisions.order_start)
     slot = torch.from_numpy(np.repeat(np.arange(slots), lengths)).to(device)  # (N,)

@@ -37,7 +37,7 @@ class AgentNetwork:
         temperature: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See Network."""
+        """Return chosen positions (S,), log-probabilities (D,) and values (D,)."""
         if greedy:
             noise = ops.LIKELIEST
         elif noise is None:
@@ -47,13 +47,13 @@ class AgentNetwork:
 
     @torch.no_grad()
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
-        """See Network."""
+        """Return the probability of every legal order, (N,), and the values (D,)."""
         _, _, probability, value = self._draw(obs, decisions, ops.LIKELIEST, None)
         return Explanation(probability, value)
 
     @torch.no_grad()
     def values(self, obs: BoardViews) -> np.ndarray:
-        """See Network."""
+        """Return the value (D,) float32 of boards for the powers that view them."""
         return self.agent.get_value(obs).float().cpu().numpy()
 
     def _draw(

@@ -22,6 +22,7 @@ from ..players.policy import PolicyPlayer
 from ..players.policy_files import policy_file
 from ..players.population import Population, PopulationMember
 from ..players.protocols import Player
+from ..rules.state import seed_from
 from ..training.settings import flags_of, parse_args
 from . import checkpoints, groups, learners, ops
 from .launch import CONFIGS
@@ -121,8 +122,7 @@ def population_players(
         else:  # a new network takes longer to make than a copy of one that is there
             with checkpoints.fitting(path, learner.file):
                 agent = groups.frozen_copy(known[shape], model)
-        drawn = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)
-        own = int(drawn[0] >> 1)
+        own = seed_from(seed, number) >> 1
         players.append(learner.make_player(agent, member.name, own, greedy, settings))
     PolicyGroup(players, threads)
     return players

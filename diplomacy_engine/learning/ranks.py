@@ -80,7 +80,7 @@ class Pipes:
         self._inbox = np.zeros(0, np.uint8)
 
     def gather(self, value: Any) -> list:
-        """See Link."""
+        """Return the values of all ranks, by rank."""
         if not self.first:
             self.pipes[0].send(value)
             return self.pipes[0].recv()
@@ -90,7 +90,7 @@ class Pipes:
         return values
 
     def add(self, tensor: torch.Tensor) -> None:
-        """See Link. What lies on a GPU goes through this machine's memory."""
+        """Make a tensor the sum of all ranks'; one of a GPU goes through this machine's memory."""
         own = tensor.cpu().numpy()
         if not self.first:
             self.pipes[0].send_bytes(own)
@@ -116,13 +116,13 @@ class Distributed:
     """A link over torch.distributed."""
 
     def gather(self, value: Any) -> list:
-        """See Link."""
+        """Return the values of all ranks, by rank."""
         values = [None] * distributed.get_world_size()
         distributed.all_gather_object(values, value)
         return values
 
     def add(self, tensor: torch.Tensor) -> None:
-        """See Link."""
+        """Make a tensor the sum of all ranks'."""
         distributed.all_reduce(tensor)
 
 

@@ -22,7 +22,7 @@ from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
-from ..press.views import OfferViews, TalkViews
+from ..policy.talk_views import OfferViews, TalkViews
 from .checkpoints import MOST_WEIGHT, check_moments, check_weights, is_sound
 from .experience import Experience, check_experience
 from .ranks import Ranks, TrainingError

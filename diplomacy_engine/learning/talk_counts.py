@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..constants import NONE
-from ..press.views import SLOTS, TEMPLATE_OF, TEMPLATES
+from ..policy.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 from .tallies import Sums
 
 
-class TalkCounts:
+class WishCounts:
     """Adds up the wishes of movement phases.
 
     Args:
@@ -36,7 +36,7 @@ class TalkCounts:
 
         Args:
             able: (E, P) bool, who can talk; nobody in games that are in no movement phase.
-            told: the talk of press.views.TalkViews by name, of every seat, (E, P, ...).
+            told: the talk of policy.talk_views.TalkViews by name, of every seat, (E, P, ...).
             learns: (E, P) bool, the learner's seats.
         """
         mine = told["wish"][learns]
@@ -80,16 +80,16 @@ class TalkCounts:
         return figures
 
 
-class OfferCounts(TalkCounts):
+class OfferCounts(WishCounts):
     """Adds up the offers and answers of movement phases.
 
-    The figures are those of TalkCounts, with `offers/A_B` for `wishes/A_B`: how often A offers
+    The figures are those of WishCounts, with `offers/A_B` for `wishes/A_B`: how often A offers
     something when it could offer B something. `offers` is the share of the learner's chances that
     it used, `offers/TEMPLATE` with what, `accepted` the share of the offers it heard that it agreed
     to, and `accepted/TEMPLATE` of each kind. Deals are of any kind.
     """
 
-    KEPT = (*TalkCounts.KEPT, "offered", "heard", "agreed", "chances")
+    KEPT = (*WishCounts.KEPT, "offered", "heard", "agreed", "chances")
     said = "offers"
 
     def _clear(self) -> None:
@@ -99,7 +99,7 @@ class OfferCounts(TalkCounts):
         self.chances = 0
 
     def add(self, able: np.ndarray, told: Mapping[str, np.ndarray], learns: np.ndarray) -> None:
-        """Count a phase of some games; `told` is the talk of press.views.OfferViews."""
+        """Count a phase of some games; `told` is the talk of policy.talk_views.OfferViews."""
         could = told["able"][learns].any(2)
         power = np.nonzero(learns)[1]
         np.add.at(self.asked, power, could)

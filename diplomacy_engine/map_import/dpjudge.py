@@ -287,7 +287,7 @@ class _Reader:
         for power in self.homes:
             draft.places[power] = self.declared.get(power, (self.path, 1))
         facts = draft.facts
-        facts["name"] = map_name(self.path, self.path.stem, draft.notes)
+        facts["name"] = map_name(self.path.stem, draft.notes)
         facts["powers"] = playing
         facts["victory_supply_centers"] = self.victory or len(self.centers) // 2 + 1
         facts["first_phase"] = self.first_phase

@@ -65,7 +65,7 @@ def read_text(path: Path) -> str:
     return text
 
 
-def map_name(path: Path, name: str, notes: list[str]) -> str:
+def map_name(name: str, notes: list[str]) -> str:
     """Return a name for a map, made of another program's; `notes` tells if it had to change."""
     word = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:40].strip("_") or "map"
     if word in MAP_NAMES:

@@ -105,7 +105,7 @@ class _Reader:
             self.fail(root, f"schemaVersion {root['schemaVersion']} is not 1")
         draft = Draft(self.path)
         facts = draft.facts
-        facts["name"] = map_name(self.path, root["id"], draft.notes)
+        facts["name"] = map_name(root["id"], draft.notes)
         modifiers = root.get("adjudicationModifiers", [])
         for word in modifiers:
             if word not in (_BUILD_ANYWHERE, _REBUILD):

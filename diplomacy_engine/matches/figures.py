@@ -41,19 +41,19 @@ def figure_values_of_teams(
 
 
 def named_teams(game_map: Map) -> dict[str, str | int]:
-    """Return what a result says of a map's teams."""
+    """Return the entries by which results name a map's teams and their victory."""
     return {"teams": game_map.teams.text, "team_victory": game_map.teams.victory_centers}
 
 
 def map_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
-    """Return what outcomes.figure_ranges says of games on a map."""
+    """Return the range (least, greatest) of each mean that powers can have in games on a map."""
     board = game_map.board
     centers = len(board.center_province)
     return figure_ranges(len(game_map.powers), centers, board.victory_centers, max_years)
 
 
 def team_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]:
-    """Return the same of a map's teams, or of its powers if it has none."""
+    """Return such ranges of the map's teams, or of its powers if it has no teams."""
     board, teams = game_map.board, game_map.teams
     centers, victory = len(board.center_province), teams.victory_centers or board.victory_centers
     return figure_ranges(len(teams.names), centers, victory, max_years)

@@ -14,6 +14,7 @@ from ..errors import UserError
 from ..players.population import Population
 from ..players.protocols import Player, SamplingPlayer
 from ..replays.replay import Replay
+from ..rules.state import seed_from
 from ..rules.vocabulary import vocabulary
 from ..scoring.rewards import ranks as ranks_of
 from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
@@ -79,7 +80,7 @@ class Standing(NamedTuple):
     games: int
 
     def text(self) -> str:
-        """Return it in one line."""
+        """Return rank, rating, their intervals and the share in one line."""
         return (
             f"rank {self.rank} of {self.of} ({self.best} - {self.worst}), rating {self.value:.1f} "
             f"({self.low:.1f} - {self.high:.1f}), population share {100 * self.share:.0f} %"
@@ -146,8 +147,7 @@ def rank_player(
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     for number, member in enumerate(members):
         if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
-            drawn = np.random.SeedSequence([rules.seed, number]).generate_state(1, np.uint64)[0]
-            member.generator.manual_seed(int(drawn >> np.uint64(1)))
+            member.generator.manual_seed(seed_from(rules.seed, number) >> 1)
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
     return standing(population.ratings, seats, report.figures()[1]["rank"], rng)

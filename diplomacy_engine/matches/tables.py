@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..constants import FALL_MOVEMENT, RUNNING, SPRING_MOVEMENT
+from ..constants import FALL_MOVEMENT, RUNNING
 from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
@@ -13,6 +13,7 @@ from ..players.asking import ask_players, begin_games
 from ..players.negotiation import honest_seats, negotiate
 from ..players.protocols import Player
 from ..press.table import Press, TalkCounter, notes_of
+from ..rules.state import in_movement
 from ..scoring.outcomes import Outcomes
 from .order_counts import OrderCounter
 from .recorder import GameRecorder
@@ -75,8 +76,7 @@ def play_games(
             press.judge(orders, decisions)
         if recorder is not None:
             recorder.note(games, orders, press)
-        moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
-        moving &= state.end == RUNNING
+        moving = in_movement(state) & (state.end == RUNNING)
         owner = state.center_owner.copy() if counter and games.map.teams.text else None
         games.step(orders)
         if counter is not None and moving.any():

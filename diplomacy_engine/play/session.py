@@ -19,8 +19,6 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from .._files import atomic_write
 from .._suggest import quoted
 from ..errors import UserError
@@ -37,6 +35,7 @@ from ..players.names import short_name, short_names
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import PressRules
+from ..rules.state import seed_from
 from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
 from .talk import answer_offer, broken_orders, make_offer, players_talk
 
@@ -485,7 +484,7 @@ class PlaySession:
 
     def _draws(self, after: SessionState) -> int:
         """Return the seed of what players draw in a step."""
-        return int(np.random.SeedSequence([self.seed, after.step]).generate_state(1, np.uint64)[0])
+        return seed_from(self.seed, after.step)
 
     def _speakers(self, after: SessionState) -> dict[str, Player]:
         """Return the powers that players play, and these."""

@@ -154,7 +154,7 @@ def _reason(error: UserError) -> str:
 
 
 def _talk(game: Game, power: str, player: Player, seed: int) -> Talk:
-    """Return that a power is asked; its player draws from `seed`."""
+    """Return the talk in which one power is asked; its player draws from `seed`."""
     seed_player(player, seed)
     asked = game.copy().vector_game  # seeds of its own would end the deals of the game itself
     asked.seed_games(np.zeros(1, int), np.array([seed], np.uint64))

@@ -48,7 +48,11 @@ class Objective(NamedTuple):
 
     @classmethod
     def of(cls, settings: dict) -> "Objective":
-        """Return that of a checkpoint's settings; UserError if its reward cannot be had."""
+        """Return the objective of a checkpoint's settings.
+
+        Raises:
+            UserError: it trained for a team, or its reward cannot be had here.
+        """
         if settings.get("teams"):
             teams = quoted(settings["teams"], 60)
             raise UserError(f"a policy of teams ({teams}) has values that no search can use")
@@ -90,7 +94,11 @@ class PolicyPlayer:
         return self.agent.explain(obs, decisions)
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """Return what `powers` (n,) see in `rows` (n,); UserError if it knows another map only."""
+        """Return the boards that `powers` (n,) see in games `rows` (n,).
+
+        Raises:
+            UserError: the policy was trained on another map.
+        """
         if games.vocabulary.hash != self.agent.vocabulary_hash:
             where = f"another map or order vocabulary than {games.map.name}"
             raise UserError(f"{self.name} was trained on {where}")

@@ -204,7 +204,7 @@ def _stand(reach, boards, row, power, out, near, near_other):
 
 
 @jit_inner
-def relate(columns, order, given, begin, slot, number):
+def relate(columns, given, begin, slot, number):
     """Say how an order relates to the orders `given` to the slots begin..slot-1 of its decision.
 
     Returns a number below NUM_RELATIONS, by kind: own moves into the same province (0, 1, 2+), what
@@ -256,7 +256,7 @@ def _index(columns, decisions, row, standing, given, related, rows, blocked):
                 rows[n, RELATION] = NONE
                 blocked[n] = False
                 if related:
-                    relation, blocked[n] = relate(columns, order, given, begin, slot, number)
+                    relation, blocked[n] = relate(columns, given, begin, slot, number)
                     rows[n, RELATION] = FIRST_RELATION + relation
 
 

@@ -201,7 +201,7 @@ def _draw(
             first, last = order_start[slot], order_start[slot + 1]
             best, pick, pick_score = np.float32(-np.inf), first, np.float32(0.0)
             for n in range(first, last):
-                relation, blocked[n] = relate(columns, order, given, begin, slot, order[n])
+                relation, blocked[n] = relate(columns, given, begin, slot, order[n])
                 if blocked[n]:
                     continue
                 rows[n, RELATION] = FIRST_RELATION + relation if autoregressive else NONE

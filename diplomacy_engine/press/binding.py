@@ -4,7 +4,7 @@ import numpy as np
 
 from .._jit import jit, jit_inner
 from ..constants import HOLD, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
-from ..rules.state import decision_seed, is_alive, random_below
+from ..rules.state import Salt, decision_seed, is_alive, random_below
 from .deals import (
     BOTH,
     CONFIRMED,
@@ -24,7 +24,7 @@ from .deals import (
     ZONE,
 )
 
-PRESS_SALT = 401  # a use of `state.decision_seed`
+PRESS_SALT = int(Salt.PRESS)
 
 
 @jit_inner

@@ -198,11 +198,11 @@ def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> Cl
                 if who == [names[power]]:
                     return Clause.KEEP_OUT, side, v, NONE
         case ["NOT", ["XDO", [list(unit), "HLD"]]]:
-            side, v, _, _ = _read_unit(games, powers, unit)
+            side, v, _ = _read_unit(games, powers, unit)
             return Clause.LEAVE, side, v, NONE
         case ["XDO", [list(unit), *rest]]:
-            side, v, kind, location = _read_unit(games, powers, unit)
-            number = _read_order(games, kind, location, rest)
+            side, v, location = _read_unit(games, powers, unit)
+            number = _read_order(games, location, rest)
             return Clause.ORDER, side, v, number
     raise UserError(f"{quoted(part)} is no clause between {' and '.join(both)}")
 
@@ -242,17 +242,16 @@ def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
     raise UserError(f"{quoted(unit)} is no unit on the board")
 
 
-def _read_unit(
-    games: VectorGame, powers: tuple[int, int], unit: object
-) -> tuple[Side, int, int, int]:
-    power, kind, location = _standing(games, unit)
+def _read_unit(games: VectorGame, powers: tuple[int, int], unit: object) -> tuple[Side, int, int]:
+    """Return the side that a unit is of, its province and its location."""
+    power, _, location = _standing(games, unit)
     if power not in powers:
         raise UserError(f"{quoted(unit)} belongs to neither side")
     side = Side.SENDER if power == powers[0] else Side.RECEIVER
-    return side, int(games.board.location_province[location]), kind, location
+    return side, int(games.board.location_province[location]), location
 
 
-def _read_order(games: VectorGame, kind: int, location: int, rest: list) -> int:
+def _read_order(games: VectorGame, location: int, rest: list) -> int:
     """Return the legal order that stands after a unit."""
     table, where = games.table, games.board.location_province
 

@@ -143,7 +143,7 @@ class Deals(NamedTuple):
 
 
 def empty_deals(board: Board, games: int) -> Deals:
-    """Return that nothing is agreed upon in so many games."""
+    """Return Deals of so many games in which nothing is agreed upon yet."""
     powers, provinces = board.num_powers, len(board.terrain)
     if powers > MAX_POWERS:
         raise UserError(f"deals are made among at most {MAX_POWERS} powers, not {powers}")

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .._suggest import did_you_mean, quoted
-from ..constants import FALL_MOVEMENT, NONE, RUNNING, SPRING_MOVEMENT
+from ..constants import NONE, RUNNING
 from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
 from ..games.vector_game import VectorGame
+from ..rules.state import in_movement
 from .binding import (
     bind_slots,
     confirm_offers,
@@ -151,8 +152,7 @@ class Press:
         """Return which games are in a movement phase, (E,) bool; forget deals of earlier ones."""
         state = self.games.state
         fresh = (state.turn != self._turn) | (state.seed != self._seed)
-        moving = (state.phase == SPRING_MOVEMENT) | (state.phase == FALL_MOVEMENT)
-        moving &= state.end == RUNNING
+        moving = in_movement(state) & (state.end == RUNNING)
         if fresh.any():
             other = fresh & (state.seed != self._seed)
             if other.any():  # the row has another game

@@ -328,7 +328,7 @@ def unit_retreat_orders(board, table, state, e, v, buffer, n):
 
 
 @jit_inner
-def build_orders(board, table, state, e, v, buffer, n):
+def build_orders(board, table, v, buffer, n):
     """Write every build possible in center v (each kind and coast); return the new n.
 
     Rule    rulebook, builds: an army on land, a fleet on a coast; a split coast must be named
@@ -347,7 +347,7 @@ def _adjustment_list(board, table, state, e, power, builds, buffer, n):
     for v in range(board.terrain.shape[0]):
         if builds:
             if can_build_in(board, state, e, power, v):
-                n = build_orders(board, table, state, e, v, buffer, n)
+                n = build_orders(board, table, v, buffer, n)
         elif state.unit_power[e, v] == power:
             buffer[n] = table.disband[state.unit_kind[e, v], state.unit_location[e, v]]
             n += 1

@@ -1,5 +1,6 @@
 """The state of E games as arrays, and the kernels that set it up and read simple facts from it."""
 
+from enum import IntEnum, unique
 from typing import NamedTuple
 
 import numpy as np
@@ -261,6 +262,12 @@ def is_movement(phase):
     return phase in (SPRING_MOVEMENT, FALL_MOVEMENT)
 
 
+def in_movement(state, rows=slice(None)):
+    """Return which games `rows` are in a movement phase, (rows,) bool, finished ones included."""
+    phase = state.phase[rows]
+    return (phase == SPRING_MOVEMENT) | (phase == FALL_MOVEMENT)
+
+
 @jit
 def is_retreat(phase):
     """Tell whether a phase is a spring or fall retreat phase."""
@@ -294,11 +301,38 @@ def random_below(state, bound):
     return state, (bits * np.int64(bound)) >> np.int64(32)
 
 
+def seed_from(*numbers: int) -> int:
+    """Return 64 well mixed bits that these numbers give, as the seed of a game or a generator."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+@unique
+class Salt(IntEnum):
+    """Uses of `decision_seed`. Each has its own number, so that no two draw the same numbers."""
+
+    RANDOM = 101  # bots
+    CHAOS = 102
+    DUMBBOT = 103
+    PAQUETTE = 104
+    BRANE = 105
+    CANDIDATES = 201  # searches: orders to try
+    FOLLOWING = 202  # how the phases after them are played
+    CHOICE = 203
+    PLAIN = 204
+    WATCHING = 205  # who the others are
+    PROFILES = 300  # and 300 + p, what power p expects of the others; a map has at most 20 powers
+    PRESS = 401  # whose offers are taken first
+    TRIALS = 402  # on which negotiators try deals
+    ENV_POWER = 501  # environments: the agent's power
+    ENV_OPPONENT = 502
+    ENV_WARM_UP = 503
+
+
 @jit_inner
 def decision_seed(state, e, power, salt):
     """Return the generator state for one power's draws in one phase of one game.
 
-    It depends on the game's seed, its turn, the power and `salt` (one number a use) only, so draws
+    It depends on the game's seed, its turn, the power and `salt` (see `Salt`) only, so draws
     do not depend on the order or the number of threads in which games are visited.
     """
     mixed = state.seed[e] ^ (

@@ -46,7 +46,7 @@ class Teams(NamedTuple):
 
 
 def no_teams(powers: Sequence[str]) -> Teams:
-    """Return that every power plays alone."""
+    """Return the teams of a game in which every power plays alone."""
     together = np.zeros(len(powers), np.int64)
     return Teams("", tuple(powers), (together, np.arange(len(powers))))
 

@@ -32,7 +32,7 @@ import numpy as np
 from .._suggest import quoted
 from ..constants import NONE, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
-from .rewards import RewardInput, lead, make_reward, ranks, reward_input
+from .rewards import RewardInput, lead, make_reward, ranks, reward_input, squared_shares
 
 RATES = ("solo", "win", "draw", "survival", "elimination", "loss", "most_centers")
 MEANS = ("centers", "rank", "sum_of_squares", "deepdip_reward", "game_years")
@@ -122,8 +122,6 @@ def figure_values(
     solo, loss = outcomes.solo(), outcomes.loss()
     draw = np.broadcast_to(outcomes.draw()[:, None], alive.shape)
     most = centers == centers.max(1, keepdims=True)
-    squares = centers.astype(np.float64) ** 2
-    share = squares / np.maximum(squares.sum(1, keepdims=True), 1)
     # The end of every power, whenever it came, as if it all were this step's.
     ends = RewardInput(
         outcomes.ended,
@@ -148,7 +146,7 @@ def figure_values(
         "most_centers": most,
         "centers": centers,
         "rank": ranks(centers),
-        "sum_of_squares": np.where(draw, share, solo),
+        "sum_of_squares": np.where(draw, squared_shares(centers), solo),
         "deepdip_reward": paid,
         "game_years": np.broadcast_to(outcomes.years[:, None], alive.shape),
     }

@@ -138,10 +138,15 @@ def ordinal(game: RewardInput) -> np.ndarray:
     return _pay(game, 1.0, value, value, value)
 
 
+def squared_shares(centers: np.ndarray) -> np.ndarray:
+    """Return the shares of the powers' squared center counts (E, P), float64; 0 without any."""
+    squares = centers.astype(np.float64) ** 2
+    return squares / np.maximum(squares.sum(1, keepdims=True), 1)
+
+
 def sum_of_squares(game: RewardInput) -> np.ndarray:
     """1 for a solo, else at the year limit the share of the squared center counts."""
-    squares = game.centers.astype(np.float64) ** 2
-    return _pay(game, 1.0, 0.0, squares / np.maximum(squares.sum(1, keepdims=True), 1), 0.0)
+    return _pay(game, 1.0, 0.0, squared_shares(game.centers), 0.0)
 
 
 def draw_size(game: RewardInput) -> np.ndarray:

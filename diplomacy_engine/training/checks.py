@@ -144,7 +144,7 @@ def check_memory(args: Any, game_map: Map, weights: int, ranks: int = 1) -> None
         )
 
 
-def check_resumed(args: Any, given: frozenset[str]) -> None:
+def check_resumed(given: frozenset[str]) -> None:
     """Raise UserError if flags were given that a resumed run cannot change, or not to that.
 
     What names code may be given, but only as it is: see check_own_code.

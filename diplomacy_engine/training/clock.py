@@ -16,7 +16,7 @@ class Clock:
         self.network = network
         self.seconds: dict[str, float] = {}
         self._inside = 0.0  # seconds of blocks inside the one that runs
-        self._started = self._lapped = time.perf_counter()
+        self._started = time.perf_counter()
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
@@ -28,17 +28,6 @@ class Clock:
             seconds = time.perf_counter() - start
             self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds - self._inside
             self._inside = before + seconds
-
-    @property
-    def since_lap(self) -> float:
-        """Seconds since the last lap, or the start."""
-        return time.perf_counter() - self._lapped
-
-    def lap(self) -> float:
-        """Return `since_lap` and begin a new lap."""
-        seconds = self.since_lap
-        self._lapped += seconds
-        return seconds
 
     def figures(self) -> dict[str, float]:
         """Return the seconds of each stage and of the rest, and the share outside the network."""

@@ -232,7 +232,7 @@ def _read_flags(kinds: dict[str, Kind], argv: list[str]) -> dict[str, list[str]]
     while rest:
         word = rest.pop(0)
         if not word.startswith("--") or word == "--":
-            raise UserError(f"{word!r} is not a flag such as --seed{_stray_hint(words, word)}")
+            raise UserError(f"{word!r} is not a flag such as --seed{_stray_hint(words)}")
         flag, equals, value = word[2:].partition("=")
         name = today(flag.replace("-", "_"), kinds)
         if name not in kinds and name.startswith("no_") and name[3:] in bools:
@@ -258,7 +258,7 @@ def _read_flags(kinds: dict[str, Kind], argv: list[str]) -> dict[str, list[str]]
     return words
 
 
-def _stray_hint(words: dict[str, list[str]], word: str) -> str:
+def _stray_hint(words: dict[str, list[str]]) -> str:
     last = list(words)[-1:] if words else []
     return f" (after --{_dashes(last[0])} {words[last[0]][-1]})" if last and words[last[0]] else ""
 

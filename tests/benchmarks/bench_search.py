@@ -22,8 +22,8 @@ from diplomacy_engine import UserError, VectorGame, make_bot
 from diplomacy_engine.games.decisions import Decisions, join_decisions
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.players import load_player, orders_of
-from diplomacy_engine.players.search.draws import is_moving
 from diplomacy_engine.players.search.leaves import Critic
+from diplomacy_engine.rules.state import in_movement
 
 
 class Counting(Critic):
@@ -45,7 +45,7 @@ class Counting(Critic):
 def decisions_of(games: VectorGame, seat: np.ndarray) -> Decisions:
     """Return the movement decisions of one power of each game."""
     asked = games.decisions()
-    return asked.take(is_moving(games, asked) & (asked.power == seat[asked.game]))
+    return asked.take(in_movement(games.state, asked.game) & (asked.power == seat[asked.game]))
 
 
 def positions(game_map, count: int, moves: int) -> tuple[VectorGame, np.ndarray]:
@@ -56,7 +56,7 @@ def positions(game_map, count: int, moves: int) -> tuple[VectorGame, np.ndarray]
     while True:
         asked = games.decisions()
         moving = np.zeros(count, bool)
-        moving[asked.game[is_moving(games, asked)]] = True
+        moving[asked.game[in_movement(games.state, asked.game)]] = True
         rows = np.flatnonzero(~moving | (played < wanted))
         rows = rows[games.state.end[rows] == 0]
         if not len(rows):

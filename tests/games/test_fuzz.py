@@ -21,10 +21,11 @@ from support.maps import TRIBES
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.saved_game import append_saved_game, read_saved_games
+from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.rules.map import MAPS_FOLDER, Map, MapError, load_map, read_map_file
 from diplomacy_engine.rules.notation import read_order
 from diplomacy_engine.rules.vocabulary import vocabulary
+from tests.support.games import append_saved_game
 
 STANDARD = load_map("standard")
 # Seas, split coasts, convoys of one and two fleets, aliases and long names, in few provinces.

@@ -12,8 +12,9 @@ from support.games import play_randomly
 from diplomacy_engine import UserError
 from diplomacy_engine.games import saved_game
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.saved_game import append_saved_game, read_saved_games
+from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
+from tests.support.games import append_saved_game
 
 STATE_KEYS = {
     "timestamp",

@@ -27,6 +27,7 @@ from diplomacy_engine.learning import checkpoints, launch, ops
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy_files import policy_file
 from diplomacy_engine.players.search.leaves import Leaves
+from diplomacy_engine.rules.state import in_movement
 from diplomacy_engine.training.clock import Clock
 
 SCHEMES = ("independent", "central", "counterfactual")
@@ -263,7 +264,7 @@ def test_the_learner_s_movement_decisions_alone_have_another_value():
     for _ in range(12):
         before = run.buffer.count.copy()
         decisions = run.games.decisions()
-        kind = dict(zip(decisions.game, baselines.is_moving(run.games, decisions)))
+        kind = dict(zip(decisions.game, in_movement(run.games.state, decisions.game)))
         result, _ = baselines.play_phase(run, Clock(), tried)
         for stream in np.flatnonzero(run.buffer.count > before):
             value = run.buffer.values[before[stream], stream]

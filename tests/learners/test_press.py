@@ -21,14 +21,14 @@ from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.negotiation import Listener, negotiate
-from diplomacy_engine.press.table import Press, PressRules
-from diplomacy_engine.press.views import (
+from diplomacy_engine.policy.talk_views import (
     SLOTS,
     TEMPLATES,
     OfferViews,
     TalkViews,
     who_can_answer,
 )
+from diplomacy_engine.press.table import Press, PressRules
 from diplomacy_engine.training.settings import _about_fields as about_fields
 from diplomacy_learners import press
 from tests.support.training import assert_same_run, load, metrics, write_config
@@ -38,7 +38,7 @@ SHORT = {"map": "three", "hidden": 8, "eval_bots": ["coin+random"], "max_years":
 ALONE = Ranks()
 
 
-def begin(**changes) -> tuple[ppo.Run, press.Talk]:
+def begin(**changes) -> tuple[ppo.Run, press.LearnerTalk]:
     """Return a new run on `three`, and its talk."""
     settings = {"map": "three", "num_envs": 12, "learner_seats": 2, "num_steps": 16, "hidden": 8}
     settings |= {"num_layers": 1, "reward": "score", "pool_bots": ()}
@@ -47,7 +47,7 @@ def begin(**changes) -> tuple[ppo.Run, press.Talk]:
     return press.begin(launch.Begun(press.LEARNER_HERE, args, load_map("three"), device), ALONE)
 
 
-def make_run(**changes) -> tuple[ppo.Run, press.Talk]:
+def make_run(**changes) -> tuple[ppo.Run, press.LearnerTalk]:
     """Return a run with a policy that is far from indifferent; its first copy plays the same."""
     run, talk = begin(**{"wish_entropy": 0.5} | changes)
     agent = run.agent
@@ -61,7 +61,7 @@ def make_run(**changes) -> tuple[ppo.Run, press.Talk]:
     return run, talk
 
 
-def play_phase(run: ppo.Run, talk: press.Talk) -> None:
+def play_phase(run: ppo.Run, talk: press.LearnerTalk) -> None:
     """Play one phase as the loop does."""
     result, _ = press.play_phase(run, talk, launch.Clock())
     ppo.pay_learner(run, result)
@@ -74,7 +74,7 @@ def take_batch(run: ppo.Run) -> Batch:
     return run.buffer.take_batch(ppo.compute_gae(run.buffer, 0.99, 0.95))
 
 
-def figures(talk: press.Talk) -> dict[str, float]:
+def figures(talk: press.LearnerTalk) -> dict[str, float]:
     return talk.counts.figures(talk.counts.take())
 
 
@@ -99,18 +99,18 @@ def trained(tmp_path_factory) -> dict[str, Path]:
     return {kind: train(runs, press=kind, total_timesteps=200) for kind in press.KINDS}
 
 
-def play_until_full(run: ppo.Run, talk: press.Talk) -> int:
+def play_until_full(run: ppo.Run, talk: press.LearnerTalk) -> int:
     """Play until an update is due, and check that no deal is broken; return how many were made."""
     deals, step = 0, run.games.step
 
     def judged(orders):
-        assert not talk.table.judge(orders).any()
+        assert not talk.press.judge(orders).any()
         return step(orders)
 
     run.games.step = judged
     while run.buffer.count.max() < run.args.num_steps:
         play_phase(run, talk)
-        deals += int(talk.table.deals.dealt.sum())
+        deals += int(talk.press.deals.dealt.sum())
     return deals
 
 
@@ -178,8 +178,8 @@ def test_offers_are_drawn_as_often_as_they_are_likely():
     for _ in range(6):
         play_phase(run, talk)
     decisions = run.games.decisions()
-    talking = decisions.take(talk.table.talking()[decisions.game])
-    offers = OfferRound(talk.table, decisions, who_can_answer(talking, run.seats.member.shape))
+    talking = decisions.take(talk.press.talking()[decisions.game])
+    offers = OfferRound(talk.press, decisions, who_can_answer(talking, run.seats.member.shape))
     game, power = np.nonzero(offers.able)
     could = offers.question(game, power)[0].any((1, 2))
     game, power = game[could], power[could]
@@ -235,7 +235,7 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         trained, played = Press(run.games, protocol), Press(run.games, protocol)
         with monkeypatch.context() as patch:
             patch.setattr(type(run.agent), "draw_talk", likeliest)
-            talk.hold(talk._replace(table=trained), run, run.games.decisions(), launch.Clock())
+            talk.hold(talk._replace(press=trained), run, run.games.decisions(), launch.Clock())
         seats = np.zeros(run.seats.member.shape, int)
         negotiate(played, run.games.decisions(), [player], seats)
         assert np.array_equal(trained.deals.dealt, played.deals.dealt)
@@ -295,7 +295,7 @@ def learn_of_deals(sign: float) -> list[float]:
         while run.buffer.count.max() < run.args.num_steps:
             result, _ = press.play_phase(run, talk, launch.Clock())
             deals = np.zeros(run.buffer.open.shape, np.float32)
-            deals[run.seats.stream] = talk.table.deals.dealt.sum(2)
+            deals[run.seats.stream] = talk.press.deals.dealt.sum(2)
             run.buffer.pay(sign * deals)
             ppo.pay_learner(run, result)
             rows, _ = ppo.games_over(run, result)
@@ -629,9 +629,9 @@ def negative(counts: torch.Tensor) -> torch.Tensor:
     return -1 - counts
 
 
-def check_counts(talk: press.Talk, *changes: dict) -> None:
+def check_counts(talk: press.LearnerTalk, *changes: dict) -> None:
     """Check that counts are restored as they were, and not with such changes."""
-    games, saved = talk.table.games, state.pack(talk.counts)
+    games, saved = talk.press.games, state.pack(talk.counts)
     counts = type(talk.counts)(games.map.powers)
     state.restore(counts, saved, games)
     assert counts.figures(counts.take()) == figures(talk)

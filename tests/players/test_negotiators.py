@@ -14,7 +14,7 @@ from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.negotiation import Negotiator, Talk, negotiate
 from diplomacy_engine.players.negotiators.making import NEGOTIATORS
 from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surroundings
-from diplomacy_engine.players.negotiators.planners import Dealer, Nash, Position
+from diplomacy_engine.players.negotiators.planners import Dealer, LikelyOptions, Nash
 from diplomacy_engine.players.search.heuristic import CenterClaims
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.table import PROTOCOLS, Press, PressRules
@@ -132,8 +132,8 @@ def test_the_product_of_gains_is_that_of_single_games():
             profiles = nash.trials.draw(games, asked.game)[0].copy()
             best, found = 0.0, None
             for q in np.flatnonzero(around.near()[0, 0]):
-                position = Position(asked, 0, around, profiles)
-                for clauses in nash.templates(position, 0, int(q)):
+                options = LikelyOptions(asked, 0, around, profiles)
+                for clauses in nash.templates(options, 0, int(q)):
                     gain = single_gains(games, copy, clauses, int(q), profiles)
                     if gain is not None and min(gain[0], gain[q]) > 1e-6:
                         product = gain[0] * gain[q]

@@ -17,9 +17,9 @@ from diplomacy_engine.players.negotiators.templates import (
     possible_deals,
     read_offers,
 )
+from diplomacy_engine.policy.talk_views import TEMPLATE_OF, TEMPLATES, Template
 from diplomacy_engine.press.deals import Clause, Fate, Side, make_offers
 from diplomacy_engine.press.table import Press
-from diplomacy_engine.press.views import TEMPLATE_OF, TEMPLATES, Template
 
 CLAUSE_FIELDS = ("kind", "side", "province", "order")
 # ENGLAND and ITALY each attack a center of RUSSIA that one unit holds.

@@ -15,7 +15,6 @@ from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.replay import frame_text, read_key, show
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.games.saved_game import append_saved_game
 from diplomacy_engine.replays.replay import (
     frame_svg,
     load_replays,
@@ -23,6 +22,7 @@ from diplomacy_engine.replays.replay import (
     page,
 )
 from diplomacy_engine.training.sample_games import show_games, thoughts
+from tests.support.games import append_saved_game
 
 
 def played(name: str, phases: int, bot: str = "dumbbot") -> Game:

@@ -251,8 +251,8 @@ def write_args(run: Path, **changes) -> None:
         ({"hidden": 4096}, "made with hidden 16, .*says 4096"),
         ({"num_layers": 1024}, "made with num_layers 1, .*says 1024"),
         ({"runs_folder": [[[[]]]]}, r"args\.json: 'runs_folder' must be"),
-        ({"x" * 100_000: 1}, r"args\.json: unknown key 'xxx"),
-        ({"\x1b[2J": 1}, r"args\.json: unknown key '\\x1b\[2J'"),
+        ({"x" * 100_000: 1}, r"args\.json: unknown setting 'xxx"),
+        ({"\x1b[2J": 1}, r"args\.json: unknown setting '\\x1b\[2J'"),
     ],
     ids=str,
 )

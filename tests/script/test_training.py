@@ -487,7 +487,7 @@ def test_bad_command_lines(flags, message, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("num_env = 8", "unknown key 'num_env'.*num_envs"),
+        ("num_env = 8", "unknown setting 'num_env'.*num_envs"),
         ('num_envs = "eight"', "'num_envs' must be a whole number"),
         ("hidden = 3e-4", "'hidden' must be a whole number"),
         ("hidden = 0", "'hidden' must be a whole number from 1 to 1,000,000, not 0"),
@@ -655,7 +655,7 @@ DAMAGES = {
     damage_missing_weights: "does not fit",
     damage_missing_part: "cannot be continued.*optimizer",
     damage_number_of_games: "cannot be continued",
-    damage_unknown_setting: r"args\.json: unknown key 'num_env'",
+    damage_unknown_setting: r"args\.json: unknown setting 'num_env'",
     damage_range: r"args\.json: 'gamma' must be a number from 0 to 1, not 1\.5",
     damage_args: r"args\.json is not JSON",
 }

@@ -1,6 +1,9 @@
 """Positions on the standard map, and random play of one game."""
 
+import json
 import random
+from collections.abc import Mapping
+from pathlib import Path
 
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.rules.map import Map
@@ -14,6 +17,12 @@ def state(name="S1901M", units=None, **others) -> dict:
 def standard(name="S1901M", units=None, **others) -> Game:
     """Return a position on the standard map."""
     return Game.from_state("standard", state(name, units, **others))
+
+
+def append_saved_game(path: Path, saved: Mapping) -> None:
+    """Add a saved game to a .jsonl file, as one line."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(saved) + "\n")
 
 
 def nonempty(by_power: dict) -> dict:

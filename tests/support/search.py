@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 from diplomacy_engine import VectorGame
-from diplomacy_engine.constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.decisions import Decisions
-from diplomacy_engine.players.search.draws import by_province
+from diplomacy_engine.rules.state import in_movement
 
 
 class OwnCenters:
@@ -22,7 +22,7 @@ class OwnCenters:
     def look(self, games, rows, powers):
         state, board = games.state, games.board
         there = state.unit_power[rows][:, board.center_province]
-        moving = np.isin(state.phase[rows], (SPRING_MOVEMENT, FALL_MOVEMENT))[:, None]
+        moving = in_movement(state, rows)[:, None]
         owner = np.where((there != NONE) & moving, there, state.center_owner[rows])
         return (owner == powers[:, None]).sum(1)
 
@@ -43,7 +43,7 @@ class AllOrders:
             lists = [decisions.order[slice(*decisions.order_start[s : s + 2])] for s in slots]
             every = itertools.cycle(itertools.product(*lists))
             for k, numbers in zip(range(count), every):
-                drawn[d, k] = by_province(games, decisions.take(np.array([d])), numbers)[0]
+                drawn[d, k] = decisions.take(np.array([d])).by_province(numbers, shape[2])[0]
         return drawn, np.zeros(shape[:2], np.float32)
 
     def likeliest(self, games, decisions):

@@ -173,7 +173,7 @@ def test_bad_command_line(words, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("num_env = 3", "unknown key 'num_env'; did you mean 'num_envs'?"),
+        ("num_env = 3", "unknown setting 'num_env'; did you mean 'num_envs'?"),
         ("num_envs = true", "'num_envs' must be a whole number, not True"),
         ("num_envs = 1.5", "'num_envs' must be a whole number, not 1.5"),
         ("num_envs = '8'", "'num_envs' must be a whole number, not '8'"),
@@ -196,7 +196,7 @@ def test_bad_command_line(words, message):
         ),
         ("max-years = 1", "'max-years' must be a whole number from 2 to 1,000,000, or None, not 1"),
         ("num_envs = 1\nnum-envs = 2", "'num-envs' is set twice"),
-        ("[network]\nlayers = 2", "unknown key 'network'"),
+        ("[network]\nlayers = 2", "unknown setting 'network'"),
         ("num_envs = ", "is not TOML"),
         (f"gamma = {'9' * 5000}", "is not TOML"),
         (
@@ -236,7 +236,7 @@ def test_values_of_a_dictionary():
     values = {name: getattr(args, name) for name in args.__dataclass_fields__}
     assert args_from_dictionary(Args, values, "args.json") == args
     assert check_values(Args, {"pool_bots": ["hold"]}, "args.json") == {"pool_bots": ("hold",)}
-    with pytest.raises(UserError, match=r"args\.json: unknown key 'seeds'"):
+    with pytest.raises(UserError, match=r"args\.json: unknown setting 'seeds'"):
         args_from_dictionary(Args, {"seeds": 1}, "args.json")
     with pytest.raises(UserError, match=r"args\.json: 'cuda' must be true or false"):
         args_from_dictionary(Args, {"cuda": None}, "args.json")

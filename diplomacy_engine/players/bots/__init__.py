@@ -2,9 +2,9 @@
 
 from ..._suggest import did_you_mean
 from ...errors import UserError
+from ..search.lookahead import Lookahead, Mcts
 from .brane import Brane
 from .dumbbot import Dumbbot, PaquetteDumbbot
-from .lookahead import Lookahead, Mcts
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
 _KINDS = (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, Brane, Lookahead, Mcts)

@@ -25,7 +25,7 @@ from ..._jit import jit, jit_inner
 from ...constants import FALL_MOVEMENT, NONE
 from ...games.vector_game import VectorGame
 from ...rules.map import Board
-from ...rules.state import decision_seed, has_neutral, is_movement
+from ...rules.state import Salt, decision_seed, has_neutral, is_movement
 from .dumbbot import Dumbbot, dumbbot_orders
 from .dumbbot_moves import (
     HOLDING,
@@ -38,7 +38,6 @@ from .dumbbot_moves import (
 )
 from .dumbbot_values import compute_values, survey_game
 
-BRANE_SALT = 105  # a use of `state.decision_seed`
 MAX_NODES = 10_000  # of a search; then the best set so far is taken
 MAX_UNITS = 62  # of a power that plan, the first by province: their numbers are bits of an int64
 MAX_HELPERS = 8  # own units that plan for one center; no more reach one on the package's maps
@@ -446,7 +445,7 @@ class Brane(Dumbbot):
     """Makes sure of as many supply centers as it can; what remains is DumbBot's."""
 
     name = "brane"
-    salt = BRANE_SALT
+    salt = int(Salt.BRANE)
     kernel = staticmethod(brane_orders)
 
     def _working_arrays(self, games: VectorGame) -> tuple:

@@ -13,7 +13,14 @@ from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
-from ...rules.state import adjustments_owed, can_build_in, decision_seed, is_movement, is_retreat
+from ...rules.state import (
+    Salt,
+    adjustments_owed,
+    can_build_in,
+    decision_seed,
+    is_movement,
+    is_retreat,
+)
 from .dumbbot_moves import (
     begin_movement,
     insert,
@@ -24,8 +31,6 @@ from .dumbbot_moves import (
     shuffle_units,
 )
 from .dumbbot_values import compute_values, new_values, node_graph, survey_game
-
-DUMBBOT_SALT, PAQUETTE_SALT = 103, 104  # uses of `state.decision_seed`
 
 
 @jit_inner
@@ -192,7 +197,7 @@ class Dumbbot:
 
     name = "dumbbot"
     paquette = False
-    salt = DUMBBOT_SALT
+    salt = int(Salt.DUMBBOT)
 
     kernel = staticmethod(dumbbot_orders)
 
@@ -241,4 +246,4 @@ class PaquetteDumbbot(Dumbbot):
 
     name = "dumbbot-paquette"
     paquette = True
-    salt = PAQUETTE_SALT
+    salt = int(Salt.PAQUETTE)

@@ -6,9 +6,7 @@ from ..._jit import jit, jit_inner
 from ...constants import MOVE, MOVE_VIA, NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
-from ...rules.state import decision_seed, is_movement, is_winter, random_below
-
-RANDOM_SALT, CHAOS_SALT = 101, 102  # uses of `state.decision_seed`
+from ...rules.state import Salt, decision_seed, is_movement, is_winter, random_below
 
 
 @jit_inner
@@ -109,7 +107,7 @@ class RandomBot:
 
     name = "random"
     restless = False
-    salt = RANDOM_SALT
+    salt = int(Salt.RANDOM)
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""
@@ -137,7 +135,7 @@ class ChaosBot(RandomBot):
 
     name = "chaos"
     restless = True
-    salt = CHAOS_SALT
+    salt = int(Salt.CHAOS)
 
 
 class HoldBot:

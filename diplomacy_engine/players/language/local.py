@@ -28,7 +28,7 @@ class Reply(NamedTuple):
     text: str  # the reply
 
 
-class LanguageModel(Protocol):
+class LocalModel(Protocol):
     """What learning/language_model.py offers."""
 
     generator: Seedable  # of its draws
@@ -55,7 +55,7 @@ class LocalPlayer(LanguagePlayer):
 
     def __init__(self, name: str, settings: LanguageSettings, model: Any, greedy: bool = False):
         super().__init__(name, settings)
-        self.model: LanguageModel = model
+        self.model: LocalModel = model
         self.greedy = greedy or settings.temperature == 0
         self.recording = False
         self.trace: list[tuple[int, str, str, Reply]] = []

@@ -71,9 +71,7 @@ def prompt_text(question: Question, form: str, history: int = 1, thinking: int =
         parts = [f"Diplomacy, map {game.map.name}, {game.phase}, {question.power}\n"]
     else:
         parts = [_RULES, _map_facts(game)]
-        parts.append(
-            f"Now: {game.phase} ({_PHASES[phase].format(year)}). {_years_left(game, year)}\n"
-        )
+        parts.append(f"Now: {game.phase} ({_PHASES[phase].format(year)}). {_years_left(game)}\n")
         parts.append(f"You are {question.power}.{_owed(question)}\n")
         parts.append(_board(game))
         parts += [_played(name, lines) for name, lines in question.past[-history:] if history]
@@ -93,7 +91,7 @@ def _map_facts(game: Game) -> str:
     )
 
 
-def _years_left(game: Game, year: int) -> str:
+def _years_left(game: Game) -> str:
     if not game.max_years:
         return "The game has no last year."
     last = game.map.board.first_year + game.max_years - 1

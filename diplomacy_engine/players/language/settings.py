@@ -10,12 +10,14 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+from ..._fields import Between, check_values
 from ..._files import read_file
-from ..._suggest import did_you_mean, quoted
+from ..._suggest import quoted
 from ...errors import UserError
 from ..bots import BOTS
 from ..names import LanguageSpec
@@ -30,23 +32,8 @@ CONSTRAINTS = {
     "llama.cpp": ("grammar", "json", "none"),
 }
 MOST_BYTES = 100_000  # of a settings file
-_NUMBERS = {  # least and most of each number
-    "history": (0, 20),
-    "temperature": (0, 10),
-    "thinking": (0, 100_000),
-    "timeout": (0.1, 3600),
-    "deadline": (0.1, 86_400),
-    "retries": (0, 20),
-    "reasks": (0, 20),
-    "concurrency": (1, 256),
-    "batch": (1, 4096),
-}
-_CHOICES = {
-    "server": tuple(CONSTRAINTS),
-    "prompt": PROMPTS,
-    "dtype": ("", "auto", "float32", "bfloat16", "float16"),
-}
 _KEY_NAMES = re.compile(r"(api_?)?(key|token|secret|password|authorization)|bearer", re.IGNORECASE)
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,80})?")
 
 
 @dataclass(frozen=True)
@@ -57,35 +44,35 @@ class LanguageSettings:
     """folder or .gguf file of a local model; with `base_url` the name that the server knows"""
     base_url: str = ""
     """address of a server, such as http://127.0.0.1:8000/v1; empty: the model is local"""
-    server: str = ""
+    server: Literal[tuple(CONSTRAINTS)] = ""
     """openai, vllm, sglang or llama.cpp: which of their constraints can be asked for"""
     constraint: str = ""
     """trie for local models; regex, choice, json, grammar or none for servers; empty: the best"""
     api_key_env: str = ""
     """environment variable that holds the server's key"""
-    prompt: str = "windows"
+    prompt: Literal[PROMPTS] = "windows"
     """list: with all legal orders; windows: with what is near each unit; minimal: own units only"""
-    history: int = 1
+    history: Annotated[int, Between(0, 20)] = 1
     """past movement phases whose orders the prompt tells"""
-    temperature: float = 1.0
+    temperature: Annotated[float, Between(0, 10)] = 1.0
     """of the draws; 0 gives the likeliest"""
-    thinking: int = 0
+    thinking: Annotated[int, Between(0, 100_000)] = 0
     """tokens of free text before the orders; a server is told to keep to it"""
-    timeout: float = 60.0
+    timeout: Annotated[float, Between(0.1, 3600)] = 60.0
     """seconds that one request may take"""
-    deadline: float = 300.0
+    deadline: Annotated[float, Between(0.1, 86_400)] = 300.0
     """seconds that all requests of a phase may take; what comes later falls back"""
-    retries: int = 2
+    retries: Annotated[int, Between(0, 20)] = 2
     """times that a request is sent again after a lost connection or a busy server"""
-    reasks: int = 2
+    reasks: Annotated[int, Between(0, 20)] = 2
     """times that a model is asked again for orders that were illegal or missing"""
-    fallback: str = "hold"
+    fallback: Literal[tuple(BOTS)] = "hold"
     """bot that orders the units for which no legal order came"""
-    concurrency: int = 8
+    concurrency: Annotated[int, Between(1, 256)] = 8
     """requests at the same time"""
-    batch: int = 16
+    batch: Annotated[int, Between(1, 4096)] = 16
     """decisions that a local model takes at once"""
-    dtype: str = ""
+    dtype: Literal["", "auto", "float32", "bfloat16", "float16"] = ""
     """numbers of a local model: auto, float32, bfloat16, float16; empty: float32 on processors"""
     log: str = ""
     """file to which every exchange is added, one JSON line each"""
@@ -144,54 +131,25 @@ def settings_of(found: Mapping, where: str) -> LanguageSettings:
     Raises:
         UserError: a name is unknown, a value is wrong, or there is a key.
     """
-    known = {field.name: field for field in fields(LanguageSettings)}
-    for name, value in found.items():
+    for name, value in found.items():  # first, for what check_values says would repeat a key
+        name = name.replace("-", "_")
         if _KEY_NAMES.fullmatch(name):
             raise UserError(
                 f"{where}: a key does not belong in a settings file; put it into an environment "
                 'variable and name that one, such as api_key_env = "OPENAI_API_KEY"'
             )
-        if name not in known:
+        is_variable = isinstance(value, str) and _VARIABLE.fullmatch(value)
+        if name == "api_key_env" and not is_variable:
             raise UserError(
-                f"{where}: unknown setting {quoted(name, 40)}{did_you_mean(name, known)}"
+                f"{where}: 'api_key_env' is the name of an environment variable, such as "
+                "OPENAI_API_KEY, and not the key itself"
             )
-        _check_type(name, known[name].type, value, where)
-    if not found.get("model"):
+    values = check_values(LanguageSettings, found, where)
+    if not values.get("model"):
         raise UserError(f"{where}: 'model' is missing")
-    settings = LanguageSettings(**found)
-    _check_numbers_and_choices(settings, where)
+    settings = LanguageSettings(**values)
     _check_server(settings, where)
     return _with_constraint(settings, where)
-
-
-def _check_type(name: str, kind: type, value: object, where: str) -> None:
-    allowed = (int, float) if kind is float else kind
-    if isinstance(value, bool) or not isinstance(value, allowed):
-        words = {str: "a text", int: "a whole number", float: "a number"}[kind]
-        shown = f"not {quoted(value, 40)}" if name != "api_key_env" else "the name of a variable"
-        raise UserError(f"{where}: {name!r} must be {words}, {shown}")
-
-
-def _check_numbers_and_choices(settings: LanguageSettings, where: str) -> None:
-    for name, (least, most) in _NUMBERS.items():
-        value = getattr(settings, name)
-        if not least <= value <= most:  # NaN is not, either
-            raise UserError(f"{where}: {name!r} must be from {least} to {most:,}, not {value}")
-    for name, choices in {**_CHOICES, "fallback": tuple(BOTS)}.items():
-        value = getattr(settings, name)
-        if value not in choices:
-            names = ", ".join(filter(None, choices))
-            raise UserError(
-                f"{where}: {name!r} must be one of {names}, not {quoted(value, 40)}"
-                f"{did_you_mean(value, choices)}"
-            )
-    if settings.api_key_env and not re.fullmatch(
-        r"[A-Za-z_][A-Za-z0-9_]{0,80}", settings.api_key_env
-    ):
-        raise UserError(
-            f"{where}: 'api_key_env' is the name of an environment variable, such as "
-            "OPENAI_API_KEY, and not the key itself"
-        )
 
 
 def _check_server(settings: LanguageSettings, where: str) -> None:
@@ -225,5 +183,4 @@ def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings
         raise UserError(
             f"{where}: {who} has no constraint {quoted(chosen, 40)} ({', '.join(known)}){hint}"
         )
-    changed = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    return LanguageSettings(**changed | {"constraint": chosen})
+    return replace(settings, constraint=chosen)

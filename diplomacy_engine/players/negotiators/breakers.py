@@ -10,9 +10,9 @@ from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...press.deals import Offers
+from ...rules.state import in_movement
 from ..negotiation import Talk, partner_of
 from ..protocols import Player
-from ..search.draws import by_province, is_moving
 from .neighbors import Surroundings
 from .planners import Nash
 
@@ -52,12 +52,13 @@ class Responder(Nash):
         looking = np.flatnonzero(present & wanted)
         seat_of[talk.game[looking], talk.power[looking]] = looking
         seats = seat_of[decisions.game, decisions.power]
-        rows = np.flatnonzero(is_moving(games, decisions) & (seats != NONE))
+        rows = np.flatnonzero(in_movement(state, decisions.game) & (seats != NONE))
         if not len(rows):
             return numbers
-        own, seats = by_province(games, decisions, numbers)[rows], seats[rows]
+        provinces = len(games.board.terrain)
+        own, seats = decisions.by_province(numbers, provinces)[rows], seats[rows]
         best = self.trials.respond(talk.take(seats), own, weights[seats], not self.breaks_deals)
-        orders = np.full((decisions.count, best.shape[1]), NONE, np.int32)
+        orders = np.full((decisions.count, provinces), NONE, np.int32)
         orders[rows] = best
         row = decisions.slot_decision
         asked = np.isin(row, rows)

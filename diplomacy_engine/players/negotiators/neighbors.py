@@ -23,7 +23,7 @@ class Surroundings:
 
     def __init__(self, games: VectorGame, rows: np.ndarray):
         board, state, powers = games.board, games.state, games.num_powers
-        provinces = len(board.terrain)
+        provinces, self._centers = len(board.terrain), board.center_province
         self.reach = np.zeros((len(rows), powers, provinces), np.int64)
         self.held = np.zeros((len(rows), powers, provinces), bool)
         owner = state.center_owner[rows]
@@ -39,6 +39,20 @@ class Surroundings:
         self.threat = np.zeros((len(rows), powers, powers), np.int64)
         hits = (self.held[n] & can[:, None, :]).any(2)
         np.add.at(self.threat, (n, power), hits)
+
+    def open_to_both(self, row, one, other) -> np.ndarray:
+        """Return how many units of two powers can move to each center that both can reach.
+
+        (..., C), 0 for other centers and for those that one of the two holds.
+
+        Args:
+            row, one, other: (...) integers: of the n games, and the two powers.
+        """
+        mine, theirs = (
+            np.where(self.held[row, power], 0, self.reach[row, power])[..., self._centers]
+            for power in (one, other)
+        )
+        return (mine + theirs) * ((mine > 0) & (theirs > 0))
 
     def near(self) -> np.ndarray:
         """Return which powers can meet in one move, (n, P, P) bool; nobody is near itself."""
@@ -57,38 +71,42 @@ def first_choice(score: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return np.where(allowed.any(1), best, NONE)
 
 
-def peace_offers(talk: Talk, wish: np.ndarray) -> Offers:
-    """Return an offer of peace to the most dangerous neighbor that it is wished of, (n, P) bool."""
-    around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
-    danger = around.threat[n, :, talk.power]
-    wanted = wish & ~talk.known.peace[n, talk.power] & around.near()[n, talk.power]
-    chosen = first_choice(danger, wanted)
-    return make_offers(
-        [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
-    )
+class Wisher:
+    """What somebody says who wishes peace and no other deals, in every protocol."""
+
+    def wishes(self, talk: Talk) -> np.ndarray:
+        """Return with whom each power wishes peace, (n, P) bool."""
+        raise NotImplementedError
+
+    def offers(self, talk: Talk) -> Offers:
+        """Return an offer of peace to the most dangerous neighbor that it is wished of."""
+        around, n = Surroundings(talk.games, talk.game), np.arange(len(talk.game))
+        danger = around.threat[n, :, talk.power]
+        wanted = self.wishes(talk) & ~talk.known.peace[n, talk.power]
+        chosen = first_choice(danger, wanted & around.near()[n, talk.power])
+        return make_offers(
+            [(e, p, q, PEACE_ALONE) for e, p, q in zip(talk.game, talk.power, chosen) if q != NONE]
+        )
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return an offer of peace to every power that it is wished of."""
+        wanted = self.wishes(talk) & ~talk.known.peace[np.arange(len(talk.game)), talk.power]
+        return make_offers(
+            [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in np.argwhere(wanted)]
+        )
+
+    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return which offers (n,) are peace alone, with somebody that it is wished of."""
+        peace = np.diff(offers.clause_start) == 1
+        peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
+        return peace & self.wishes(talk)[np.arange(offers.count), partner_of(talk, offers)]
+
+    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
+        """Return which offers (n,) are picked of the two of each pair: of such peace."""
+        return best_of_pairs(talk, offers, self.answers(talk, offers).astype(float))
 
 
-def peace_proposals(talk: Talk, wish: np.ndarray) -> Offers:
-    """Return an offer of peace to every power that it is wished of, (n, P) bool."""
-    wanted = wish & ~talk.known.peace[np.arange(len(talk.game)), talk.power]
-    return make_offers(
-        [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in np.argwhere(wanted)]
-    )
-
-
-def peace_answers(talk: Talk, offers: Offers, wish: np.ndarray) -> np.ndarray:
-    """Return which offers (n,) are peace alone, with somebody it is wished of, (n, P) bool."""
-    peace = np.diff(offers.clause_start) == 1
-    peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
-    return peace & wish[np.arange(offers.count), partner_of(talk, offers)]
-
-
-def peace_choices(talk: Talk, offers: Offers, wish: np.ndarray) -> np.ndarray:
-    """Return which of them are picked of the two of each pair."""
-    return best_of_pairs(talk, offers, peace_answers(talk, offers, wish).astype(float))
-
-
-class Peaceful(Silent):
+class Peaceful(Wisher, Silent):
     """Keeps peace with all but the neighbor that is the easiest to take centers from.
 
     That is the one with fewest centers for each own unit that can move to what it holds.
@@ -105,22 +123,6 @@ class Peaceful(Silent):
         """Return with whom each power wishes peace, (n, P) bool."""
         powers = np.arange(talk.games.num_powers)
         return (powers != self._target(talk)[:, None]) & (powers != talk.power[:, None])
-
-    def offers(self, talk: Talk) -> Offers:
-        """Return an offer of peace to the most dangerous neighbor without one."""
-        return peace_offers(talk, self.wishes(talk))
-
-    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Agree to peace alone, and not with the target."""
-        return peace_answers(talk, offers, self.wishes(talk))
-
-    def proposals(self, talk: Talk) -> Offers:
-        """Return an offer of peace to everybody it wishes it of."""
-        return peace_proposals(talk, self.wishes(talk))
-
-    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Pick peace alone, and not with the target."""
-        return peace_choices(talk, offers, self.wishes(talk))
 
 
 class Coin(Peaceful):

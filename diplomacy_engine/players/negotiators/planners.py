@@ -1,24 +1,28 @@
-"""`dealer` and `nash`: negotiators that try what a deal would bring before they offer or agree."""
+"""`dealer` and `nash`: negotiators that try what a deal would bring before they offer or agree.
+
+To try a deal takes long, so that only those about the likeliest moves are tried. A trained policy
+does not try: its deals, in templates.py, come from the board alone.
+"""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
-from ...games.decisions import Decisions
+from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_HOLD
 from ...press.deals import Clause, Offers, Side, make_offers
 from ...press.table import PEACE_ALONE
 from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 from ..protocols import Player
 from .neighbors import Surroundings
+from .options import Options, is_support, promise
 from .trials import EPSILON, Trials
 
 MOST_MOVES = 2  # of a power, for which it asks for support; the likeliest
 OURS, THEIRS = Side.SENDER, Side.RECEIVER
 
 
-class Position:
-    """One game of a talk, as far as templates of deals need it.
+class LikelyOptions(Options):
+    """One game of a talk, as far as deals to try need it: they begin with what is likely anyhow.
 
     Args:
         talk, row: somebody of this game.
@@ -27,29 +31,9 @@ class Position:
     """
 
     def __init__(self, talk: Talk, row: int, around: Surroundings, profiles: np.ndarray):
-        self.games, self.decisions, self.profiles = talk.games, talk.decisions, profiles
-        self.around, self.row, self.game = around, row, int(talk.game[row])
-        first = np.searchsorted(talk.decisions.game, self.game)
-        last = np.searchsorted(talk.decisions.game, self.game, "right")
-        self.decision_of = {int(talk.decisions.power[d]): d for d in range(first, last)}
-        self._lists: dict[int, list[tuple[int, np.ndarray]]] = {}
+        super().__init__(talk.games, talk.decisions, int(talk.game[row]))
+        self.around, self.row, self.profiles = around, row, profiles
         self._moves: dict[int, list[tuple[int, int]]] = {}
-        self._supports: dict[tuple[int, int], list[tuple[int, int]]] = {}
-
-    def lists(self, power: int) -> list[tuple[int, np.ndarray]]:
-        """Return (province, legal orders) of a power's units."""
-        if power not in self._lists:
-            decisions: Decisions = self.decisions
-            d = self.decision_of.get(power)
-            slots = () if d is None else range(*decisions.slot_start[d : d + 2])
-            self._lists[power] = [
-                (
-                    int(decisions.slot_province[s]),
-                    decisions.order[decisions.order_start[s] : decisions.order_start[s + 1]],
-                )
-                for s in slots
-            ]
-        return self._lists[power]
 
     def likely_moves(self, power: int) -> list[tuple[int, int]]:
         """Return (province, order number) of the moves that most profiles have, likeliest first.
@@ -58,9 +42,8 @@ class Position:
         """
         if power in self._moves:
             return self._moves[power]
-        board, table = self.games.board, self.games.table
-        found = []
-        for v, _ in self.lists(power):
+        board, table, likely = self.board, self.table, []
+        for v in self.units(power):
             numbers, counts = np.unique(self.profiles[:, v], return_counts=True)
             for number, count in zip(numbers.tolist(), counts.tolist()):
                 if number == NONE or table.kind[number] not in (MOVE, MOVE_VIA):
@@ -68,88 +51,76 @@ class Position:
                 goal = board.location_province[table.target[number]]
                 center = board.province_center[goal] != NONE
                 own = self.around.held[self.row, power, goal]
-                found.append((-count, not center, own, v, number))
-        likely = self._moves[power] = [(v, n) for *_, v, n in sorted(found)[:MOST_MOVES]]
-        return likely
+                likely.append((-count, not center, own, v, number))
+        moves = self._moves[power] = [(v, n) for *_, v, n in sorted(likely)[:MOST_MOVES]]
+        return moves
 
-    def supports(self, power: int, number: int) -> list[tuple[int, int]]:
-        """Return (province, order number) of a power's supports of a move."""
-        if (power, number) in self._supports:
-            return self._supports[power, number]
-        table, found = self.games.table, []
-        for v, orders in self.lists(power):
-            same = table.target[orders] == table.target[number]
-            same &= table.kind[orders] == SUPPORT_MOVE
-            same &= table.other_location[orders] == table.location[number]
-            same &= table.other_kind[orders] == table.unit_kind[number]
-            found += [(v, int(n)) for n in orders[same][:1]]
-        self._supports[power, number] = found
-        return found
+    def supports(self, power: int, move: int) -> list[tuple[int, int]]:
+        """Return (province, order number) of a power's supports of a move, one of each unit."""
+        return [
+            (v, int(number))
+            for v in self.units(power)
+            for number in self.orders[v][is_support(self.table, self.orders[v], move)][:1]
+        ]
 
     def defences(self, power: int, other: int) -> list[tuple[int, int]]:
-        """Return (province, order number) of supports to hold by which a power helps another."""
-        table, unit_power = self.games.table, self.games.state.unit_power[self.game]
+        """Return (province, order number) of supports to hold by which a power helps another.
+
+        Of each unit only the first that it could help.
+        """
         found = []
-        for v, orders in self.lists(power):
-            holds = orders[table.kind[orders] == SUPPORT_HOLD]
-            where = self.games.board.location_province[table.target[holds]]
-            found += [(v, int(n)) for n in holds[unit_power[where] == other][:1]]
+        for v in self.units(power):
+            supports = self.of_kind(v, SUPPORT_HOLD)
+            theirs = supports[self.unit_power[self.helped(supports)] == other]
+            found += [(v, int(number)) for number in theirs[:1]]
         return found
 
 
-def _order(side: Side, pick: tuple[int, int]) -> tuple[int, int, int, int]:
-    return Clause.ORDER, side, *pick
-
-
-def support_deals(position: Position, me: int, other: int, mine: bool) -> list[tuple]:
+def support_deals(options: LikelyOptions, me: int, other: int, mine: bool) -> list[tuple]:
     """Return deals by which one side supports a likely move of the other; one a move."""
     attacker, helper = (me, other) if mine else (other, me)
     sides = (OURS, THEIRS) if mine else (THEIRS, OURS)
     return [
-        (_order(sides[0], move), _order(sides[1], helps[0]))
-        for move in position.likely_moves(attacker)
-        if (helps := position.supports(helper, move[1]))
+        (promise(sides[0], *move), promise(sides[1], *helps[0]))
+        for move in options.likely_moves(attacker)
+        if (helps := options.supports(helper, move[1]))
     ]
 
 
-def swaps(position: Position, me: int, other: int) -> list[tuple]:
+def swaps(options: LikelyOptions, me: int, other: int) -> list[tuple]:
     """Return deals by which each side supports a likely move of the other."""
     found = []
-    for ours in position.likely_moves(me):
-        for theirs in position.likely_moves(other):
-            helps = [u for u in position.supports(other, ours[1]) if u[0] != theirs[0]]
-            mine = [u for u in position.supports(me, theirs[1]) if u[0] != ours[0]]
+    for ours in options.likely_moves(me):
+        for theirs in options.likely_moves(other):
+            helps = [u for u in options.supports(other, ours[1]) if u[0] != theirs[0]]
+            mine = [u for u in options.supports(me, theirs[1]) if u[0] != ours[0]]
             if helps and mine:
                 found.append(
                     (
-                        _order(OURS, ours),
-                        _order(THEIRS, helps[0]),
-                        _order(THEIRS, theirs),
-                        _order(OURS, mine[0]),
+                        promise(OURS, *ours),
+                        promise(THEIRS, *helps[0]),
+                        promise(THEIRS, *theirs),
+                        promise(OURS, *mine[0]),
                     )
                 )
     return found
 
 
-def closed_centers(position: Position, me: int, other: int) -> list[tuple]:
-    """Return the deal that both keep out of a center that both can reach and neither holds."""
-    around, row, board = position.around, position.row, position.games.board
-    both = (around.reach[row, me] > 0) & (around.reach[row, other] > 0)
-    free = both & ~around.held[row, me] & ~around.held[row, other]
-    goals = board.center_province[free[board.center_province]]
-    if not len(goals):
+def closed_centers(options: LikelyOptions, me: int, other: int) -> list[tuple]:
+    """Return the deal that both keep out of the center that most of their units can reach."""
+    units = options.around.open_to_both(options.row, me, other)
+    if not units.any():
         return []
-    units = around.reach[row, me, goals] + around.reach[row, other, goals]
-    goal = int(goals[units.argmax()])
-    return [tuple((Clause.KEEP_OUT, side, goal, NONE) for side in (OURS, THEIRS))]
+    center = int(options.board.center_province[units.argmax()])
+    return [tuple((Clause.KEEP_OUT, side, center, NONE) for side in (OURS, THEIRS))]
 
 
-def defence_deals(position: Position, me: int, other: int) -> list[tuple]:
+def defence_deals(options: LikelyOptions, me: int, other: int) -> list[tuple]:
     """Return the deal that each side supports a unit of the other to hold."""
-    mine, theirs = position.defences(me, other), position.defences(other, me)
+    mine, theirs = options.defences(me, other), options.defences(other, me)
     if not mine or not theirs:
         return []
-    return [(_order(OURS, mine[0]), _order(THEIRS, theirs[0]))]
+    return [(promise(OURS, *mine[0]), promise(THEIRS, *theirs[0]))]
 
 
 class Planner(Silent):
@@ -167,7 +138,7 @@ class Planner(Silent):
         super().__init__(player, name)
         self.trials = Trials(player, profiles, self.value)
 
-    def templates(self, position: Position, me: int, other: int) -> Iterator[tuple]:
+    def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
         """Yield the clauses of each deal to try with another power."""
         raise NotImplementedError
 
@@ -218,7 +189,7 @@ class Planner(Silent):
         for seat, other in zip(*np.nonzero(self.partners(talk, around))):
             game = which[seat]
             if game not in seen:
-                seen[game] = Position(talk, seat, around, profiles[game])
+                seen[game] = LikelyOptions(talk, seat, around, profiles[game])
             me, q = int(talk.power[seat]), int(other)
             rows += [(seat, q, clauses) for clauses in self.templates(seen[game], me, q)]
         if not rows:
@@ -260,13 +231,13 @@ class Nash(Planner):
     brings a gain.
     """
 
-    def templates(self, position: Position, me: int, other: int) -> Iterator[tuple]:
+    def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
         """Yield peace, a center closed to both, supports of likely moves, and swaps of these."""
         yield PEACE_ALONE
-        yield from closed_centers(position, me, other)
-        yield from support_deals(position, me, other, mine=True)
-        yield from support_deals(position, me, other, mine=False)
-        yield from swaps(position, me, other)
+        yield from closed_centers(options, me, other)
+        yield from support_deals(options, me, other, mine=True)
+        yield from support_deals(options, me, other, mine=False)
+        yield from swaps(options, me, other)
 
     def score(self, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
         """Return the product of the gains."""
@@ -282,12 +253,12 @@ class Dealer(Planner):
 
     value = "centers"
 
-    def templates(self, position: Position, me: int, other: int) -> Iterator[tuple]:
+    def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
         """Yield the thesis' four: help each other's units, peace, help my attack, help yours."""
-        yield from defence_deals(position, me, other)
+        yield from defence_deals(options, me, other)
         yield PEACE_ALONE
-        yield from support_deals(position, me, other, mine=True)
-        yield from support_deals(position, me, other, mine=False)
+        yield from support_deals(options, me, other, mine=True)
+        yield from support_deals(options, me, other, mine=False)
 
     def score(self, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
         """Return the own gain."""

@@ -7,11 +7,11 @@ import numpy as np
 from ...constants import NONE
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
+from ...policy.talk_views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from ...press.deals import Offers, join_offers
-from ...press.views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from ..negotiation import Talk, best_of_pairs
 from ..policy import Network, PolicyPlayer
-from .neighbors import peace_answers, peace_choices, peace_offers, peace_proposals
+from .neighbors import Wisher
 from .templates import deal_offers, possible_deals, read_offers
 
 
@@ -25,7 +25,7 @@ class TalkingNetwork(Network, Protocol):
         """Return such noise, float32."""
 
 
-class WishingPlayer(PolicyPlayer):
+class WishingPlayer(Wisher, PolicyPlayer):
     """A policy that wishes peace as it did in training.
 
     Where deals are offered, it offers and accepts peace alone, by the same wishes.
@@ -49,22 +49,6 @@ class WishingPlayer(PolicyPlayer):
         shape = talk.games.num_games, talk.games.num_powers
         others = who_can_answer(talk.decisions, shape)[talk.game]
         return others & (np.arange(shape[1]) != talk.power[:, None])
-
-    def offers(self, talk: Talk) -> Offers:
-        """Return an offer of peace to the most dangerous neighbor that it wishes peace with."""
-        return peace_offers(talk, self.wishes(talk))
-
-    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Agree to peace alone, where it wishes it."""
-        return peace_answers(talk, offers, self.wishes(talk))
-
-    def proposals(self, talk: Talk) -> Offers:
-        """Return an offer of peace to everybody it wishes it of."""
-        return peace_proposals(talk, self.wishes(talk))
-
-    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Pick peace alone, where it wishes it."""
-        return peace_choices(talk, offers, self.wishes(talk))
 
     def hear(self, talk: Talk) -> None:
         """Learn with whom there is peace, or any deal, before it orders."""

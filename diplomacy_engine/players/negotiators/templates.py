@@ -1,7 +1,8 @@
 """The deals that a trained policy chooses among: at most eight with each power that it can meet.
 
 They come from the board alone. So a policy need not guess what anybody is going to order: an offer
-names the move that it is about, and who makes the offer promises it.
+names the move that it is about, and who makes the offer promises it. Those of all games are found
+at once, by sorting, since training asks for them in every phase.
 """
 
 from typing import NamedTuple
@@ -11,9 +12,10 @@ import numpy as np
 from ...constants import MOVE, MOVE_VIA, NONE, SUPPORT_MOVE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...policy.talk_views import PLACES, SLOTS, TEMPLATE_OF, Template
 from ...press.deals import Clause, Offers, Side
-from ...press.views import PLACES, SLOTS, TEMPLATE_OF, Template
 from .neighbors import Surroundings
+from .options import is_support
 
 OURS, THEIRS, BOTH = map(int, (Side.SENDER, Side.RECEIVER, Side.BOTH))
 # Kind and side of all that an offer may have: the orders of PossibleDeals, a zone, peace.
@@ -25,13 +27,13 @@ _, ZONES, ASKS, HELPS, SWAPS = (np.flatnonzero(kind == TEMPLATE_OF) for kind in 
 
 
 class PossibleDeals(NamedTuple):
-    """What each power of n games could offer each other one; templates are those of press.views."""
+    """What each power of n games could offer each other one; see talk_views.Template."""
 
     able: np.ndarray  # (n, P, P, SLOTS) bool, by sender and receiver: whether there is such a deal
     # (n, P, P, SLOTS, 4) int32, order numbers or NONE: the sender's move and the receiver's support
     # of it, the receiver's move and the sender's support of it
     orders: np.ndarray
-    places: np.ndarray  # (n, P, P, SLOTS, PLACES) int16, provinces, as in press.views.OfferViews
+    places: np.ndarray  # (n, P, P, SLOTS, PLACES) int16, provinces, as in OfferViews
 
 
 def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) -> PossibleDeals:
@@ -78,11 +80,9 @@ def _find_zones(
     found: PossibleDeals, games: VectorGame, around: Surroundings, meets: np.ndarray
 ) -> None:
     """Add the centers that two powers can reach and neither holds, most units in reach first."""
-    centers = games.board.center_province
-    reach, held = around.reach[..., centers], around.held[..., centers]
-    free = (reach > 0) & ~held
-    units = (reach[:, :, None] + reach[:, None]) * (free[:, :, None] & free[:, None])
-    units *= meets[..., None]
+    centers, powers = games.board.center_province, np.arange(games.num_powers)
+    row = np.arange(len(meets))[:, None, None]
+    units = around.open_to_both(row, powers[:, None], powers) * meets[..., None]
     for slot in ZONES:
         best = units.argmax(-1)[..., None]
         possible = np.take_along_axis(units, best, -1)[..., 0] > 0
@@ -243,11 +243,7 @@ def _read_orders(games: VectorGame, side: np.ndarray, order: np.ndarray) -> tupl
     places = nothing[1].copy()
     for mover in moves:
         move, support = by[mover, False], by.get((THEIRS if mover == OURS else OURS, True))
-        if support is None or not (
-            table.target[support] == table.target[move]
-            and table.other_location[support] == table.location[move]
-            and table.other_kind[support] == table.unit_kind[move]
-        ):
+        if support is None or not is_support(table, support, move):
             return nothing
         where = [table.location[move], table.target[move], table.location[support]]
         first = 0 if mover == OURS else 3

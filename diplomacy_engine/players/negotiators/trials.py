@@ -6,6 +6,7 @@ from ...constants import NONE
 from ...games.vector_game import VectorGame
 from ...press.deals import CONFIRMED, Deals, Offers, make_offers
 from ...press.table import Press
+from ...rules.state import Salt
 from ..asking import orders_of
 from ..negotiation import Talk
 from ..policy import PolicyPlayer
@@ -17,7 +18,6 @@ from ..search.noise import phase_seeds
 EPSILON = 1e-6  # smaller gains are rounding
 ROOM = 2048  # boards tried at once
 PROFILE_SEED = np.uint64(0x70726F66696C6573)
-TRIALS_SALT = 402  # a use of `state.decision_seed`
 
 
 def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -78,7 +78,7 @@ class Trials:
     def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
         """Return the profiles of a policy; each board is encoded once, and its generator rests."""
         decisions = games.decisions(rows)
-        seeds = phase_seeds(games, decisions.game, decisions.power, TRIALS_SALT, self.profiles)
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.TRIALS, self.profiles)
         drawn, _ = PolicyDraws(self.player).draw(games, decisions, seeds)
         profiles = np.full((len(rows), *drawn.shape[1:]), NONE, np.int32)
         d, k, v = np.nonzero(drawn != NONE)

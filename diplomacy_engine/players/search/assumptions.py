@@ -12,8 +12,9 @@ from ...constants import (
 )
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...rules.state import Salt, in_movement
 from .draws import Draws
-from .noise import WATCHING, phase_seeds, unit_places
+from .noise import phase_seeds, pick_shares, unit_places
 
 TRIES = 24  # joint orders drawn from each hypothesis to see how likely what was ordered is
 SMOOTHING = 0.5  # draws that every legal order of a unit is given besides
@@ -78,7 +79,7 @@ class Assumptions:
         if len(known):
             self._learn(games, known)
             self._when[known] = NONE
-        moving = rows[np.isin(phase, (SPRING_MOVEMENT, FALL_MOVEMENT))]
+        moving = rows[in_movement(state, rows)]
         self._past.copy_from(games, moving, moving, keep_seeds=True)
         now = 2 * state.year[moving].astype(np.int64) + (state.phase[moving] == FALL_MOVEMENT)
         self._when[moving] = now
@@ -86,7 +87,7 @@ class Assumptions:
     def _learn(self, games: VectorGame, rows: np.ndarray) -> None:
         past, state = self._past, games.state
         asked = past.decisions(rows)
-        seeds = phase_seeds(past, asked.game, asked.power, WATCHING, TRIES)
+        seeds = phase_seeds(past, asked.game, asked.power, Salt.WATCHING, TRIES)
         legal = np.diff(asked.order_start)
         decision = asked.slot_decision
         given = state.last_order[asked.game[decision], asked.slot_province]
@@ -107,7 +108,7 @@ class Assumptions:
         if len(self.hypotheses) == 1:
             (draws,) = self.hypotheses.values()
             return draws.draw(games, decisions, seeds)[0]
-        which = self._pick(games, decisions.game, decisions.power, seeds)
+        which = self._pick_hypotheses(games, decisions.game, decisions.power, seeds)
         found = np.full((*seeds.shape, len(games.board.terrain)), NONE, np.int32)
         for number, draws in enumerate(self.hypotheses.values()):
             d, r = np.nonzero(which == number)
@@ -116,8 +117,7 @@ class Assumptions:
         return found
 
     def pick(self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray):
-        """Return as whom others give orders when copies of games are played on: (D,) numbers of
-        hypotheses.
+        """Return which hypothesis gives each order when copies of games are played on, (D,).
 
         Args:
             copies: of games.
@@ -127,14 +127,13 @@ class Assumptions:
         """
         if len(self.hypotheses) == 1:
             return np.zeros(decisions.count, np.int64)
-        seeds = phase_seeds(copies, decisions.game, decisions.power, WATCHING, 1)
-        return self._pick(games, rows, decisions.power, seeds)[:, 0]
+        seeds = phase_seeds(copies, decisions.game, decisions.power, Salt.WATCHING, 1)
+        return self._pick_hypotheses(games, rows, decisions.power, seeds)[:, 0]
 
-    def _pick(
+    def _pick_hypotheses(
         self, games: VectorGame, rows: np.ndarray, powers: np.ndarray, seeds: np.ndarray
     ) -> np.ndarray:
         """Return which hypothesis each seed (D, R) picks for powers (D,) of rows (D,)."""
         shares = np.maximum(self.probabilities(games, rows), LEAST)
         shares = shares[np.arange(len(rows)), powers]
-        edges = np.cumsum(shares / shares.sum(1, keepdims=True), 1)[:, None]
-        return (unit_places(seeds)[:, :, None] >= edges[:, :, :-1]).sum(2)
+        return pick_shares(shares[:, None], unit_places(seeds))

@@ -15,17 +15,18 @@ import numpy as np
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...rules.state import Salt
 from ..protocols import Reasons
 from .assumptions import Assumptions
 from .draws import Draws
 from .leaves import LeafValue
-from .noise import CANDIDATES, FOLLOWING, PROFILES, phase_seeds
+from .noise import phase_seeds
 from .player import SearchPlayer
 
 HASH = np.random.default_rng(0x0D1B).integers(1, 2**62, 4096) * 2 + 1
 
 
-class Settings(NamedTuple):
+class SearchSettings(NamedTuple):
     """How much is tried."""
 
     draws: int = 48  # own joint orders drawn
@@ -48,7 +49,7 @@ class Settings(NamedTuple):
         return [*edges, self.profiles]
 
 
-FAST = Settings(ahead=1)
+FAST = SearchSettings(ahead=1)
 
 
 class Search(NamedTuple):
@@ -120,7 +121,7 @@ class BestResponse(SearchPlayer):
         value: LeafValue,
         name: str,
         assumed: Assumptions | None = None,
-        settings: Settings = FAST,
+        settings: SearchSettings = FAST,
     ):
         super().__init__(own, value, name)
         self.assumed = assumed or Assumptions({"self": own})
@@ -166,13 +167,15 @@ class BestResponse(SearchPlayer):
     def search(self, games: VectorGame, decisions: Decisions) -> Search:
         """Try orders for movement decisions."""
         settings, leaves = self.settings, self.leaves(games)
-        seeds = phase_seeds(games, decisions.game, decisions.power, CANDIDATES, settings.draws)
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.CANDIDATES, settings.draws)
         drawn, logprob = self.own.draw(games, decisions, seeds)
         drawn, logprob = with_likeliest(self.own, games, decisions, drawn, logprob)
         kept, count = distinct(drawn, logprob, settings.candidates)
         candidates = np.take_along_axis(drawn, kept[:, :, None], 1)
         profiles = self.profiles(games, decisions)
-        follow = phase_seeds(games, decisions.game, decisions.power, FOLLOWING, settings.profiles)
+        follow = phase_seeds(
+            games, decisions.game, decisions.power, Salt.FOLLOWING, settings.profiles
+        )
         tries, width = decisions.count, settings.candidates
         values = np.full((tries, width, settings.profiles), np.nan)
         alive = (np.arange(width) < count[:, None]) & (count > 1)[:, None]
@@ -242,7 +245,7 @@ class BestResponse(SearchPlayer):
             (decisions.count, self.settings.profiles, len(games.board.terrain)), NONE, np.int32
         )
         if asked.count:
-            salt = PROFILES + decisions.power[owner].astype(np.int64)
+            salt = Salt.PROFILES + decisions.power[owner].astype(np.int64)
             seeds = np.empty((asked.count, self.settings.profiles), np.uint64)
             for value in np.unique(salt):
                 mine = salt == value

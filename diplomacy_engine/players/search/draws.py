@@ -4,13 +4,14 @@ from typing import Protocol
 
 import numpy as np
 
-from ...constants import FALL_MOVEMENT, NONE, SPRING_MOVEMENT
+from ...constants import NONE
 from ...games.decisions import Decisions, order_numbers
 from ...games.vector_game import VectorGame
+from ...rules.state import Salt, in_movement
 from ..asking import ask_player
 from ..policy import PolicyPlayer
 from ..protocols import Explanation, Player
-from .noise import PLAIN, order_noise, phase_seeds
+from .noise import order_noise, phase_seeds
 
 ROOM = 512  # copies of games on which players are asked at once
 CHUNK = 64  # boards encoded at once: what a network computes of them fits into a core's cache
@@ -50,19 +51,6 @@ class Draws(Protocol):
         """Return the probability of every legal order, and the values; see `ExplainingPlayer`."""
 
 
-def is_moving(games: VectorGame, decisions: Decisions) -> np.ndarray:
-    """Tell which decisions are those of a movement phase, (D,) bool."""
-    return np.isin(games.state.phase[decisions.game], (SPRING_MOVEMENT, FALL_MOVEMENT))
-
-
-def by_province(games: VectorGame, decisions: Decisions, numbers: np.ndarray) -> np.ndarray:
-    """Return movement orders (S,) of decisions as (D, V) int32 by province, NONE elsewhere."""
-    orders = np.full((decisions.count, len(games.board.terrain)), NONE, np.int32)
-    row = decisions.slot_decision
-    orders[row, decisions.slot_province] = numbers
-    return orders
-
-
 class PolicyDraws:
     """Draws of a policy. A board is encoded once, however many orders are drawn for it.
 
@@ -79,7 +67,7 @@ class PolicyDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`."""
+        """Return K joint orders of each decision and their log-probabilities; see `Draws`."""
         shape = seeds.shape
         heat = np.tile(np.linspace(1.0, self.temperature, shape[1], dtype=np.float32), shape[0])
         which, seeds = np.repeat(np.arange(shape[0]), shape[1]), seeds.reshape(-1)
@@ -93,24 +81,25 @@ class PolicyDraws:
             chosen, logprob[part], _ = self.policy.agent.act(
                 obs, asked, temperature=heat[part], noise=noise
             )
-            orders[part] = by_province(games, asked, order_numbers(asked, chosen))
+            orders[part] = asked.by_province(order_numbers(asked, chosen), orders.shape[1])
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`: the likeliest orders of each slot in turn."""
+        """Return the likeliest order of each slot in turn (D, 1, V), and log-probabilities."""
         obs = self.policy.observe(games, decisions.game, decisions.power)
         chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
-        orders = by_province(games, decisions, order_numbers(decisions, chosen))
+        numbers = order_numbers(decisions, chosen)
+        orders = decisions.by_province(numbers, len(games.board.terrain))
         return orders[:, None], logprob[:, None]
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """See `Draws`."""
+        """Return orders (S,) drawn from the games' seeds, or the likeliest of a greedy policy."""
         numbers = []
         board = np.cumsum(np.diff(decisions.game, prepend=-1) != 0) - 1
         ends = np.flatnonzero(np.diff(board // CHUNK)) + 1
         for part in np.split(np.arange(decisions.count), ends):
             asked = decisions.take(part)
-            seeds = phase_seeds(games, asked.game, asked.power, PLAIN, 1)[:, 0]
+            seeds = phase_seeds(games, asked.game, asked.power, Salt.PLAIN, 1)[:, 0]
             noise = order_noise(asked, seeds)
             obs = self.policy.observe(games, asked.game, asked.power)
             chosen, _, _ = self.policy.agent.act(obs, asked, greedy=self.greedy, noise=noise)
@@ -118,7 +107,7 @@ class PolicyDraws:
         return np.concatenate(numbers)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """See `Draws`."""
+        """Return the policy's probability of every legal order, and its values."""
         return self.policy.explain(games, decisions)
 
 
@@ -132,7 +121,7 @@ class PlayerDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`."""
+        """Return what the player orders (D, K, V) in copies that have these seeds; see `Draws`."""
         asked, count = seeds.shape
         spare = self._spare
         if spare is None or not spare.is_like(games):
@@ -146,25 +135,27 @@ class PlayerDraws:
             spare.copy_from(games, mine.game, rows)
             spare.seed_games(rows, seeds[part])
             mine = mine._replace(game=rows.astype(np.int32))
-            found[part] = by_province(spare, mine, ask_player(spare, mine, self.player))
+            numbers = ask_player(spare, mine, self.player)
+            found[part] = mine.by_province(numbers, found.shape[1])
         return found.reshape(asked, count, -1), np.zeros((asked, count), np.float32)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`: not known."""
+        """Return none, since they are not known: (D, 0, V) and (D, 0)."""
         shape = decisions.count, 0
         return np.zeros((*shape, len(games.board.terrain)), np.int32), np.zeros(shape, np.float32)
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """See `Draws`."""
+        """Return what the player orders in the games themselves, (S,)."""
         return ask_player(games, decisions, self.player)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """See `Draws`: how often each order is drawn, and in other phases what is ordered."""
+        """Return how often each order is drawn; out of movement phases 1 for what is ordered."""
         slots = np.repeat(np.arange(len(decisions.slot_province)), np.diff(decisions.order_start))
-        if (decisions.slot_province == NONE).any() or not is_moving(games, decisions).all():
+        moving = in_movement(games.state, decisions.game).all()
+        if (decisions.slot_province == NONE).any() or not moving:
             share = (decisions.order == self.plain(games, decisions)[slots]).astype(np.float32)
         else:
-            seeds = phase_seeds(games, decisions.game, decisions.power, PLAIN, SHOWN)
+            seeds = phase_seeds(games, decisions.game, decisions.power, Salt.PLAIN, SHOWN)
             drawn, _ = self.draw(games, decisions, seeds)
             decision = decisions.slot_decision
             given = drawn[decision, :, decisions.slot_province]

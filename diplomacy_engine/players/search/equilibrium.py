@@ -7,12 +7,13 @@ import numpy as np
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...rules.state import Salt
 from ..protocols import Reasons
 from .best_response import distinct, with_likeliest
 from .draws import Draws
 from .leaves import LeafValue
 from .matrix_games import anchored, mixtures_of, solve_near, solve_zero_sum
-from .noise import CANDIDATES, CHOICE, FOLLOWING, phase_seeds, unit_places
+from .noise import phase_seeds, pick_shares, unit_places
 from .player import SearchPlayer
 
 UNLIKELY = 0.02  # candidates with a smaller share of the mixture are never played
@@ -79,12 +80,12 @@ class Equilibrium(SearchPlayer):
         """Return the candidates of every power that moves in `rows` (G,)."""
         asked = games.decisions(rows)
         game = np.searchsorted(rows, asked.game)
-        seeds = phase_seeds(games, asked.game, asked.power, CANDIDATES, self.draws)
+        seeds = phase_seeds(games, asked.game, asked.power, Salt.CANDIDATES, self.draws)
         drawn, logprob = self.own.draw(games, asked, seeds)
         drawn, logprob = with_likeliest(self.own, games, asked, drawn, logprob)
         kept, count = distinct(drawn, logprob, self.candidates)
         orders = np.take_along_axis(drawn, kept[:, :, None], 1)
-        follow = phase_seeds(games, rows, np.zeros(len(rows), np.int64), FOLLOWING, 1)[:, 0]
+        follow = phase_seeds(games, rows, np.zeros(len(rows), np.int64), Salt.FOLLOWING, 1)[:, 0]
         logprob = np.maximum(np.take_along_axis(logprob, kept, 1), LEAST)
         return Sides(asked, game, orders, logprob, count, follow)
 
@@ -94,8 +95,8 @@ class Equilibrium(SearchPlayer):
         sides = self.sides(games, rows)
         shares, _ = self.solve(games, sides)
         shares, mine = without_unlikely(shares), sides.find(decisions)
-        seeds = phase_seeds(games, decisions.game, decisions.power, CHOICE, 1)[:, 0]
-        which = _pick(shares[mine], unit_places(seeds))
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.CHOICE, 1)[:, 0]
+        which = pick_shares(shares[mine], unit_places(seeds))
         return sides.orders[mine, which]
 
     def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
@@ -103,14 +104,14 @@ class Equilibrium(SearchPlayer):
         sides = self.sides(games, np.unique(decisions.game))
         shares, values = self.solve(games, sides)
         shares, reasons = without_unlikely(shares), []
-        seeds = phase_seeds(games, decisions.game, decisions.power, CHOICE, SHOWN, first=1)
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.CHOICE, SHOWN, first=1)
         for d, mine in enumerate(sides.find(decisions)):
             count = sides.count[mine]
             expected = np.full((SHOWN, sides.orders.shape[2]), NONE, np.int32)
             for other in np.flatnonzero(sides.game == sides.game[mine]):
                 if other != mine:
                     places = unit_places(seeds[d] * np.uint64(2 * other + 1))
-                    which = _pick(np.broadcast_to(shares[other], (SHOWN, shares.shape[1])), places)
+                    which = pick_shares(shares[other], places)
                     theirs = sides.orders[other, which]
                     expected = np.where(theirs != NONE, theirs, expected)
             found = sides.orders[mine, :count], values[mine, :count], np.full(count, np.nan)
@@ -122,7 +123,7 @@ class Equilibrium(SearchPlayer):
         asked, orders, count = sides.decisions, sides.orders, sides.count
         possible = np.arange(orders.shape[1]) < count[:, None]
         regret, total, worth = (np.zeros(possible.shape) for _ in range(3))
-        seeds = phase_seeds(games, asked.game, asked.power, CHOICE, self.iterations, first=1)
+        seeds = phase_seeds(games, asked.game, asked.power, Salt.CHOICE, self.iterations, first=1)
         place = unit_places(seeds)
         d, k = np.nonzero(possible & (count > 1)[:, None])
         known, met = _Known(), []
@@ -133,7 +134,7 @@ class Equilibrium(SearchPlayer):
                 exploring = 3 * spread / (10 * np.sqrt(n + 1))
                 so_far = worth / max(1, n * (n + 1) / 2)
                 mixture = anchored(so_far, sides.logprob, self.anchor, exploring, possible)
-            which = _pick(mixture, place[:, n])
+            which = pick_shares(mixture, place[:, n])
             profile = np.full((sides.game.max(initial=0) + 1, orders.shape[2]), NONE, np.int32)
             for drawn in range(asked.count):
                 own = orders[drawn, which[drawn]]
@@ -182,13 +183,6 @@ class _Known:
     def values(self, names: list[bytes]) -> np.ndarray:
         """Return the values of leaves that are known."""
         return np.array([self._value[name] for name in names])
-
-
-def _pick(shares: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Return which entry of each row of shares (D, K) a place (D,) in 0..1 falls on."""
-    edges = np.cumsum(shares, 1)
-    edges /= edges[:, -1:]
-    return (place[:, None] >= edges[:, :-1]).sum(1)
 
 
 class Matrix(Equilibrium):

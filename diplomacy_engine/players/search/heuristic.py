@@ -1,19 +1,31 @@
 """What a board is worth without a network: shares of the centers that powers own and can reach."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..._jit import jit
 from ...constants import FALL_MOVEMENT, FALL_RETREATS, NONE, RUNNING, SOLO, SPRING_RETREATS
 from ...games.vector_game import StepResult, VectorGame
+from ...scoring.rewards import squared_shares
 
-# How much a power has to say about a center, in units that stand in it or can go there.
-STANDING, OWNING = 1.5, 0.5
-# What the claims to a center count for; the rest is for who has it now.
-CLAIMED_BEFORE_CAPTURES, CLAIMED_AFTER_CAPTURES = 0.9, 0.35
+
+class Weights(NamedTuple):
+    """What counts in the value of a board."""
+
+    # Of the claims to a center before and after captures; the rest is for who has it now.
+    claimed_before: float = 0.9
+    claimed_after: float = 0.35
+    # How much a power has to say about a center, in units that stand in it or can go there.
+    standing: float = 1.5
+    owning: float = 0.5
+
+
+WEIGHTS = Weights()
 
 
 @jit
-def _value_boards(board, state, rows, first, last, claimed, near, expected, out):
+def _value_boards(board, state, rows, first, last, weights, near, expected, out):
     """Value games rows[first:last] for every power.
 
     Reads   state.unit_*, state.center_owner, state.phase, state.end
@@ -33,14 +45,14 @@ def _value_boards(board, state, rows, first, last, claimed, near, expected, out)
             continue
         phase = state.phase[e]
         before = phase in (SPRING_RETREATS, FALL_MOVEMENT)
-        share = claimed[0] if before else claimed[1]
+        share = weights.claimed_before if before else weights.claimed_after
         if state.end[e] == RUNNING and phase != FALL_RETREATS:
             near[:] = 0
             for v in range(board.terrain.shape[0]):
                 p = state.unit_power[e, v]
                 if p == NONE or p == board.num_powers:
                     continue
-                near[p, v] += claimed[2]
+                near[p, v] += weights.standing
                 kind, here = state.unit_kind[e, v], state.unit_location[e, v]
                 came = NONE
                 for n in range(board.neighbor_count[kind, here]):
@@ -62,11 +74,11 @@ def _value_boards(board, state, rows, first, last, claimed, near, expected, out)
             total = 0.0
             for p in range(board.num_powers):
                 if near[p, v] > 0 or p == owner:
-                    claim = near[p, v] + (claimed[3] if p == owner else 0.0)
+                    claim = near[p, v] + (weights.owning if p == owner else 0.0)
                     total += claim * claim
             if total > 0:
                 for p in range(board.num_powers):
-                    claim = near[p, v] + (claimed[3] if p == owner else 0.0)
+                    claim = near[p, v] + (weights.owning if p == owner else 0.0)
                     expected[p] += share * claim * claim / total
         total = 0.0
         for p in range(board.num_powers):
@@ -85,19 +97,17 @@ class CenterClaims:
     at_once = True
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
-        """See `LeafValue`: the exact result of games that have just ended."""
-        squares = result.centers.astype(np.float64) ** 2
-        shares = squares / np.maximum(squares.sum(1, keepdims=True), 1)
+        """Return the exact result of games that have just ended, (n, P); 0 in running ones."""
         winner = result.winner[:, None] == np.arange(result.centers.shape[1])
-        exact = np.where((result.ended == SOLO)[:, None], winner, shares)
+        exact = np.where((result.ended == SOLO)[:, None], winner, squared_shares(result.centers))
         return np.where((result.ended == RUNNING)[:, None], 0.0, exact)
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """See `LeafValue`."""
+        """Return what rows (n,) are worth to powers (n,); nothing is left to be done."""
         return self.shares(games, rows)[np.arange(len(rows)), powers]
 
     def values(self, boards: list) -> np.ndarray:
-        """See `LeafValue`."""
+        """Return the values that `look` returned, one part after the other."""
         return np.concatenate(boards)
 
     def shares(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -105,9 +115,6 @@ class CenterClaims:
         powers, provinces = games.num_powers, len(games.board.terrain)
         rows = np.ascontiguousarray(rows, np.int64)
         out = np.empty((len(rows), powers))
-        weights = np.array(
-            [CLAIMED_BEFORE_CAPTURES, CLAIMED_AFTER_CAPTURES, STANDING, OWNING], np.float64
-        )
 
         def value_slice(first: int, last: int) -> None:
             scratch = np.empty((powers, provinces)), np.empty(powers)
@@ -118,7 +125,7 @@ class CenterClaims:
                 rows,
                 first,
                 last,
-                weights,
+                WEIGHTS,
                 *scratch,
                 out,
             )

@@ -9,11 +9,12 @@ from ...constants import RUNNING
 from ...games.decisions import Decisions
 from ...games.observation import BoardViews
 from ...games.vector_game import StepResult, VectorGame
+from ...rules.state import in_movement
 from ...scoring.rewards import reward_input
 from ..asking import orders_of
 from ..policy import Objective, PolicyPlayer
 from ..protocols import Player
-from .draws import CHUNK, is_moving
+from .draws import CHUNK
 
 ROOM = 1024  # boards tried at once
 
@@ -52,16 +53,16 @@ class Critic:
         self.discount, self.at_once = self.objective.gamma, False
 
     def paid(self, result: StepResult, victory_centers: int) -> np.ndarray:
-        """See `LeafValue`."""
+        """Return the reward of training that a step of n games has paid every power, (n, P)."""
         found = reward_input(result, victory_centers, self.objective.pays_year_limit)
         return self.objective.reward(found, 1.0)
 
     def look(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """See `LeafValue`."""
+        """Return the boards as powers (n,) see them in rows (n,)."""
         return self.policy.observe(games, rows, powers)
 
     def values(self, boards: list) -> np.ndarray:
-        """See `LeafValue`."""
+        """Return the policy's values of boards that `look` returned, in their order."""
         obs = boards[0].join(boards)  # views of a policy that talks have more to them
         parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
         return np.concatenate([self.policy.agent.values(obs.take(part)) for part in parts])
@@ -120,7 +121,7 @@ class Leaves:
         ahead: int,
         play_on: PlayOn | None,
     ) -> np.ndarray:
-        """Do the same for rows that there is room for."""
+        """Return what `evaluate` does, (n,) float64, for at most ROOM rows."""
         spare, count = self.spare, len(rows)
         copies = np.arange(count)
         spare.copy_from(games, rows, copies)
@@ -147,7 +148,7 @@ class Leaves:
             if not len(pending):
                 break
             decisions = decisions.take(~looked[decisions.game])
-            on = is_moving(spare, decisions) & (played < ahead)[decisions.game]
+            on = in_movement(spare.state, decisions.game) & (played < ahead)[decisions.game]
             given = orders_of(spare, self.following, decisions.take(~on))
             if on.any():
                 asked = decisions.take(on)

@@ -11,9 +11,6 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import decision_seed, next_random
 
-CANDIDATES, FOLLOWING, CHOICE, PLAIN, WATCHING, PROFILES = 201, 202, 203, 204, 205, 300
-# Uses of `state.decision_seed`; PROFILES + p are those of what power p expects of the others.
-
 
 @jit
 def _phase_seeds(state, rows, powers, salt, first, out):
@@ -33,18 +30,24 @@ def phase_seeds(
 
     Args:
         rows, powers: (n,) integers.
-        salt: says what they are used for, one number a use.
+        salt: what they are used for, one of `Salt`.
     """
     out = np.empty((len(rows), count), np.uint64)
-    _phase_seeds(
-        games.state, np.asarray(rows, np.int64), np.asarray(powers, np.int64), salt, first, out
-    )
+    rows, powers = np.asarray(rows, np.int64), np.asarray(powers, np.int64)
+    _phase_seeds(games.state, rows, powers, int(salt), first, out)
     return out
 
 
 def unit_places(seeds: np.ndarray) -> np.ndarray:
     """Return a place in [0, 1) for each seed, float64."""
     return (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def pick_shares(shares: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return which entry of each row of shares (..., K) a place (...) in [0, 1) falls on, int64."""
+    edges = np.cumsum(shares, -1)
+    edges /= edges[..., -1:]
+    return (place[..., None] >= edges[..., :-1]).sum(-1)
 
 
 @jit

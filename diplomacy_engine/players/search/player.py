@@ -5,9 +5,10 @@ import numpy as np
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...rules.state import in_movement
 from ..bots.dumbbot import Dumbbot
 from ..protocols import Explanation, Reasons
-from .draws import Draws, is_moving
+from .draws import Draws
 from .leaves import LeafValue, Leaves
 
 MOST = 128  # decisions searched at once, which bounds the memory
@@ -34,7 +35,7 @@ class SearchPlayer:
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""
         numbers = np.full(len(decisions.slot_province), NONE, np.int32)
-        moving = is_moving(games, decisions)
+        moving = in_movement(games.state, decisions.game)
         for searched, give in ((False, self.own.plain), (True, self._searched)):
             rows = np.flatnonzero(moving == searched)
             if len(rows):

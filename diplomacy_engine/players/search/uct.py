@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit
-from ...constants import FALL_MOVEMENT, NONE, RUNNING, SPRING_MOVEMENT
+from ...constants import NONE, RUNNING
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
-from ...rules.state import next_random, random_below
+from ...rules.state import Salt, in_movement, next_random, random_below
 from .draws import Draws
 from .heuristic import CenterClaims
-from .noise import CANDIDATES, CHOICE, phase_seeds
+from .noise import phase_seeds
 from .player import SearchPlayer
 from .variations import vary
 
@@ -142,7 +142,7 @@ def _learn_orders(trees, which, nodes, unit_power, drawn):
 
 
 @jit
-def _pick(trees, t, n, p, exploration):
+def _next_to_try(trees, t, n, p, exploration):
     """Return which joint order power p tries next in a node: one untried, else the best by UCB1."""
     count = trees.count[t, n, p]
     untried = 0
@@ -187,7 +187,7 @@ def _descend(trees, which, exploration, at, picked, ends):
                 ends[t] = UNKNOWN
                 break
             for p in range(powers):
-                picked[t, p] = _pick(trees, t, n, p, exploration)
+                picked[t, p] = _next_to_try(trees, t, n, p, exploration)
             child = trees.child[t, n]
             while child != NONE:
                 same = True
@@ -291,7 +291,7 @@ class DecoupledUct(SearchPlayer):
         trees, settings = self._trees, self.settings
         every, nodes = np.arange(len(rows)), trees.parent.shape[1]
         boards, desk = self._boards, self._desk
-        seeds = phase_seeds(games, rows, powers, CANDIDATES, 2)
+        seeds = phase_seeds(games, rows, powers, Salt.CANDIDATES, 2)
         boards.copy_from(games, rows, every * nodes)
         boards.seed_games(every * nodes, seeds[:, 0])
         trees.made[every], trees.rng[every] = 0, seeds[:, 1]
@@ -330,14 +330,14 @@ class DecoupledUct(SearchPlayer):
         desk.copy_from(boards, np.repeat(source, draws), copies)
         no_power = np.full(len(which), NONE)
         desk.seed_games(
-            copies, phase_seeds(boards, source, no_power, CANDIDATES, draws).reshape(-1)
+            copies, phase_seeds(boards, source, no_power, Salt.CANDIDATES, draws).reshape(-1)
         )
         decisions = desk.decisions(copies, reuse=True)
         drawn = desk.new_orders()
         numbers = self.own.plain(desk, decisions)
         varied = np.flatnonzero(decisions.game % draws >= draws // 2)
         game, power = decisions.game[varied], decisions.power[varied]
-        slot, order = vary(decisions, varied, phase_seeds(desk, game, power, CHOICE, 1)[:, 0])
+        slot, order = vary(decisions, varied, phase_seeds(desk, game, power, Salt.CHOICE, 1)[:, 0])
         numbers[slot] = order
         desk.write_orders(drawn, decisions, numbers)
         drawn = drawn[: len(copies)].reshape(len(which), draws, -1)
@@ -359,7 +359,7 @@ class DecoupledUct(SearchPlayer):
         desk.seed_games(rows, seeds)
         desk.step(orders, rows)
         while True:
-            moving = np.isin(desk.state.phase[rows], (SPRING_MOVEMENT, FALL_MOVEMENT))
+            moving = in_movement(desk.state, rows)
             over = desk.state.end[rows] != RUNNING
             others = rows[~moving & ~over]
             if not len(others):

@@ -41,7 +41,7 @@ class VariedDraws:
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`. Varied orders come last, and their log-probability is -inf."""
+        """Return joint orders; varied ones come last, with a log-probability of -inf."""
         count = seeds.shape[1]
         plain = max(1, count - int(count * self.share))
         orders, logprob = self.draws.draw(games, decisions, seeds[:, :plain])
@@ -54,13 +54,13 @@ class VariedDraws:
         return np.concatenate([orders, varied], 1), np.concatenate([logprob, unlikely], 1)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
-        """See `Draws`."""
+        """Return the likeliest orders of the player, without variation."""
         return self.draws.likeliest(games, decisions)
 
     def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """See `Draws`."""
+        """Return the orders (S,) of the player, without variation."""
         return self.draws.plain(games, decisions)
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
-        """See `Draws`."""
+        """Return the probabilities and values of the player, without variation."""
         return self.draws.explain(games, decisions)

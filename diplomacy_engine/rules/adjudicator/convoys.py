@@ -75,7 +75,7 @@ def mark_routes(reach, province_location, facts, queue, army):
     candidate = facts[army, FIRST_CONVOYER]
     while True:
         while candidate != NONE and not _extends(
-            reach, province_location, facts, queue, army, depth, candidate
+            reach, province_location, queue, army, depth, candidate
         ):
             candidate = facts[candidate, NEXT_CONVOYER]
         if candidate == NONE:
@@ -96,7 +96,7 @@ def mark_routes(reach, province_location, facts, queue, army):
 
 
 @jit_inner
-def _extends(reach, province_location, facts, queue, army, depth, candidate):
+def _extends(reach, province_location, queue, army, depth, candidate):
     """Tell whether a path of fleets may go on with a candidate."""
     location = province_location[candidate]
     if reach[FLEET, location, army] != (depth == 0):

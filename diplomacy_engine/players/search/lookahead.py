@@ -1,14 +1,14 @@
-"""Scripted players that look ahead, on the search core of players/search."""
+"""Bots that look ahead: without a network, and with DumbBot for who proposes orders."""
 
-from ..search.assumptions import Assumptions
-from ..search.best_response import BestResponse, Settings
-from ..search.draws import PlayerDraws
-from ..search.heuristic import CenterClaims
-from ..search.uct import DecoupledUct, UctSettings
-from ..search.variations import VariedDraws
-from .dumbbot import Dumbbot
+from ..bots.dumbbot import Dumbbot
+from .assumptions import Assumptions
+from .best_response import BestResponse, SearchSettings
+from .draws import PlayerDraws
+from .heuristic import CenterClaims
+from .uct import DecoupledUct, UctSettings
+from .variations import VariedDraws
 
-ONE_STEP = Settings(draws=48, candidates=48, profiles=8, halving=False, sure=0.0)
+ONE_STEP = SearchSettings(draws=48, candidates=48, profiles=8, halving=False, sure=0.0)
 
 
 class Lookahead(BestResponse):

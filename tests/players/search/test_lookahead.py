@@ -8,12 +8,12 @@ import pytest
 from diplomacy_engine import Game, VectorGame, evaluate_player, load_map, make_bot
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
 from diplomacy_engine.players.asking import ask_player, orders_of
-from diplomacy_engine.players.bots.lookahead import Lookahead
 from diplomacy_engine.players.search.assumptions import Assumptions
-from diplomacy_engine.players.search.best_response import BestResponse, Settings
+from diplomacy_engine.players.search.best_response import BestResponse, SearchSettings
 from diplomacy_engine.players.search.draws import PlayerDraws
 from diplomacy_engine.players.search.heuristic import CenterClaims
 from diplomacy_engine.players.search.leaves import Leaves
+from diplomacy_engine.players.search.lookahead import Lookahead
 from diplomacy_engine.players.search.uct import DecoupledUct, UctSettings
 from diplomacy_engine.players.search.variations import VariedDraws
 from diplomacy_engine.scoring.outcomes import figure_values
@@ -78,7 +78,7 @@ def test_the_best_of_all_joint_orders_is_found():
     found = tried.centers()[:, 0]
     assert found.max() == 3 and 0 < (found == 3).sum() < 0.05 * len(found)
     expected = Assumptions({"hold": PlayerDraws(make_bot("hold"))})
-    settings = Settings(len(joints), len(joints), profiles=2, halving=False, sure=0)
+    settings = SearchSettings(len(joints), len(joints), profiles=2, halving=False, sure=0)
     player = BestResponse(EveryOrder(), OwnCenters(), "all", expected, settings)
     search = player.search(games, mine)
     assert search.count[0] == len(joints)
