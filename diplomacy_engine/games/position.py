@@ -178,8 +178,9 @@ def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> No
 def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     """Return the position in the format of the `diplomacy` package.
 
-    Powers that have `conceded` are in civil disorder there. `timestamp` depends on the phase alone; `influence` holds the provinces and centers of the
-    moment (a saved game adds those that were passed through).
+    Powers that have `conceded` are in civil disorder there. `timestamp` depends on the phase alone;
+    `influence` holds the provinces and centers of the moment (a saved game adds those that were
+    passed through).
     """
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
