@@ -107,8 +107,8 @@ def print_draws(console: Console, result: dict) -> None:
             for name in ("agreed", "year_limit")
         )
         console.print(
-            f"\nof the games {agreed} were draws by agreement, for which players vote from "
-            f"{draws['after']} on, and {limit} draws at the year limit",
+            f"\ndraws, of all games: by agreement {agreed}, for which players vote from "
+            f"{draws['after']} on; at the year limit {limit}",
             markup=False,
         )
 
