@@ -171,6 +171,13 @@ class Game:
         return bool(self._games.state.end[0] == AGREED)
 
     @property
+    def is_conceded(self) -> bool:
+        """Whether the game is over because all others that are alive have conceded."""
+        left = contenders(self._games, self.conceded)
+        some = len(left) < len(contenders(self._games, ()))
+        return self.is_over and not self.is_draw and some and set(left) <= set(self.winners)
+
+    @property
     def is_over(self) -> bool:
         """Whether the game has ended."""
         return bool(self._games.state.end[0] != RUNNING)
@@ -412,7 +419,7 @@ class Game:
         """
         if self.is_over:
             raise UserError("the game is over")
-        if self._all_agree():
+        if self.all_agree():
             record = self._record({power: [] for power in self.map.powers})
             self._games.state.end[0] = AGREED
             return self._close(record, {})
@@ -428,7 +435,8 @@ class Game:
             end_by_concession(self._games, self.conceded)
         return self._close(record, results)
 
-    def _all_agree(self) -> bool:
+    def all_agree(self) -> bool:
+        """Tell whether all powers have voted for a draw, so that `adjudicate` ends the game."""
         agree = np.isin(self.map.powers, [*self._votes, *self.conceded])
         return bool(self._votes) and bool(self._games.agreed(agree[None])[0])
 

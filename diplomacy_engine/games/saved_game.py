@@ -177,6 +177,12 @@ def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
     return tuple(game_map.powers[game_map.power_number(power)] for power in votes)
 
 
+def in_disorder(state: Mapping, power: str) -> bool:
+    """Tell whether a state says that a power is in civil disorder."""
+    found = state.get("civil_disorder")
+    return isinstance(found, Mapping) and bool(found.get(power))
+
+
 def _check_units(state: Mapping, i: int) -> None:
     units = state.get("units")
     if not isinstance(units, Mapping):

@@ -377,7 +377,7 @@ class Game(PlainGame):
         See games.game.Game.adjudicate.
         """
         broken = {}
-        if self._all_agree():  # no orders are played, so none breaks or keeps a promise
+        if self.all_agree():  # no orders are played, so none breaks or keeps a promise
             return super().adjudicate()
         if self._bound_lists() is not None:
             self._keep_promises()
