@@ -351,6 +351,8 @@ class TextGame:
                 if self.session.may_hear(self.viewer, message):
                     sender, recipient, words = said
                     self.write(printable(f"  {sender} to {recipient}: {' '.join(words.split())}"))
+            for power, _, words in frame.declared:
+                self.write(f"  {power} {words}")
             for power in game.powers:
                 for given in frame.orders.get(power, ()):
                     result = f"   ({given.said})" if given.said else ""

@@ -277,7 +277,8 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
 
 def _lines(game_map: Map, frame: Frame) -> list[dict]:
     """Return the orders of a phase in words, and the units that held without one."""
-    lines, moving = [], phase_kind(frame.scene.phase) == "movement"
+    unplayed = frame.declared and not frame.outcome  # it ended the game
+    lines, moving = [], phase_kind(frame.scene.phase) == "movement" and not unplayed
     without = "hold, without order" if moving else "no order"
     for power in game_map.powers:
         orders, ordered = frame.orders.get(power, ()), set()

@@ -27,7 +27,6 @@ from ..games.position import (
     winners,
 )
 from ..games.saved_game import (
-    EVERYONE,
     Ending,
     check_saved_game,
     in_disorder,
@@ -65,7 +64,7 @@ class Frame(NamedTuple):
     # models also prompt and reply
     thoughts: dict[str, dict]
     talk: list[tuple[str, str, str]]  # sender, recipient, what was said in words
-    declared: list[tuple[str, str, str]]  # the same of votes for a draw and concessions
+    declared: list[tuple[str, str, str]]  # votes for a draw and concessions: power, "", words
 
 
 class Replay(NamedTuple):
@@ -179,11 +178,11 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
             for m in phase["messages"]
         ]
-        declared = [(power, EVERYONE, VOTES) for power in read_votes(phase, found_map)]
+        declared = [(power, "", VOTES) for power in read_votes(phase, found_map)]
         for power in ending.conceded:
             if power not in given_up and in_disorder(phase["state"], power):
                 given_up.add(power)
-                declared.append((power, EVERYONE, CONCEDES))
+                declared.append((power, "", CONCEDES))
         frames.append(Frame(scene, orders, words, thoughts, talk, declared))
     set_ending(games, ending.draw_agreed, ending.conceded)
     won = winners(games, ending.conceded)

@@ -306,7 +306,7 @@ function drawResults(found) {
         unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`, said ? h("em", {}, ` ${said}`) : null));
     return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
   });
-  const talk = found.talk.map(([sender, recipient, words]) => h("li", {}, h("b", {}, nice(sender)), ` to ${nice(recipient)}: ${words}`));
+  const talk = found.talk.map(([sender, recipient, words]) => h("li", {}, h("b", {}, nice(sender)), recipient ? ` to ${nice(recipient)}: ${words}` : ` ${words}`));
   place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean),
     talk.length ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), h("ul", {}, ...talk)) : "");
 }
