@@ -166,7 +166,12 @@ def _add_vote_draw(add: Callable) -> None:
 
 
 def _vote_draw(text: str) -> str | int:
-    return text if text in ("never", "always") else whole_number(1, LAST_YEAR)(text)
+    if text in ("never", "always"):
+        return text
+    try:
+        return whole_number(1, LAST_YEAR)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; or never, or always") from None
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
