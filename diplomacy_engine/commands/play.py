@@ -134,7 +134,7 @@ def add_play(commands) -> None:
         metavar="N",
         help="port of the page; 0 for any free one (default: 8000)",
     )
-    add_draws_after(add, "people may vote for a draw; the other players do")
+    add_draws_after(add, "people may vote for draws, and the other players")
     add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
     parser.set_defaults(run=run_play)
 

@@ -173,9 +173,8 @@ class Game:
     @property
     def is_conceded(self) -> bool:
         """Whether the game is over because all others that are alive have conceded."""
-        left = contenders(self._games, self.conceded)
-        some = len(left) < len(contenders(self._games, ()))
-        return self.is_over and not self.is_draw and some and set(left) <= set(self.winners)
+        others = set(contenders(self._games, ())) - set(self.winners)
+        return self.is_over and not self.is_draw and bool(others) and others <= set(self.conceded)
 
     @property
     def is_over(self) -> bool:

@@ -88,8 +88,10 @@ class Replay(NamedTuple):
         centers = len(self.frames[-1].scene.centers[self.winners[0]])
         if len(names) == 1 and centers >= self.map.board.victory_centers:
             return f"{names[0]} wins with {centers} centers"
-        if len(names) == 1 and self.ending.conceded:
-            return f"{names[0]} wins, as all others have conceded"
+        sides = {self.map.teams.of_power[self.map.power_index[power]] for power in self.winners}
+        if self.ending.conceded and len(sides) == 1:
+            verb = "wins" if len(names) == 1 else "win"
+            return f"{' and '.join(names)} {verb}, as all others have conceded"
         return f"a draw between {', '.join(names)}" if len(names) > 1 else f"{names[0]} is left"
 
     def named(self, power: str) -> str:

@@ -205,6 +205,8 @@ def test_a_team_wins_when_the_others_have_conceded():
     assert game.vector_game.state.end[0] == TEAM and game.is_conceded
     assert game.winners == ["ENGLAND", "ITALY"], "an ally that gave up wins with its team"
     assert reloaded(game).winners == game.winners
+    result = make_replay(game.to_saved_game(), game.map).result
+    assert result == "England and Italy win, as all others have conceded"
 
 
 # --- Saved games ----------------------------------------------------------------------------------

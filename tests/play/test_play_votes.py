@@ -64,11 +64,15 @@ def test_the_last_vote_ends_the_game_at_once(file):
     assert session.game.is_agreed and session.now.step == 1
     view = game_view(session, viewer(session))
     assert view["agreed"] and view["draw"] and view["votes"] is None and not view["can_concede"]
-    assert resumed(file).game.is_agreed
+    session = resumed(file)
+    assert session.game.is_agreed
     board = board_view(session, viewer(session), 0)
     assert board["orders"] == [] and board["talk"] == [
         (power, "", "votes for a draw") for power in session.game.powers
     ]
+    session.take_back(viewer(session), 1)
+    assert session.game.phase == "S1901M" and votes(session)["given"] == 1
+    assert session.waiting_for() == ["ENGLAND", "ITALY"]
 
 
 def test_votes_fall_after_a_phase_and_nobody_is_told_whose_they_are(file):
@@ -110,6 +114,7 @@ def test_who_concedes_is_not_waited_for(file):
     session.submit(viewer(session, "ITALY"), 0, [])
     assert session.game.phase == "F1901M" and session.game.conceded == ["ENGLAND"]
     session.concede(viewer(session, "ITALY"), session.now.step)
+    session = resumed(file)
     assert session.game.is_conceded and session.game.winners == ["RUSSIA"]
     assert make_replay(session.saved_game()).result.startswith("Russia (hold) wins")
 
