@@ -241,6 +241,7 @@ def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name)
             assert position.split("; ", 1)[1] == game.to_position().split("; ", 1)[1]
     again = reloaded(game)
     assert again.to_saved_game() == game.to_saved_game() and again.winners == game.winners
+    assert again.to_state() == game.to_state(), "what was not played is no last order"
     assert (again.is_draw, again.is_agreed, again.is_conceded) == (
         game.is_draw,
         game.is_agreed,
