@@ -83,6 +83,7 @@ class End(IntEnum):
     SOLO = 1
     YEAR_LIMIT = 2
     TEAM = 3  # a team has won, none of its powers by itself
+    AGREED = 4  # in a draw for which all powers alive have voted
 
 
 # Result bits of one order; 0 means that it succeeded. RESULT_WORDS names them, lowest bit first.
@@ -114,7 +115,7 @@ SUPPORT_HOLD, SUPPORT_MOVE = int(OrderKind.SUPPORT_HOLD), int(OrderKind.SUPPORT_
 CONVOY, RETREAT, DISBAND = int(OrderKind.CONVOY), int(OrderKind.RETREAT), int(OrderKind.DISBAND)
 BUILD, WAIVE = int(OrderKind.BUILD), int(OrderKind.WAIVE)
 RUNNING, SOLO, YEAR_LIMIT = int(End.RUNNING), int(End.SOLO), int(End.YEAR_LIMIT)
-TEAM = int(End.TEAM)
+TEAM, AGREED = int(End.TEAM), int(End.AGREED)
 
 
 def phase_name(year: int, phase: int) -> str:

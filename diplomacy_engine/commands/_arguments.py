@@ -30,6 +30,7 @@ from ..players.names import (
 from ..players.protocols import CountingPlayer, Player
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map, load_map
+from ..rules.state import LAST_YEAR
 from ..scoring.outcomes import YEAR_LIMITS
 
 GAMES = 1000  # of a match
@@ -91,6 +92,7 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
         help=f"games, {games} (default: {GAMES:,}; with a language model there is none)",
     )
     add_game_options(add)
+    add_draws_after(add)
     add_press_options(parser)
     add = parser.add_argument_group("files to write").add_argument
     add("--json", metavar="FILE", help="the whole result")
@@ -135,6 +137,17 @@ def add_game_options(add: Callable) -> None:
         type=whole_number(1, 1024),
         metavar="N",
         help="threads of the games (default: as many as there are processors)",
+    )
+
+
+def add_draws_after(add: Callable, who: str = "players") -> None:
+    """Add --draws-after."""
+    add(
+        "--draws-after",
+        type=whole_number(1, LAST_YEAR),
+        metavar="YEAR",
+        help=f"{who} vote for a draw from this year on, unless they are near a victory themselves; "
+        "a game ends when all powers alive do (default: nobody votes)",
     )
 
 
@@ -378,6 +391,7 @@ def settings_of(
         year_limit=arguments.year_limit,
         threads=arguments.threads,
         press=press,
+        draws_after=arguments.draws_after,
     )
 
 

@@ -96,6 +96,23 @@ def _parts(widths: Sequence[int], room: int) -> list[range]:
     return [range(i, i + 1) for i in range(count)]
 
 
+def print_draws(console: Console, result: dict) -> None:
+    """Print how the draws of a match came about, if players could vote for them."""
+    draws = result.get("draws")
+    if draws is not None:
+        agreed, limit = (
+            "{:.1f} % ({:.1f} - {:.1f})".format(
+                *(100 * draws[name][key] for key in ("value", "low", "high"))
+            )
+            for name in ("agreed", "year_limit")
+        )
+        console.print(
+            f"\ndraws, of all games: by agreement {agreed}, for which players vote from "
+            f"{draws['after']} on; at the year limit {limit}",
+            markup=False,
+        )
+
+
 def print_talk(console: Console, result: dict) -> None:
     """Print what was said in the games of a match, if powers could talk."""
     talk = result.get("press")

@@ -35,6 +35,7 @@ from ..games.webdiplomacy import FIRST_YEAR
 from ..players.loading import load_player
 from ..players.names import VoiceSpec, parse_player
 from ..rules.map import Map, load_map
+from ..rules.state import LAST_YEAR
 from ._arguments import add_assume, add_script, check_assume, whole_number
 from ._console import make_console, print_table
 
@@ -99,12 +100,7 @@ def _add_diplomacy(servers) -> None:
         help="file that has the password which the game asks for",
     )
     add("--ssl", action="store_true", help="connect over an encrypted line")
-    add(
-        "--vote-draw",
-        choices=("never", "always"),
-        default="never",
-        help="how to vote on a draw in each phase (default: never, which is no vote)",
-    )
+    _add_vote_draw(add)
     _add_playing(parser)
     parser.set_defaults(run=run_diplomacy)
 
@@ -152,14 +148,30 @@ def _add_daide(servers) -> None:
     add = parser.add_argument
     add("address", metavar="HOST:PORT", help="where the server of the game listens")
     add("--power", required=True, metavar="POWER", help=f"the power to play, or {ANY}")
-    add(
-        "--vote-draw",
-        choices=("never", "always"),
-        default="never",
-        help="how to vote on a draw in each phase (default: never, which is no vote)",
-    )
+    _add_vote_draw(add)
     _add_playing(parser)
     parser.set_defaults(run=run_daide)
+
+
+def _add_vote_draw(add: Callable) -> None:
+    """Add --vote-draw, on servers where a vote is of one phase."""
+    add(
+        "--vote-draw",
+        type=_vote_draw,
+        metavar="never|always|YEAR",
+        default="never",
+        help="how to vote on a draw in each phase; from YEAR on for one, unless the power is near "
+        "a victory itself (default: never, which is no vote)",
+    )
+
+
+def _vote_draw(text: str) -> str | int:
+    if text in ("never", "always"):
+        return text
+    try:
+        return whole_number(1, LAST_YEAR)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; or never, or always") from None
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
@@ -377,6 +389,7 @@ def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Co
         player,
         seed,
         draws=arguments.vote_draw == "always",
+        draws_after=arguments.vote_draw if isinstance(arguments.vote_draw, int) else None,
         patience=arguments.patience,
         wait=arguments.wait,
         say=say,

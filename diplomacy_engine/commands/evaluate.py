@@ -29,7 +29,7 @@ from ._arguments import (
     worth_keeping,
     write_files,
 )
-from ._console import make_console, print_counts, print_table, print_talk
+from ._console import make_console, print_counts, print_draws, print_table, print_talk
 
 
 def add_evaluate(commands) -> None:
@@ -125,6 +125,7 @@ def print_evaluation(console: Console, result: dict) -> None:
         _print_figures(console, by_power, False, par)
     if par:
         console.print(f"par: {par['player']} in that seat, {par['games']:,} games among its like")
+    print_draws(console, result)
     print_talk(console, result)
 
     if "llm" in result:

@@ -30,6 +30,7 @@ from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._arguments import (
     add_assume,
+    add_draws_after,
     add_press_options,
     add_script,
     add_teams,
@@ -133,6 +134,7 @@ def add_play(commands) -> None:
         metavar="N",
         help="port of the page; 0 for any free one (default: 8000)",
     )
+    add_draws_after(add, "people may vote for draws, and the other players")
     add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
     parser.set_defaults(run=run_play)
 
@@ -218,7 +220,7 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
     bots = [*BOTS, *TALKERS] if press else BOTS
     free = arguments.map is None and seats is None and all(n in bots for n in [*opponents, *hint])
     maps = MAP_NAMES if free and not (arguments.watch or arguments.text) else ()
-    game = _new_game(game_map, years, press)
+    game = _new_game(game_map, years, press, arguments.draws_after)
     return _session(arguments, game, opponents, seats, seed, maps=maps, press=press)
 
 
@@ -226,9 +228,11 @@ def _usual_opponents(talk: bool) -> list[str]:
     return ["nash+dumbbot" if talk else "dumbbot"]
 
 
-def _new_game(game_map: Map, max_years: int | None, press: PressRules | None) -> Game:
+def _new_game(
+    game_map: Map, max_years: int | None, press: PressRules | None, draws_after: int | None
+) -> Game:
     rules = {} if press is None else {"press": press.protocol, "press_rounds": press.rounds}
-    return Game(game_map, max_years=max_years, **rules)
+    return Game(game_map, max_years=max_years, draw_votes=draws_after is not None, **rules)
 
 
 def _resumed(arguments: argparse.Namespace) -> PlaySession:
@@ -252,7 +256,10 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         opponents = drawn_names(opponents, len(game.map.powers))
         seats = _seats(arguments, game.map, opponents)
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
+        game.draw_votes |= arguments.draws_after is not None
         return _session(arguments, game, opponents, seats, seed, press=press)
+    if arguments.draws_after not in (None, play["draws_after"]):
+        raise UserError(f"the game in {arguments.resume} has other votes for draws, which stay")
     if arguments.max_years not in (None, play["max_years"]):
         raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
@@ -287,7 +294,8 @@ def _session(
 ) -> PlaySession:
     def new_game(name: str) -> Game:
         chosen = load_map(name)
-        return _new_game(chosen, arguments.max_years or chosen.max_years, press)
+        years = arguments.max_years or chosen.max_years
+        return _new_game(chosen, years, press, arguments.draws_after)
 
     def load(name: str) -> Player:
         if name in drawn:
@@ -313,8 +321,9 @@ def _session(
     bots = [*BOTS, *TALKERS] if press else BOTS
     begin = new_game if maps else None
     told = {name: member.name for name, (_, member) in drawn.items()}
+    after = arguments.draws_after if play is None else play["draws_after"]
     return PlaySession(
-        game, file, opponents, load, seats, hint, seed, play, bots, maps, begin, press, told
+        game, file, opponents, load, seats, hint, seed, play, bots, maps, begin, press, told, after
     )
 
 

@@ -99,6 +99,7 @@ def frame_text(replay: Replay, number: int, width: int = 100) -> str:
         f"  {sender} to {recipient}: {' '.join(said.split())}"
         for sender, recipient, said in frame.talk
     ]
+    lines += [f"  {power} {words}" for power, _, words in frame.declared]
     for power in replay.map.powers:
         lines += _power_lines(replay, frame, power, width)
     # Orders and ids are as somebody wrote them; a terminal would obey what is in them.

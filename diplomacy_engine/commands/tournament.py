@@ -29,7 +29,7 @@ from ._arguments import (
     worth_keeping,
     write_files,
 )
-from ._console import make_console, print_counts, print_table, print_talk
+from ._console import make_console, print_counts, print_draws, print_table, print_talk
 
 
 def add_tournament(commands) -> None:
@@ -153,6 +153,7 @@ def print_tournament(console: Console, result: dict) -> None:
             title = f"by {side}: solo % / win % / centers / rank"
             print_table(console, "player", columns, rows, title)
 
+    print_draws(console, result)
     print_talk(console, result)
     if "llm" in result:
         print_counts(console, result["llm"])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ..constants import COMPLETED, parse_phase
 from ..errors import UserError
 from ..games.game import Game
+from ..games.votes import bot_votes
 from ..players.advice import orders_by_player
 from ..players.protocols import Player
 from ..rules.map import Map
@@ -52,6 +53,7 @@ class SeatLoop:
         player: gives the orders of all its seats.
         seed: of the player's draws; each phase has one of its own.
         draws: whether every phase is voted to be a draw.
+        draws_after: year from which powers vote for one as bots do (games/votes.py); None: never.
         patience: seconds after which a server that does not answer is given up.
         wait: whether a server that is not there yet is waited for, too.
         say: told in a sentence what happens.
@@ -65,13 +67,15 @@ class SeatLoop:
         seed: int = 1,
         *,
         draws: bool = False,
+        draws_after: int | None = None,
         patience: float = PATIENCE,
         wait: bool = False,
         say: Say = print,
         sleep: Callable[[float], None] = time.sleep,
     ):
         self.connection, self.player, self.seed = connection, player, seed
-        self.draws, self.patience, self.wait = draws, patience, wait
+        self.draws, self.draws_after = draws, draws_after
+        self.patience, self.wait = patience, wait
         self.counts = Counts()
         self._say, self._sleep = say, sleep
         self._given: dict[str, dict[str, int]] = {}  # game -> power -> times in this phase
@@ -178,9 +182,15 @@ class SeatLoop:
             self._say(f"{name}: {phase}")
         self._given[name], self._refusals = {}, 0
         self.counts.phases += 1
-        if self.draws and position.running:
+        if position.running:
             for power in filter(position.game.units.get, position.seats):
-                self.connection.vote_draw(position, power)
+                if self.draws or self._wants_draw(position.game, power):
+                    self.connection.vote_draw(position, power)
+
+    def _wants_draw(self, game: Game, power: str) -> bool:
+        if self.draws_after is None:
+            return False
+        return bool(bot_votes(game.vector_game, self.draws_after)[0, game.map.power_index[power]])
 
     def _order(self, position: Position, power: str) -> None:
         if position.has_deadline:  # so that nothing worse than holds comes of a slow player

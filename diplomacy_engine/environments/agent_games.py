@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from .._suggest import quoted
-from ..constants import NONE
+from ..constants import AGREED, NONE
 from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
 from ..games.vector_game import StepResult, VectorGame
+from ..games.votes import bot_votes
 from ..players.asking import ask_player, begin_games
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
@@ -90,6 +91,7 @@ class AgentGames:
             adjustment) and how many.
         reward: (E,) float64, since the agent's last decision.
         terminated, truncated: (E,) bool.
+        votes: (E,) bool, whether the agent votes for a draw in the coming step; None: nobody can.
     """
 
     def __init__(
@@ -153,6 +155,7 @@ class AgentGames:
         self.reward = np.zeros(num_games)
         self.terminated = np.zeros(num_games, bool)
         self.truncated = np.zeros(num_games, bool)
+        self.votes = np.zeros(num_games, bool) if settings.draw_votes else None
         self.every_row = np.arange(num_games)
         self._row_buffers = [np.zeros(num_games, np.int64) for _ in range(4)]
         self._result: StepResult | None = None
@@ -204,7 +207,8 @@ class AgentGames:
         """Return how finished games stand for their agents, a value for each of `rows`.
 
         `win` and `solo` as in scoring/outcomes.py, `centers`, and `years` played. With teams the
-        first two are its team's, and `eliminated` says whether the agent itself is out.
+        first two are its team's, and `eliminated` says whether the agent itself is out. With votes
+        `agreed` says whether the game ended in a draw by agreement.
         """
         outcomes, game = self.games.outcomes(rows), np.arange(len(rows))
         mine, side = (game, self.agent[rows]), (game, self._teams.of_power[self.agent[rows]])
@@ -215,6 +219,8 @@ class AgentGames:
             "centers": outcomes.centers[mine].astype(np.int64),
             "years": outcomes.years.astype(np.int64),
         }
+        if self.votes is not None:
+            found["agreed"] = outcomes.ended == AGREED
         return found | ({"eliminated": ~outcomes.alive[mine]} if self._teams.text else {})
 
     def _ask_and_play(self, rows: np.ndarray) -> None:
@@ -232,9 +238,11 @@ class AgentGames:
         games = self.games
         everyone = self._or_all(rows)
         if everyone is None:  # the usual case by far, with a single game the only one
-            result = self._result = games.step(self.orders, None, self._result)
+            result = self._result = games.step(self.orders, None, self._result, self._all_votes())
         else:
-            result = games.step(self.orders, everyone)
+            result = games.step(self.orders, everyone, votes=self._all_votes())
+        if self.votes is not None:
+            self.votes[rows] = False
         alive = result.alive  # with teams, an agent's game goes on while its team lives
         if self._teams.text:
             alive = alive_with_team(alive, self._teams.of_power)
@@ -270,6 +278,14 @@ class AgentGames:
             self._set_up(anew)
             return np.sort(np.concatenate([on[:goes_on], anew]))
         return on[:goes_on].copy()
+
+    def _all_votes(self) -> np.ndarray | None:
+        """Return how all powers vote in the coming step, (E, P) bool, if they can."""
+        if self.votes is None:
+            return None
+        votes = bot_votes(self.games, self._settings.draws_after or 0)
+        votes[self.every_row, self.agent] = self.votes
+        return votes
 
     def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
         """Add what the step was worth to the agents of rows[some]."""

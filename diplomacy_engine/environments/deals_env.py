@@ -49,7 +49,7 @@ class DealsEnv(NegotiationEnv):
     the phase comes, it binds if it is still possible.
 
     Args:
-        map, power, answers, orders_by, max_years: as for NegotiationEnv.
+        map, power, answers, orders_by, max_years, draw_votes, draws_after: as for NegotiationEnv.
         reward: `deals`, as without one (10 for each deal, 100 for each center gained or lost), or
             a name of scoring/rewards.py, paid for the phases up to the next offers.
 

@@ -119,6 +119,10 @@ class ProvinceForm:
         """Return the masks of all rows, (E, M) int8; None without `has_masks`."""
         return self._agents.mask.copy()
 
+    def final_masks(self, rows: np.ndarray) -> np.ndarray:
+        """Return the masks of `rows`, whose games are over, (rows, M) int8."""
+        return self._agents.mask[rows]
+
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         """Write the orders of actions (E, ...) int64.
 
@@ -217,3 +221,55 @@ class SequentialForm(ProvinceForm):
             )
             raise illegal_order(games, bad, unit, f"action {action} ({known})")
         return np.flatnonzero(self._at == agents.queued), self._illegal
+
+
+class VoteForm:
+    """Another form, whose actions have a vote for a draw as a last entry: 1 votes for one, 0 not.
+
+    A mask has two more entries for it, and a vote is always legal; another number counts as an
+    illegal order, and as 0.
+
+    Args:
+        form: with a MultiDiscrete action space.
+        agents: with votes.
+    """
+
+    def __init__(self, form: ProvinceForm, agents: AgentGames):
+        self._form, self._agents = form, agents
+        self.has_masks = form.has_masks
+        self.asked, self.observe = form.asked, form.observe
+        self.observation_space = form.observation_space
+        self.action_space = with_vote(form.action_space)
+
+    def masks(self) -> np.ndarray | None:
+        """Return the masks of all rows, (E, M) int8; None without `has_masks`."""
+        masks = self._form.masks()
+        return None if masks is None else _with_vote_open(masks)
+
+    def final_masks(self, rows: np.ndarray) -> np.ndarray:
+        """Return the masks of `rows`, whose games are over, (rows, M) int8."""
+        return _with_vote_open(self._form.final_masks(rows))
+
+    def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Write the orders and note the votes of actions (E, V + 1); see ProvinceForm.take."""
+        votes = actions[:, -1]
+        wrong = (votes != 0) & (votes != 1)
+        if strict and wrong.any():
+            raise wrong_vote(votes[wrong][0])
+        ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
+        self._agents.votes[:] = votes == 1
+        return ready, illegal + wrong
+
+
+def with_vote(space: spaces.MultiDiscrete) -> spaces.MultiDiscrete:
+    """Return a space of actions with a vote for a draw as a last entry."""
+    return spaces.MultiDiscrete(np.append(space.nvec, 2))
+
+
+def wrong_vote(vote: int) -> UserError:
+    """Return the error that a strict environment raises."""
+    return UserError(f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}")
+
+
+def _with_vote_open(masks: np.ndarray) -> np.ndarray:
+    return np.concatenate([masks, np.ones((len(masks), 2), masks.dtype)], 1)

@@ -18,7 +18,7 @@ from ..errors import UserError
 from ..games.game import Game
 from .agent_games import AgentGames, seeds_of
 from .deepdip import DeepDipForm
-from .forms import ProvinceForm, SequentialForm, whole_numbers
+from .forms import ProvinceForm, SequentialForm, VoteForm, whole_numbers
 from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
 from .settings import AgentSettings
 
@@ -43,7 +43,10 @@ def _make_form(
         if value is not None and value < 1:
             raise UserError(f"{name} must be at least 1, not {value}")
     agents = AgentGames(map, num_envs, settings, threads=threads, **FORMS[form].agent_games)
-    return agents, FORMS[form](agents)
+    asks = FORMS[form](agents)
+    if settings.draw_votes and not isinstance(asks.action_space, gymnasium.spaces.MultiDiscrete):
+        raise UserError(f"form {form!r} has no votes: draw_votes needs provinces or deepdip")
+    return agents, VoteForm(asks, agents) if settings.draw_votes else asks
 
 
 class DiplomacyEnv(gymnasium.Env):
@@ -56,7 +59,7 @@ class DiplomacyEnv(gymnasium.Env):
         settings: see AgentSettings (settings.py), or docs/environments.md.
 
     `info` has `action_mask`, `illegal_orders` and `power` (its index); at the end of a game also
-    `win`, `solo`, `centers` and `years`.
+    `win`, `solo`, `centers` and `years`; with draw_votes `agreed`, whether all voted for a draw.
     """
 
     metadata: ClassVar = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
@@ -273,7 +276,7 @@ class DiplomacyVectorEnv(VectorEnv):
         values = self._agents.outcome(rows)
         values |= {"illegal_orders": illegal[rows], "power": self._agents.agent[rows].astype(int)}
         if self._form.has_masks:
-            values["action_mask"] = self._agents.mask[rows]
+            values["action_mask"] = self._form.final_masks(rows)
         if not infos:
             over, count = np.zeros(self.num_envs, bool), self.num_envs
             final = {

@@ -13,11 +13,12 @@ import numpy as np
 from gymnasium.spaces import MultiDiscrete
 
 from .._suggest import did_you_mean, quoted
-from ..constants import HOLD, MOVE, MOVE_VIA, NONE, RUNNING, SOLO
+from ..constants import AGREED, HOLD, MOVE, MOVE_VIA, NONE, RUNNING, SOLO
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import StepResult, VectorGame
+from ..games.votes import bot_votes
 from ..players.asking import orders_of
 from ..players.loading import load_player
 from ..players.negotiation import Negotiator, Talk
@@ -25,7 +26,8 @@ from ..press.deals import CONFIRMED, Clause, Side, make_offers
 from ..press.table import Press
 from ..scoring.rewards import REWARDS, make_reward, reward_input
 from .agent_games import seeds_of
-from .forms import whole_numbers
+from .forms import whole_numbers, with_vote
+from .settings import check_draws_after
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
 
@@ -50,6 +52,10 @@ class NegotiationEnv(gymnasium.Env):
         answers: the negotiator (docs/press.md) whose rule the others answer by.
         orders_by: a bot, checkpoint or run folder that gives all orders.
         max_years: game years after which the game is truncated; None: the map's own.
+        draw_votes: the last entry of an action is a vote for a draw in that movement phase, 0 or 1;
+            the game ends when all powers alive vote for one.
+        draws_after: the year from which the others do, as bots do (games/votes.py); None: from the
+            first one on.
 
     `info` has `valid`, `agreed` and `power` (its index).
     """
@@ -65,7 +71,11 @@ class NegotiationEnv(gymnasium.Env):
         answers: str = "dealer",
         orders_by: str = "dumbbot",
         max_years: int | None = None,
+        draw_votes: bool = False,
+        draws_after: int | None = None,
     ):
+        check_draws_after(draws_after, draw_votes)
+        self._draw_votes, self._draws_after = draw_votes, draws_after or 0
         reward = self.own_reward if reward is None else reward
         if not isinstance(reward, str):
             raise UserError(f"reward must be a name, not {quoted(reward)}")
@@ -81,7 +91,8 @@ class NegotiationEnv(gymnasium.Env):
         self._partner = load_player(f"{answers}+{orders_by}", game_map=game_map)
         if not isinstance(self._partner, Negotiator):
             raise UserError(f"answers must be a negotiator, not {quoted(answers)}")
-        self.observation_space, self.action_space = self._spaces()
+        self.observation_space, action = self._spaces()
+        self.action_space = with_vote(action) if draw_votes else action
         self._press: Press | None = None
         self._power = 0
         self._seeded = self._running = False
@@ -134,15 +145,19 @@ class NegotiationEnv(gymnasium.Env):
             raise UserError(f"the action {numbers.tolist()} is not in the action space")
         games, press = self._games, self._press
         decisions, owned = games.decisions(), self._owned()
-        said = self._speak(decisions, numbers.tolist())
+        numbers, votes = numbers.tolist(), None
+        if self._draw_votes:
+            votes = bot_votes(games, self._draws_after)
+            votes[0, self._power] = numbers.pop() == 1
+        said = self._speak(decisions, numbers)
         bound = press.bound(decisions)
         orders = orders_of(games, self._partner, bound)
         press.correct(orders, bound)
-        paid = self._paid(games.step(orders))
+        paid = self._paid(games.step(orders, votes=votes))
         while games.state.end[0] == RUNNING and not press.talking()[0] and self._alive():
             paid += self._paid(games.step(orders_of(games, self._partner)))
         end = int(games.state.end[0])
-        terminated = end == SOLO or not self._alive()
+        terminated = end in (SOLO, AGREED) or not self._alive()
         truncated = not terminated and end != RUNNING
         self._running = not (terminated or truncated)
         own = self._reward is None

@@ -35,6 +35,7 @@ from .forms import (
     province_space,
     unit_text,
     whole_numbers,
+    with_vote,
 )
 from .kernels import mask_decisions, take_province_actions
 from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
@@ -57,6 +58,10 @@ class DiplomacyParallelEnv(ParallelEnv):
     Masks are such a dictionary, too. Observations have what a power knows of the peace: `peace`
     (P,) with whom, `closed` (P, V) the provinces that each power keeps out of for the observer,
     `bound` (V,) own units that may have fewer orders. Powers are numbered as on the map.
+
+    With draw_votes the last entry of an action is the power's vote for a draw, and with press
+    `vote` is one more key beside `orders` and `wish`; at the step of wishes it means nothing. Only
+    0 is legal for a power that is eliminated.
 
     Args:
         map: a map's name or file.
@@ -106,6 +111,10 @@ class DiplomacyParallelEnv(ParallelEnv):
                 }
             )
             action = spaces.Dict({"orders": action, "wish": spaces.MultiDiscrete([2] * powers)})
+            if found.draw_votes:
+                action["vote"] = spaces.Discrete(2)
+        elif found.draw_votes:
+            action = with_vote(action)
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)
@@ -147,7 +156,8 @@ class DiplomacyParallelEnv(ParallelEnv):
 
         Raises:
             UserError: the game is over or none has begun; an agent's action is missing, or there
-                is one of nobody alive; a wrong shape or type; strict, and an illegal order.
+                is one of nobody alive; a wrong shape or type; strict, and an illegal order; a vote
+                that is not in the mask.
         """
         if not self.agents:
             raise UserError("there is no game to step: call reset() first")
@@ -158,6 +168,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         for name in self.agents:
             if name not in actions:
                 raise UserError(f"the action of {name} is missing")
+        votes = None
+        if self._settings.draw_votes:
+            actions, votes = self._read_votes(actions)
         if self._press is not None:
             actions = self._take_wishes(actions)
         given = np.zeros((games.num_powers, len(games.board.terrain)), np.int64)
@@ -167,7 +180,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         if self._wishing:
             return self._after_wishes()
         illegal = self._take(given)
-        result = games.step(self._orders)
+        result = games.step(self._orders, votes=votes)
         victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit
         paid = self._reward(reward_input(result, victory_centers, pays_limit))[0]
         limit = bool(result.ended[0] == YEAR_LIMIT)
@@ -190,16 +203,36 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _begin_phase(self) -> None:
         self._wishing = self._press is not None and bool(self._press.talking()[0])
 
+    def _read_votes(self, actions: dict[str, Any]) -> tuple[dict[str, Any], np.ndarray]:
+        """Return actions, without press less their votes, and the votes, (1, P) bool."""
+        votes, alive = np.zeros((1, len(self.possible_agents)), bool), self._games.outcomes().alive
+        rest = dict(actions)
+        for name in self.agents:
+            power, action = self.possible_agents.index(name), actions[name]
+            if self._press is None:
+                *orders, vote = whole_numbers(action, self.action_spaces[name].shape).tolist()
+                rest[name] = np.array(orders, np.int64)
+            elif isinstance(action, dict) and "vote" in action:
+                vote = int(whole_numbers(action["vote"], ()))
+            else:
+                raise UserError(f"the action of {name} has no vote: {quoted(action)}")
+            if vote not in (0, 1):
+                raise UserError(f"the vote of {name} must be 0 or 1, not {vote}")
+            if vote and not alive[0, power]:
+                raise UserError(f"{name} cannot vote: it is eliminated")
+            votes[0, power] = vote == 1
+        return rest, votes
+
     def _take_wishes(self, actions: dict[str, Any]) -> dict[str, Any]:
         """Make peace by the wishes of the actions, if it is their step; return their orders."""
         powers = self._games.num_powers
         wish, orders = np.zeros((1, powers, powers), bool), {}
         for name in self.agents:
             action = actions[name]
-            if not isinstance(action, dict) or set(action) != {"orders", "wish"}:
+            if not isinstance(action, dict) or set(action) != set(self.action_spaces[name]):
                 raise UserError(
-                    f"the action of {name} must be a dictionary of orders and wish, not "
-                    f"{quoted(action)}"
+                    f"the action of {name} must be a dictionary of "
+                    f"{' and '.join(self.action_spaces[name])}, not {quoted(action)}"
                 )
             numbers = whole_numbers(action["wish"], (powers,))
             if ((numbers != 0) & (numbers != 1)).any():
@@ -295,9 +328,17 @@ class DiplomacyParallelEnv(ParallelEnv):
                 open_to[p] = False
                 wish = tuple(np.array([1, may], np.int8) for may in open_to)
                 mask = {"orders": infos[name]["action_mask"], "wish": wish}
+                if self._settings.draw_votes:
+                    mask["vote"] = _vote_mask(alive[p])
                 step = "wishes" if self._wishing else "orders"
                 infos[name] |= {"action_mask": mask, "step": step}
+            elif self._settings.draw_votes:
+                infos[name]["action_mask"] += (_vote_mask(alive[p]),)
         return infos
+
+
+def _vote_mask(alive: bool) -> np.ndarray:
+    return np.array([1, alive], np.int8)
 
 
 def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:

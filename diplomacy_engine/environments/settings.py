@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from .._fields import Between, check_values
+from .._suggest import quoted
+from ..errors import UserError
 from ..rules.map import Map, load_map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, make_reward
@@ -30,6 +32,9 @@ class EnvSettings:
         strict: an order outside the mask is a UserError that names unit and order. Otherwise it
             counts as none (a unit holds, a dislodged one disbands, a build is waived), and
             `info["illegal_orders"]` counts it.
+        draw_votes: an action has a vote for a draw as well, 0 or 1, as its last entry; the game
+            ends when all powers alive vote for one. It is of that phase, and no vote where the
+            agent has nothing to decide.
     """
 
     reward: str = "sum_of_squares"
@@ -40,6 +45,7 @@ class EnvSettings:
     start: Literal["opening", "random"] = "opening"
     warm_up_phases: Count = 10
     strict: bool = False
+    draw_votes: bool = False
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> Self:
@@ -85,8 +91,24 @@ class AgentSettings(EnvSettings):
             a Player, or a list of these, from which every seat of every game draws one.
         power: the agent's power; None draws one in each game.
         script: path of the trainer's script that plays checkpoints; None for the repository's own.
+        draws_after: with draw_votes, the year from which the others vote for a draw, as bots do
+            (games/votes.py); None: from the first one on.
     """
 
     opponents: Any = "random"
     power: Any = None
     script: Any = None
+    draws_after: Any = None
+
+    def __post_init__(self):
+        check_draws_after(self.draws_after, self.draw_votes)
+
+
+def check_draws_after(draws_after: int | None, draw_votes: bool) -> None:
+    """Raise UserError unless this is a year from which others vote, and they can."""
+    if draws_after is None:
+        return
+    if not draw_votes:
+        raise UserError("draws_after has no effect without draw_votes=True")
+    if type(draws_after) is not int or draws_after < 1:
+        raise UserError(f"draws_after must be a year, not {quoted(draws_after)}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._suggest import quoted
 from ..constants import (
+    AGREED,
     BOUNCE,
     BUILD,
     DISBANDED,
@@ -42,7 +43,9 @@ from ..scoring.outcomes import check_year_limit, figure_values
 from .causes import played_orders, result_words
 from .decisions import Decisions
 from .position import (
+    contenders,
     current_phase,
+    end_by_concession,
     last_orders,
     legal_numbers,
     load_state,
@@ -51,12 +54,21 @@ from .position import (
     parse_position_line,
     position_line,
     retreat_places,
+    set_ending,
     standing_units,
     state_dictionary,
     winners,
 )
 from .refusals import why_illegal
-from .saved_game import EVERYONE, REFEREE, check_saved_game, saved_game_dictionary
+from .saved_game import (
+    EVERYONE,
+    REFEREE,
+    Ending,
+    check_saved_game,
+    read_ending,
+    read_votes,
+    saved_game_dictionary,
+)
 from .vector_game import VectorGame
 
 
@@ -66,9 +78,12 @@ class Game:
     Args:
         game_map: `standard`, `small`, `three`, a path to a map file, or a Map.
         max_years: game years after which the game ends in a draw; None for no limit.
+        draw_votes: whether powers may vote for a draw, see `vote`.
 
     Attributes:
         map: the Map.
+        draw_votes: as given.
+        conceded: powers that have given up, see `concede`.
         id: a text that names the game in saved games.
         history: the adjudicated phases as in a saved game: name, state, orders, results, messages.
         messages: what was said in this phase so far, as in a saved game.
@@ -81,11 +96,17 @@ class Game:
         game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
     """
 
-    def __init__(self, game_map: str | Path | Map = "standard", max_years: int | None = None):
+    def __init__(
+        self,
+        game_map: str | Path | Map = "standard",
+        max_years: int | None = None,
+        draw_votes: bool = False,
+    ):
         if max_years is not None and (type(max_years) is not int or max_years < 1):
             raise UserError(f"max_years must be a whole number from 1 on or None, not {max_years}")
         self.map = load_map(game_map)
-        self.max_years = max_years
+        self.max_years, self.draw_votes = max_years, draw_votes
+        self.conceded: list[str] = []
         self.id = "game"
         self.history: list[dict] = []
         self.messages: list[dict] = []
@@ -96,6 +117,7 @@ class Game:
         # power -> (text, legal order numbers it may mean, none if it is void)
         self._submitted: dict[str, list[tuple[str, list[int]]]] = {}
         self._lists: dict[int, list[int]] | None = None
+        self._votes: set[str] = set()
 
     @property
     def phase(self) -> str:
@@ -132,13 +154,27 @@ class Game:
 
     @property
     def winners(self) -> list[str]:
-        """The winner and its team, or all powers alive at a draw; empty while the game goes on."""
-        return winners(self._games)
+        """The winner and its team; at a draw all powers alive that have not conceded.
+
+        Empty while the game goes on.
+        """
+        return winners(self._games, self.conceded)
 
     @property
     def is_draw(self) -> bool:
         """Whether the game is over, and neither a power nor a team has won."""
-        return bool(self._games.state.end[0] == YEAR_LIMIT)
+        return bool(self._games.state.end[0] in (YEAR_LIMIT, AGREED))
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the game ended in a draw for which all powers voted."""
+        return bool(self._games.state.end[0] == AGREED)
+
+    @property
+    def is_conceded(self) -> bool:
+        """Whether the game is over because all others that are alive have conceded."""
+        others = set(contenders(self._games, ())) - set(self.winners)
+        return self.is_over and not self.is_draw and bool(others) and others <= set(self.conceded)
 
     @property
     def is_over(self) -> bool:
@@ -207,6 +243,64 @@ class Game:
         """Take back what a power has submitted for this phase."""
         self._submitted.pop(self.map.powers[self.map.power_number(power)], None)
 
+    @property
+    def votes(self) -> list[str]:
+        """The powers that have voted for a draw in this phase."""
+        return sorted(self._votes)
+
+    def vote(self, power: str, draw: bool = True) -> None:
+        """Vote for a draw in this phase, or take that back.
+
+        Votes stand beside the orders and are of one phase: after it all are taken back. If all
+        powers that are alive and have not conceded vote so, `adjudicate` plays no orders: the game
+        ends as it stands, in a draw between them. With teams every power still votes for itself.
+        (The `diplomacy` package counts by phase, too; on webDiplomacy votes stand until they are
+        taken back. Both end the game without the orders of that phase.)
+
+        Raises:
+            UserError: the game is over or has no votes; the power is unknown, eliminated or has
+                conceded; it has voted so already in this phase, or has no vote to take back.
+        """
+        name = self._contender(power, "vote")
+        if not self.draw_votes:
+            raise UserError("there are no votes for a draw in this game: it needs draw_votes=True")
+        if not draw and name not in self._votes:
+            raise UserError(f"{name} has no vote for a draw in {self.phase} to take back")
+        if draw and name in self._votes:
+            raise UserError(f"{name} has voted for a draw in {self.phase} already")
+        self._votes ^= {name}
+
+    def concede(self, power: str) -> None:
+        """Give a power up, for good: it is in civil disorder from this phase on.
+
+        Its units hold, or disband where they are dislodged; it builds nothing, and removals follow
+        the rule for powers that order none. It is not asked for draws, has no part in one, and
+        counts as eliminated in `figures`. As soon as all powers alive have conceded but one, that
+        one has won as by a solo; with teams, as soon as only one team is left.
+
+        Raises:
+            UserError: the game is over; the power is unknown, eliminated or has conceded.
+        """
+        name = self._contender(power, "concede")
+        self.conceded = sorted([*self.conceded, name])
+        self._submitted.pop(name, None)
+        self._votes.discard(name)
+        record = self._record({power: [] for power in self.map.powers})
+        end_by_concession(self._games, self.conceded)
+        if self.is_over:
+            self._close(record, {})
+
+    def _contender(self, power: str, what: str) -> str:
+        """Return the name of a power that may vote or concede; UserError why it may not."""
+        name = self.map.powers[self.map.power_number(power)]
+        if self.is_over:
+            raise UserError(f"{name} cannot {what}: the game is over")
+        if name in self.conceded:
+            raise UserError(f"{name} cannot {what}: it has conceded")
+        if name not in contenders(self._games, ()):
+            raise UserError(f"{name} cannot {what}: it is eliminated")
+        return name
+
     def send(self, sender: str, recipient: str, message: str) -> dict:
         """Say something in this phase; return the message as a saved game keeps it.
 
@@ -261,6 +355,8 @@ class Game:
         """
         if self.is_over:
             return [], "the game is over"
+        if power in self.conceded:
+            return [], f"{power} has conceded and orders nothing more"
         try:
             order = read_order(self.map, text)
         except UserError as error:
@@ -310,6 +406,8 @@ class Game:
     def adjudicate(self) -> dict[str, list[str]]:
         """Play the phase with the orders submitted and move on to the next phase.
 
+        If all agree to a draw, the game ends instead, and nothing is played; see `vote`.
+
         Returns:
             Result words by unit, its text as before the phase: of every unit in a movement phase,
             of the dislodged ones in a retreat phase, of those built, removed or badly ordered in
@@ -320,9 +418,11 @@ class Game:
         """
         if self.is_over:
             raise UserError("the game is over")
-        orders = {power: self.orders.get(power, []) for power in self.map.powers}
-        state = state_dictionary(self._games)  # the orders before are in the phase before
-        record = {"name": self.phase, "state": state, "orders": orders}
+        if self.all_agree():
+            record = self._record({power: [] for power in self.map.powers})
+            self._games.state.end[0] = AGREED
+            return self._close(record, {})
+        record = self._record({power: self.orders.get(power, []) for power in self.map.powers})
         chosen = self.order_numbers()
         if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
@@ -330,10 +430,30 @@ class Game:
             results = self._adjudicate_retreats(chosen)
         else:
             results = self._adjudicate_movement(chosen)
-        self.history.append(record | {"results": results, "messages": self.messages})
+        if self.conceded and not self.is_over:
+            end_by_concession(self._games, self.conceded)
+        return self._close(record, results)
+
+    def all_agree(self) -> bool:
+        """Tell whether all powers have voted for a draw, so that `adjudicate` ends the game."""
+        agree = np.isin(self.map.powers, [*self._votes, *self.conceded])
+        return bool(self._votes) and bool(self._games.agreed(agree[None])[0])
+
+    def _record(self, orders: dict[str, list[str]]) -> dict:
+        """Return how this phase begins its record in the history."""
+        state = state_dictionary(self._games, self.conceded)  # last orders are in the phase before
+        return {"name": self.phase, "state": state, "orders": orders}
+
+    def _close(self, record: dict, results: dict[str, list[str]]) -> dict[str, list[str]]:
+        """Put a phase into the history; return its results."""
+        said = {"results": results, "messages": self.messages} | self._votes_note()
+        self.history.append(record | said)
         self.messages = []
         self._begin_phase()
         return {unit: list(words) for unit, words in results.items()}
+
+    def _votes_note(self) -> dict[str, list[str]]:
+        return {"votes": self.votes} if self._votes else {}
 
     def order_numbers(self) -> dict[int, int]:
         """Return province -> number of the one legal order submitted for it; waives are left out.
@@ -467,7 +587,7 @@ class Game:
         `last_orders` and `last_results` come on top if there was a movement phase: policies look
         at them, and a saved game has them in its earlier phases.
         """
-        return state_dictionary(self._games) | last_orders(self._games)
+        return state_dictionary(self._games, self.conceded) | last_orders(self._games)
 
     @classmethod
     def from_state(
@@ -536,11 +656,12 @@ class Game:
         pending = {
             power: self.orders.get(power) for power in self.map.powers
         }  # None: nothing submitted yet
-        now = {"name": self.phase, "state": state_dictionary(self._games), "orders": pending}
-        phases = [*self.history, now | {"results": {}, "messages": self.messages}]
-        at_limit = bool(self._games.state.end[0] == YEAR_LIMIT)
-        saved = saved_game_dictionary(self.id, self.map, phases, at_limit)
-        return saved | {"winners": self.winners}
+        said = {"results": {}, "messages": self.messages} | self._votes_note()
+        phases = [*self.history, self._record(pending) | said]
+        ending = Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
+        own_end = self.is_draw or bool(self.is_over and self.conceded)
+        saved = saved_game_dictionary(self.id, self.map, phases, own_end)
+        return saved | ending.notes() | {"winners": self.winners}
 
     @classmethod
     def from_saved_game(
@@ -563,6 +684,7 @@ class Game:
         game_id, found_map, phases = check_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
+        game._take_up_ending(saved, phases[-1])
         if "last_orders" not in phases[-1]["state"]:
             game._play_last_movement()
         game.messages = phases[-1]["messages"]
@@ -571,9 +693,22 @@ class Game:
                 game.submit(power, orders, strict=False)
         return game
 
+    def _take_up_ending(self, saved: Mapping, last: Mapping) -> None:
+        """Take over what a saved game says of votes and concessions."""
+        ending = read_ending(saved, self.map)
+        self.draw_votes, self.conceded = ending.draw_votes, sorted(set(ending.conceded))
+        set_ending(self._games, ending.draw_agreed, self.conceded)
+        for power in read_votes(last, self.map):
+            self.vote(power)
+
     def _play_last_movement(self) -> None:
-        """Take over the orders and results of the history's last movement phase."""
+        """Take over the orders and results of the history's last movement phase.
+
+        If a draw was agreed or a power conceded in one, it was not played.
+        """
         phases = [phase for phase in self.history if phase_kind(phase["name"]) == "movement"]
+        if phases and (self.is_agreed or self.conceded) and not phases[-1]["results"]:
+            phases.pop()
         if not phases:
             return
         try:
@@ -603,6 +738,8 @@ class Game:
             raise UserError(f"the game is not over yet, it is in {self.phase}")
         check_year_limit(year_limit)
         outcomes, centers = self._games.outcomes(), self.map.board.victory_centers
+        stays = ~np.isin(self.map.powers, self.conceded)
+        outcomes = outcomes._replace(alive=outcomes.alive & stays)
         values = figure_values(outcomes, centers, year_limit)
         return {
             power: {name: float(value[0, number]) for name, value in values.items()}
@@ -622,6 +759,8 @@ class Game:
         game = type(self).from_row(self._games, 0)
         game.id, game.history, game.messages = self.id, list(self.history), list(self.messages)
         game._submitted = {power: list(given) for power, given in self._submitted.items()}
+        game.draw_votes, game.conceded = self.draw_votes, list(self.conceded)
+        game._votes = set(self._votes)
         return game
 
     def __repr__(self) -> str:

@@ -21,8 +21,8 @@ from ..rules.map import Map, load_map
 from ..rules.notation import province_of
 from .game import Game
 from .order_blocks import MOST_LETTERS, Block, completed, is_blocks, read_blocks
-from .saved_game import MAX_GAME_BYTES, read_saved_games
-from .webdiplomacy import Phase, Variant, classic, history_phases, read_variant
+from .saved_game import MAX_GAME_BYTES, Ending, read_saved_games
+from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
 _END = (10**9, 0)
@@ -107,7 +107,11 @@ def _saved(
         known = classic(found_map) if variant is None else _variant_file(variant, found_map)
         phases = history_phases(known, game)
         game_id = str(game["gameID"]) if type(game.get("gameID")) is int else "game"
-        return replayed(phases, found_map, game_id, note).to_saved_game()
+        played = replayed(phases, found_map, game_id, note)
+        if played.is_draw and game.get("gameOver") == DRAWN:
+            # What the site says of votes: such a game has no other end without a solo.
+            return played.to_saved_game() | Ending(True, True).notes()
+        return played.to_saved_game()
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 

@@ -5,13 +5,14 @@ All functions work on row 0 of a one-game VectorGame.
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from .._suggest import did_you_mean, quoted
 from ..constants import (
+    AGREED,
     BUILD,
     COMPLETED,
     DISBAND,
@@ -127,32 +128,66 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
     return found
 
 
-def winners(games: VectorGame) -> list[str]:
-    """Return the winner and its team, or after a year limit the powers alive.
+def winners(games: VectorGame, conceded: Collection[str] = ()) -> list[str]:
+    """Return the winner and its team, or at a draw the powers alive that have not conceded.
 
     Nobody while the game goes on.
     """
     if games.state.end[0] == RUNNING:
         return []
-    if games.state.end[0] != YEAR_LIMIT:
-        team = games.board.team == games.board.team[games.state.winner[0]]
-        return [name for power, name in enumerate(games.map.powers) if team[power]]
-    alive = games.outcomes().alive[0]
-    return [name for power, name in enumerate(games.map.powers) if alive[power]]
+    if games.state.end[0] in (YEAR_LIMIT, AGREED):
+        return contenders(games, conceded)
+    team = games.board.team == games.board.team[games.state.winner[0]]
+    return [name for power, name in enumerate(games.map.powers) if team[power]]
 
 
-def state_dictionary(games: VectorGame) -> dict:
+def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
+    """Return the powers that are alive and have not conceded."""
+    alive = zip(games.map.powers, games.outcomes().alive[0])
+    return [name for name, lives in alive if lives and name not in conceded]
+
+
+def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
+    """End the game if all powers alive have conceded but one, or but those of one team.
+
+    That is a solo of the one, or a victory of the team.
+    """
+    state, team = games.state, games.board.team
+    left = [games.map.power_index[name] for name in contenders(games, conceded)]
+    if conceded and left and len({team[power] for power in left}) == 1:
+        centers = games.centers()[0]
+        state.winner[0] = max(left, key=lambda power: centers[power])
+        state.end[0] = TEAM if games.map.teams.text else SOLO
+
+
+def set_ending(games: VectorGame, agreed: bool, conceded: Collection[str]) -> None:
+    """Let a position have ended in a draw by agreement, or by concession, where it is finished.
+
+    Raises:
+        UserError: a draw was agreed, and the game is not over.
+    """
+    state = games.state
+    if agreed and state.end[0] == RUNNING:
+        raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
+    if agreed:
+        state.end[0], state.winner[0] = AGREED, NONE
+    elif state.end[0] != RUNNING:
+        end_by_concession(games, conceded)
+
+
+def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     """Return the position in the format of the `diplomacy` package.
 
-    `timestamp` depends on the phase alone; `influence` holds the provinces and centers of the
-    moment (a saved game adds those that were passed through).
+    Powers that have `conceded` are in civil disorder there. `timestamp` depends on the phase alone;
+    `influence` holds the provinces and centers of the moment (a saved game adds those that were
+    passed through).
     """
     name, powers = current_phase(games), games.map.powers
     units, centers, retreats = standing_units(games), owned_centers(games), retreat_places(games)
     owed = owed_adjustments(games)
     influence = {power: set(map(province_of, units[power])) for power in units}
     occupied = set().union(*influence.values())
-    over = winners(games)
+    over = winners(games, conceded)
     return {
         "timestamp": _timestamp(name),
         "zobrist_hash": str(zobrist_hash(games)),
@@ -168,7 +203,7 @@ def state_dictionary(games: VectorGame) -> dict:
         "influence": {
             power: sorted(influence[power] | (set(centers[power]) - occupied)) for power in powers
         },
-        "civil_disorder": {power: 0 for power in powers},
+        "civil_disorder": {power: int(power in conceded) for power in powers},
         "builds": {
             power: {
                 "count": owed.get(power, 0),

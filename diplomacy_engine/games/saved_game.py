@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from .._files import open_file
 from ..errors import UserError
@@ -23,18 +24,19 @@ _PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapp
 
 
 def saved_game_dictionary(
-    game_id: str, game_map: Map, phases: list[dict], at_limit: bool = False
+    game_id: str, game_map: Map, phases: list[dict], own_end: bool = False
 ) -> dict:
     """Return the saved game of a list of phases, the last of them not yet adjudicated.
 
-    With `at_limit` the game ended at a year limit, which the package does not know. Its games have
+    With `own_end` the game ended as none does in the package's replay: at a year limit, by
+    agreement or by concession. Its games have
     no waives, so those of phases that were played are left out. A game of a map file stores the
     file's path under `map`, as the package does. Teams stand under `teams` and
     `team_victory`, which are ours.
     """
     teams = game_map.teams
     silent = not any(phase["messages"] for phase in phases)
-    rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if at_limit else [])]
+    rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
     played = [phase | {"orders": _without_waives(phase["orders"])} for phase in phases[:-1]]
     saved = {
         "id": game_id,
@@ -139,6 +141,46 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
             raise UserError("the 'teams' of the saved game are no text, or their victory no number")
         found_map = found_map.with_teams(saved["teams"], victory)
     return str(game_id), found_map, phases
+
+
+class Ending(NamedTuple):
+    """What a saved game says of draws and concessions, in keys of ours."""
+
+    draw_votes: bool = False  # whether powers may vote for a draw
+    draw_agreed: bool = False  # whether the game ended in one
+    conceded: tuple[str, ...] = ()  # powers
+
+    def notes(self) -> dict:
+        """Return the keys; none in a game without votes and concessions."""
+        notes = {"draw_votes": self.draw_votes, "draw_agreed": self.draw_agreed}
+        notes |= {"conceded": list(self.conceded)}
+        return {key: value for key, value in notes.items() if value}
+
+
+def read_ending(saved: Mapping, game_map: Map) -> Ending:
+    """Return what a saved game says of draws and concessions; UserError for a broken form."""
+    for key in ("draw_votes", "draw_agreed"):
+        if type(saved.get(key, False)) is not bool:
+            raise UserError(f"{key!r} of the saved game must be true or false")
+    conceded = saved.get("conceded", [])
+    if not isinstance(conceded, list):
+        raise UserError("'conceded' of the saved game is no list of powers")
+    found = tuple(game_map.powers[game_map.power_number(power)] for power in conceded)
+    return Ending(saved.get("draw_votes", False), saved.get("draw_agreed", False), found)
+
+
+def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
+    """Return who voted for a draw in a phase; UserError for a broken form."""
+    votes = phase.get("votes", [])
+    if not isinstance(votes, list):
+        raise UserError(f"the 'votes' of phase {phase['name']:.20} are no list of powers")
+    return tuple(game_map.powers[game_map.power_number(power)] for power in votes)
+
+
+def in_disorder(state: Mapping, power: str) -> bool:
+    """Tell whether a state says that a power is in civil disorder."""
+    found = state.get("civil_disorder")
+    return isinstance(found, Mapping) and bool(found.get(power))
 
 
 def _check_units(state: Mapping, i: int) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import compiled, jit
-from ..constants import NONE, RUNNING
+from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
 from ..rules.adjudicator.movement import movement_scratch
 from ..rules.legal_orders import legal_scratch, list_game
@@ -63,8 +63,13 @@ class StepResult(NamedTuple):
 
 
 @jit
-def _step_games(board, table, state, orders, scratch, max_years, row_seed, rows, first, last, out):
-    """Play one phase of games rows[first:last]; row_seed is empty if finished games stay."""
+def _step_games(
+    board, table, state, orders, agreed, scratch, max_years, row_seed, rows, first, last, out
+):
+    """Play one phase of games rows[first:last]; row_seed is empty if finished games stay.
+
+    Games that are `agreed` (E,), or empty if nobody votes, end as they stand instead.
+    """
     ended, winner, captured, centers, centers_before, alive, eliminated, year = out
     for i in range(first, last):
         e = rows[i]
@@ -77,7 +82,10 @@ def _step_games(board, table, state, orders, scratch, max_years, row_seed, rows,
             alive[i, p] = is_alive(state, e, p)
             eliminated[i, p] = False
         if state.end[e] == RUNNING:
-            captured[i] = adjudicate_phase(board, table, state, e, orders, scratch, max_years)
+            if agreed.shape[0] > 0 and agreed[e]:
+                state.end[e] = AGREED
+            else:
+                captured[i] = adjudicate_phase(board, table, state, e, orders, scratch, max_years)
             ended[i] = state.end[e]
             winner[i] = state.winner[e]
         for p in range(board.num_powers):
@@ -196,7 +204,7 @@ class VectorGame:
         self._orders_per_slot = _orders_per_slot(self)
         self._most_orders = 0  # that a slice of rows has had
         self._part_buffers = [None] * self.threads
-        self._every_row = np.arange(num_games)
+        self._every_row, self._nobody = np.arange(num_games), np.zeros(0, bool)
         self._code: dict[Callable, Callable] = {}
         self.reset()
 
@@ -417,7 +425,11 @@ class VectorGame:
         )
 
     def step(
-        self, orders: np.ndarray, rows: np.ndarray | None = None, out: StepResult | None = None
+        self,
+        orders: np.ndarray,
+        rows: np.ndarray | None = None,
+        out: StepResult | None = None,
+        votes: np.ndarray | None = None,
     ) -> StepResult:
         """Adjudicate one phase of every running game and move on to its next phase.
 
@@ -428,8 +440,11 @@ class VectorGame:
                 NONE for none. A number that is not an order of the unit there counts as none: a
                 unit holds, a dislodged one disbands, a build is waived, a removal is left to civil
                 disorder. Neutral units always hold.
+            votes: (E, P) bool, who votes for a draw in this phase; None: nobody. A game for which
+                every power alive votes ends in a draw, as it stands: its orders are not played.
         """
         self.check_orders(orders)
+        agreed = self._nobody if votes is None else self.agreed(votes)
         rows = self._rows(rows)
         games = len(rows)
         out = self._empty_result(games) if out is None else out
@@ -443,6 +458,7 @@ class VectorGame:
                 self.table,
                 self.state,
                 orders,
+                agreed,
                 self._movement[thread],
                 self.max_years,
                 row_seed,
@@ -455,6 +471,20 @@ class VectorGame:
             numbered=True,
         )
         return out
+
+    def agreed(self, votes: np.ndarray) -> np.ndarray:
+        """Return in which games every power alive votes for a draw, (E,) bool.
+
+        Args:
+            votes: (E, P) bool. Those of powers that are not alive count for nothing.
+        """
+        shape = (self.num_games, self.num_powers)
+        if votes.shape != shape or votes.dtype != bool:
+            raise ValueError(
+                f"votes must be bool of shape {shape}, not {votes.dtype} of shape {votes.shape}"
+            )
+        alive = self.outcomes().alive
+        return alive.any(1) & (votes | ~alive).all(1)
 
     def _empty_result(self, games: int) -> StepResult:
         powers = self.num_powers

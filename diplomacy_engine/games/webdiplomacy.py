@@ -16,7 +16,7 @@ from ..rules.map import Map
 from ..rules.notation import place_text, province_of, read_order, read_place
 
 FIRST_YEAR = 1901
-FINISHED = "Finished"
+FINISHED, DRAWN = "Finished", "Drawn"  # a phase; how a game that is over ended (gameOver)
 PHASES = ("Diplomacy", "Retreats", "Builds")
 MOST_PHASES = 2000
 _CLASSIC_POWERS = ("ENGLAND", "FRANCE", "ITALY", "GERMANY", "AUSTRIA", "TURKEY", "RUSSIA")

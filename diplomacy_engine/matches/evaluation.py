@@ -29,7 +29,7 @@ class Evaluation(MatchReport):
         OrderCounter.shares, and `press` TalkCounter.figures where powers may talk. With teams,
         `overall` and `by_team` are the figures of the player's team, and `by_power` those of each
         of its powers by itself. Where it is known, `par` is what the other player wins in each seat
-        among its like (par.py).
+        among its like (par.py). Where they may vote, `draws` is as MatchReport.draws says.
 
         Args:
             per_game: with `per_game`, too: a dictionary for each game with `game` (from 1 on), the
@@ -55,14 +55,14 @@ class Evaluation(MatchReport):
             "overall": summarize(values, seat, ranges),
             "by_power": by_power,
             "orders": self.orders.shares(),
-        }
+        } | self.draws()
         if teams.text:
             mine = np.arange(sides) == seat[:, None]
             by_team = by_side(teams.names, of_sides, mine, ranges)
             result |= named_teams(game_map) | {"by_team": by_team}
         if self.talk is not None:
             result["press"] = settings.press._asdict() | self.talk.figures()
-        else:
+        elif settings.draws_after is None:
             par = par_of(game_map, against, years, settings.year_limit)
             if par is not None:
                 result["par"] = par._asdict()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..constants import BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, phase_name
+from ..constants import AGREED, BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETREATS, phase_name
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..press.daide import messages_of
@@ -69,6 +69,13 @@ class GameRecorder:
                 game.adjudicate()
                 if thoughts:
                     game.history[-1]["thoughts"] = thoughts
+        for row in np.flatnonzero(games.state.end[: self.rows] == AGREED):
+            game, alive = replayed[row], games.outcomes([row]).alive[0]
+            game.draw_votes = True
+            for power, lives in zip(game.powers, alive):
+                if lives:
+                    game.vote(power)
+            game.adjudicate()
         return replayed
 
     @staticmethod

@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from ..constants import AGREED, YEAR_LIMIT
 from ..errors import UserError
 from ..press.table import TalkCounter
 from ..rules.vocabulary import vocabulary
@@ -13,6 +14,7 @@ from ..scoring.outcomes import Outcomes, figure_values
 from .figures import figure_values_of_teams
 from .order_counts import OrderCounter
 from .settings import MatchSettings
+from .statistics import wilson_interval
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,22 @@ class MatchReport:
             return powers, powers
         return powers, figure_values_of_teams(self.outcomes, game_map, year_limit)
 
+    def draws(self) -> dict[str, dict]:
+        """Return the key `draws` of a result: what share of the games were drawn in which way.
+
+        With a 95 % interval each: `agreed` by all powers alive, and at the `year_limit`. Without
+        votes there is no such key.
+        """
+        after, count = self.settings.draws_after, len(self.number)
+        if after is None:
+            return {}
+        found = {"after": after}
+        for name, end in (("agreed", AGREED), ("year_limit", YEAR_LIMIT)):
+            drawn = int((self.outcomes.ended == end).sum())
+            low, high = wilson_interval(drawn, count)
+            found[name] = {"value": drawn / count, "low": low, "high": high}
+        return {"draws": found}
+
 
 def _match_of(report: MatchReport) -> tuple:
     """Return what two parts of one match have in common."""
@@ -85,7 +103,8 @@ def _match_of(report: MatchReport) -> tuple:
         report.greedy,
         vocabulary(game_map).hash,
         (game_map.name, game_map.teams.text, game_map.teams.victory_centers),
-        (settings.seed, settings.max_years, settings.year_limit, settings.press),
+        (settings.seed, settings.max_years, settings.year_limit),
+        (settings.press, settings.draws_after),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import UserError
 from ..press.table import PressRules
 from ..rules.map import Map, load_map
+from ..rules.state import LAST_YEAR
 from ..scoring.outcomes import check_year_limit
 
 BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
@@ -32,6 +33,8 @@ class MatchSettings:
     """games at once; those of bots do not depend on it"""
     press: PressRules | None = None
     """how powers talk before they order; None: they do not"""
+    draws_after: int | None = None
+    """year from which players vote for a draw (games/votes.py says which); None: nobody votes"""
 
     def __post_init__(self) -> None:
         game_map = load_map(self.game_map)
@@ -41,6 +44,8 @@ class MatchSettings:
         if self.max_years < 1 or self.batch < 1:
             raise UserError("a match needs at least one year, and a batch at least one game")
         check_year_limit(self.year_limit)
+        if self.draws_after is not None and not 1 <= self.draws_after <= LAST_YEAR:
+            raise UserError(f"draws_after must be a year from 1 to {LAST_YEAR:,}")
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return what so many games from number `first` (counted from 0) draw from, uint64.

@@ -9,6 +9,7 @@ from ..constants import FALL_MOVEMENT, RUNNING
 from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
+from ..games.votes import bot_votes
 from ..players.asking import ask_players, begin_games
 from ..players.negotiation import honest_seats, negotiate
 from ..players.protocols import Player
@@ -31,6 +32,7 @@ def play_games(
     progress: Callable[[float], None] | None = None,
     counter: OrderCounter | None = None,
     press: Press | None = None,
+    draws_after: int | None = None,
 ) -> Outcomes:
     """Play all games to their end.
 
@@ -44,6 +46,7 @@ def play_games(
             running one counts, too, by its years.
         counter: counts a player's orders.
         press: of the games, if powers may talk before they order.
+        draws_after: year from which all players vote for a draw as bots do; None: nobody does.
 
     Raises:
         ValueError: the arguments do not fit each other.
@@ -63,6 +66,12 @@ def play_games(
     begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == RUNNING).any():
+        if draws_after is not None:
+            votes = bot_votes(games, draws_after)
+            agreed = games.agreed(votes) & (state.end == RUNNING)
+            if agreed.any():
+                games.step(games.new_orders(), agreed, votes=votes)
+                continue
         decisions = games.decisions()
         who = seat_player[decisions.game, decisions.power]
         if press is None:
@@ -145,7 +154,9 @@ def play_tables(
         noted = recorder if recorder.rows else None
         press = None if talk is None else Press(games, *settings.press)
         try:
-            outcomes = play_games(games, mine, players, noted, watch, counter, press)
+            outcomes = play_games(
+                games, mine, players, noted, watch, counter, press, settings.draws_after
+            )
         except (UserError, KeyboardInterrupt) as error:
             ended = np.flatnonzero(games.state.end != RUNNING)
             if not keep_finished or start + len(ended) == 0:

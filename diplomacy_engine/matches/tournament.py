@@ -88,8 +88,8 @@ class Tournament(MatchReport):
         resamples are alike), `seats` (how many it played), and as in `evaluate` `overall`,
         `by_power` and, with teams, `by_team`. Of each pair `cross_table` has the games that both
         play in, and in these how often the first ends `above` the second (a tie is half) and has a
-        solo (`solos`), with Wilson intervals; null where they never meet. `press` is as in
-        `Evaluation.result`.
+        solo (`solos`), with Wilson intervals; null where they never meet. `press` and `draws`
+        are as in `Evaluation.result`.
 
         Args:
             per_game: with `per_game`, too: a dictionary for each seat of each game with `game`
@@ -146,6 +146,7 @@ class Tournament(MatchReport):
                 for i in best_first
             },
         }
+        result |= self.draws()
         if teams.text:
             result |= named_teams(game_map)
         if self.talk is not None:

@@ -2,7 +2,8 @@
 
 `play` has: format, step, seats (power -> [kind, player], or null), answered (power -> [step,
 orders], what each last gave), before (power -> orders that were taken back), tokens (who -> token),
-opponents, hint, seed, max_years, press (how powers talk, or null).
+opponents, hint, seed, max_years, press (how powers talk, or null), draws_after (from when players
+vote for a draw, or null).
 """
 
 import os
@@ -14,7 +15,8 @@ from typing import NamedTuple
 from ..constants import phase_kind
 from ..errors import UserError
 from ..games.imports import read_games
-from ..games.saved_game import MAX_GAME_BYTES
+from ..games.position import set_ending
+from ..games.saved_game import MAX_GAME_BYTES, in_disorder
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map
@@ -59,9 +61,22 @@ def rebuild(
     built.id, built.history = game.id, list(history)
     if press is not None:
         built.take_up_talk(press.protocol, press.rounds)
+    built.draw_votes, built.conceded = game.draw_votes, _conceded(game, phases)
+    if phases == len(game.history):
+        set_ending(built.vector_game, game.is_agreed, built.conceded)
+        for power in game.votes:
+            built.vote(power)
     for power, texts in (orders or {}).items():
         built.submit(power, texts, strict=False)
     return built
+
+
+def _conceded(game: Game, phases: int) -> list[str]:
+    """Return which powers had conceded when phase number `phases` began."""
+    if phases == len(game.history):
+        return list(game.conceded)
+    before = game.history[phases - 1]["state"] if phases else {}
+    return [power for power in game.conceded if in_disorder(before, power)]
 
 
 def _replayed(game_map: Map, phases: list[dict], max_years: int | None) -> Game | None:
@@ -162,7 +177,10 @@ def _checked_play(play: object) -> dict:
     for texts in before.values():
         need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "before")
     answered = {power: (step, texts) for power, (step, texts) in answered.items()}
+    after = play.get("draws_after")
+    need(after is None or (type(after) is int and after > 0), "draws_after")
     kept = {"max_years": years, "hint": play.get("hint"), "press": _checked_press(play, need)}
+    kept["draws_after"] = after
     return play | kept | {"seats": seats, "answered": answered, "before": before}
 
 

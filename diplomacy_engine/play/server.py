@@ -240,6 +240,10 @@ def _answer(session: PlaySession, viewer: Viewer, body: dict) -> None:
     session.answer(viewer, _field(body, "step", int), number, agreed)
 
 
+def _vote(session: PlaySession, viewer: Viewer, body: dict) -> None:
+    session.vote(viewer, _field(body, "step", int), _field(body, "draw", bool))
+
+
 def _stepwise(action: Callable) -> Callable:
     def act(session: PlaySession, viewer: Viewer, body: dict) -> None:
         action(session, viewer, _field(body, "step", int))
@@ -272,6 +276,8 @@ ACTIONS: dict[str, Callable] = {
     "/api/offer": _offer,
     "/api/answer": _answer,
     "/api/withdraw": _stepwise(PlaySession.withdraw),
+    "/api/vote": _vote,
+    "/api/concede": _stepwise(PlaySession.concede),
     "/api/back": _stepwise(PlaySession.take_back),
     "/api/next": _stepwise(PlaySession.go_on),
     "/api/draft": lambda session, viewer, body: draft_view(session, viewer, _orders(body)),

@@ -22,7 +22,8 @@ from typing import NamedTuple
 from .._files import atomic_write
 from .._suggest import quoted
 from ..errors import UserError
-from ..games.saved_game import EVERYONE
+from ..games.saved_game import EVERYONE, in_disorder
+from ..games.votes import bot_votes
 from ..players.advice import (
     Advice,
     advice,
@@ -91,6 +92,7 @@ class PlaySession:
         new_game: begins a game on one of these.
         press: how powers talk; `game` then has the same press. None: nobody makes deals.
         drawn: names of opponents -> who they really are, which is told once the game is over.
+        draws_after: year from which the players vote for a draw (games/votes.py); None: no votes.
 
     Attributes:
         now: the SessionState.
@@ -116,8 +118,10 @@ class PlaySession:
         new_game: Callable[[str], Game] | None = None,
         press: PressRules | None = None,
         drawn: Mapping[str, str] | None = None,
+        draws_after: int | None = None,
     ):
         self.file, self.seed, self.press = Path(file), seed, press
+        self.draws_after = draws_after
         self.drawn = dict(drawn or {})
         self.opponents, self._load = list(dict.fromkeys(opponents)), load
         named = list(dict.fromkeys([*opponents, *bots]))
@@ -150,7 +154,7 @@ class PlaySession:
             self._hint = able[0] if able else None
         self._written: tuple[int, int] | None = None
         if saved is None:
-            self._begin_talk(first)
+            self._begin_phase(first)
         self._commit(first)
         self._go_on()
 
@@ -200,13 +204,24 @@ class PlaySession:
         return [
             power
             for power in self.people()
-            if has_decision(state, power) and power not in self.game.orders
+            if self._decides(state, power) and power not in self.game.orders
         ]
+
+    def _decides(self, state: Mapping, power: str) -> bool:
+        return has_decision(state, power) and power not in self.game.conceded
 
     def is_alive(self, power: str) -> bool:
         """Tell whether a power has a unit or a center."""
-        game = self.game
+        return self._lives(self.game, power)
+
+    @staticmethod
+    def _lives(game: Game, power: str) -> bool:
         return bool(game.units[power] or game.centers[power] or game.dislodged.get(power))
+
+    def can_concede(self, power: str | None) -> bool:
+        """Tell whether a power is a person's that still plays."""
+        plays = power is not None and self._is_person(power) and self.is_alive(power)
+        return plays and power not in self.game.conceded and not self.game.is_over
 
     def can_go_on(self) -> bool:
         """Tell whether the next phase is played when the host says so."""
@@ -270,7 +285,7 @@ class PlaySession:
                     self._players[seat.player] = self._load(seat.player)
             after = self.now.copy()
             after.seats = seats
-            self._begin_talk(after)
+            self._begin_phase(after)
             self._commit(after)
             self._go_on()
 
@@ -289,7 +304,7 @@ class PlaySession:
             self._only_now(step)
             if self.game.is_over:
                 raise PlayError("the game is over", "stale")
-            if not has_decision(self.game.to_state(), power):
+            if not self._decides(self.game.to_state(), power):
                 raise PlayError(f"{power} has nothing to order in {self.game.phase}")
             after = self.now.copy()
             try:
@@ -316,6 +331,56 @@ class PlaySession:
         after.before[power] = after.game.orders[power]
         after.answered.pop(power, None)
         after.game.withdraw(power)
+
+    def vote(self, viewer: Viewer, step: int, draw: bool) -> None:
+        """Vote for a draw in this phase, or take that back; the last vote of all ends the game.
+
+        The same vote again changes nothing.
+
+        Raises:
+            PlayError: no seat, another step than the current one, or why there can be no vote.
+        """
+        with self.lock:
+            power = self._only_seat(viewer)
+            self._only_now(step)
+            if not self.game.draw_votes:
+                raise PlayError("nobody votes for draws in this game: begin one with --draws-after")
+            if draw == (power in self.game.votes) and not self.game.is_over:
+                return
+            after = self.now.copy()
+            try:
+                after.game.vote(power, draw)
+            except UserError as error:
+                raise PlayError(str(error)) from None
+            if after.game.all_agree():
+                after.game.adjudicate()
+                after.step += 1
+                after.before = {}
+            self._commit(after)
+
+    def concede(self, viewer: Viewer, step: int) -> None:
+        """Give the viewer's power up; who has done so already changes nothing.
+
+        Raises:
+            PlayError: no seat, another step than the current one, or why it cannot be.
+        """
+        with self.lock:
+            power = self._only_seat(viewer)
+            if power in self.game.conceded:
+                return
+            self._only_now(step)
+            after = self.now.copy()
+            try:
+                after.game.concede(power)
+            except UserError as error:
+                raise PlayError(str(error)) from None
+            after.answered.pop(power, None)
+            after.before.pop(power, None)
+            if after.game.all_agree():
+                after.game.adjudicate()
+            after.step += after.game.is_over
+            self._commit(after)
+            self._go_on()
 
     def offer(self, viewer: Viewer, step: int, receiver: str, terms: Mapping) -> None:
         """Offer a deal; where a player gets it, it answers at once.
@@ -383,14 +448,15 @@ class PlaySession:
             given = self.game.history[back]["orders"]
             after.before = {power: list(given.get(power) or ()) for power in self.people()}
             self.trouble = ""
-            self._begin_talk(after)
+            self._begin_phase(after)
             self._commit(after)
 
     def _last_own_phase(self) -> int | None:
-        history, people = self.game.history, self.people()
+        history, people, conceded = self.game.history, self.people(), self.game.conceded
         for number in range(len(history) - 1, -1, -1):
             state = history[number]["state"]
-            if not people or any(has_decision(state, power) for power in people):
+            left = [p for p in people if p not in conceded or not in_disorder(state, p)]
+            if not people or any(has_decision(state, power) for power in left):
                 return number
         return None
 
@@ -457,8 +523,8 @@ class PlaySession:
         while self.can_go_on() and idle < MAX_IDLE:
             state = self.game.to_state()
             given = any(power in self.game.orders for power in self.people())
-            deciding = any(has_decision(state, power) for power in self.people())
-            if not given and not deciding and not any(map(self.is_alive, self.people())):
+            deciding = any(self._decides(state, power) for power in self.people())
+            if not given and not deciding and not any(map(self.can_concede, self.people())):
                 return
             idle += not given
             try:
@@ -479,7 +545,7 @@ class PlaySession:
         after.step += 1
         after.before = {}
         self.trouble = ""
-        self._begin_talk(after)
+        self._begin_phase(after)
         self._commit(after)
 
     def _draws(self, after: SessionState) -> int:
@@ -493,6 +559,15 @@ class PlaySession:
             for power, seat in after.seats.items()
             if seat.kind == PLAYER
         }
+
+    def _begin_phase(self, after: SessionState) -> None:
+        """Let the players vote for a draw, and make their offers."""
+        if self.draws_after is not None and after.seats is not None and not after.game.is_over:
+            votes = bot_votes(after.game.vector_game, self.draws_after)[0]
+            for power, wants in zip(after.game.powers, votes):
+                if wants and after.seats[power].kind == PLAYER and self._lives(after.game, power):
+                    after.game.vote(power)
+        self._begin_talk(after)
 
     def _begin_talk(self, after: SessionState) -> None:
         """Let the players make their offers of a phase that begins."""
@@ -554,6 +629,7 @@ class PlaySession:
             "seed": self.seed,
             "max_years": after.game.max_years,
             "press": None if self.press is None else self.press._asdict(),
+            "draws_after": self.draws_after,
         }
 
     def may_hear(self, viewer: Viewer, message: Mapping) -> bool:
@@ -580,6 +656,7 @@ class PlaySession:
         with self.lock:
             saved = self.game.to_saved_game()
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
+            last.pop("votes", None)
             phases = [*saved["phases"][:-1], last]
             if self.press is not None:
                 phases = self._phases_heard(viewer, phases)

@@ -17,7 +17,7 @@ from ..replays.replay import make_replay
 from ..rules.notation import province_of, read_order
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
-from .view import CANDIDATES, partners_bound_to
+from .view import CANDIDATES, partners_bound_to, votes_view
 
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
@@ -31,6 +31,7 @@ unit's last. TAB completes legal orders.
   board         the position and the orders so far
   hint          what the trained policy would order
   undo          take back your last phase
+  concede POWER give up, with the name of your power to be sure: its units hold from now on
   save FILE     write the game to a file (it also saves itself after every step)
   quit"""
 HELP_TALK = """\
@@ -40,10 +41,13 @@ HELP_TALK = """\
                 a deal; its parts are peace, orders of your and their units, and provinces to keep
                 out of: both out, we out or they out
   accept 3, decline 3   answer an offer"""
+HELP_VOTES = """\
+  draw          vote for a draw in this phase; if all powers do, the game ends as it stands
+  draw no       take that back"""
 HELP_WATCHING = """\
   (Enter)       the next phase
   board, undo, save FILE, quit"""
-_COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "help", "quit")
+_COMMANDS = ("go", "legal", "drop", "board", "hint", "undo", "save", "concede", "help", "quit")
 _TALK = ("deals", "offer", "accept", "decline")
 _ALONE = {
     "go",
@@ -140,6 +144,8 @@ class TextGame:
             self.write(HELP if viewer.power else HELP_WATCHING)
             if viewer.power and session.press is not None:
                 self.write(HELP_TALK)
+            if viewer.power and session.game.draw_votes:
+                self.write(HELP_VOTES)
         elif word == "board":
             self._show_board()
         elif word == "undo":
@@ -155,6 +161,12 @@ class TextGame:
             self._step(lambda: session.go_on(viewer, session.now.step))
         elif viewer.power is None:
             self.write(HELP_WATCHING)
+        elif word == "draw":
+            self._vote(rest)
+        elif word == "concede":
+            if rest.upper() != viewer.power:
+                raise PlayError(f"to give up for good, say: concede {viewer.power}")
+            self._step(lambda: session.concede(viewer, session.now.step))
         elif word == "go":
             self._step(lambda: session.submit(viewer, session.now.step, self.orders))
         elif word == "legal":
@@ -169,6 +181,22 @@ class TextGame:
             self._add(line)
         else:
             self._show_orders()
+
+    def _vote(self, answer: str) -> None:
+        session, viewer = self.session, self.viewer
+        if answer.lower() not in ("", "yes", "no"):
+            raise PlayError("say: draw, or to take it back: draw no")
+        session.vote(viewer, session.now.step, answer.lower() != "no")
+        if session.game.is_over:
+            self._step(lambda: None)
+        else:
+            self._show_votes()
+
+    def _show_votes(self) -> None:
+        found = votes_view(self.session.game, self.viewer.power)
+        if found is not None:
+            own = ", yours among them" * found["mine"]
+            self.write(f"  votes for a draw: {found['given']} of {found['needed']}{own}")
 
     # --- Orders ---------------------------------------------------------------------------------
 
@@ -323,6 +351,8 @@ class TextGame:
                 if self.session.may_hear(self.viewer, message):
                     sender, recipient, words = said
                     self.write(printable(f"  {sender} to {recipient}: {' '.join(words.split())}"))
+            for power, _, words in frame.declared:
+                self.write(f"  {power} {words}")
             for power in game.powers:
                 for given in frame.orders.get(power, ()):
                     result = f"   ({given.said})" if given.said else ""
@@ -339,6 +369,7 @@ class TextGame:
             mark = "*" if power == self.viewer.power else " "
             seat = (session.now.seats or {}).get(power)
             player = f"   [{session.told(seat.player, game)}]" if seat and seat.player else ""
+            player += "   [has conceded]" * (power in game.conceded)
             units = [*game.units[power], *(f"*{u}" for u in game.dislodged.get(power, {}))]
             centers = f"{len(game.centers[power])}: {' '.join(game.centers[power])}"
             self.write(f" {mark}{power:12} units {', '.join(units) or 'none'}{player}")
@@ -355,9 +386,12 @@ class TextGame:
                        f"  {self.viewer.power} must {what} {-owed}.")  # fmt: skip
         if game.is_over:
             how = "share a draw" if game.is_draw else "wins" if len(game.winners) == 1 else "win"
+            how = "have agreed to a draw" if game.is_agreed else how
+            how += ", as all others have conceded" * game.is_conceded
             self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
         elif self.explain and self.viewer.power in session.waiting_for():
             self._show_hint()
+        self._show_votes()
         if session.press is not None and self.viewer.power and game.said(self.viewer.power):
             self._show_deals()
 

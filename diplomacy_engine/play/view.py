@@ -25,6 +25,7 @@ from ..constants import (
 )
 from ..errors import UserError
 from ..games.decisions import Decisions
+from ..games.position import contenders
 from ..pictures.arrows import ORDER_VERBS
 from ..pictures.board import board_svg, phase_title
 from ..press.daide import ClauseRow
@@ -120,7 +121,7 @@ def decision_view(game: Game, power: str) -> dict | None:
     list of {unit, province, name, orders, bound}. For builds a unit is an open home center. `bound`
     lists the powers with whom deals were made that leave the unit fewer orders.
     """
-    if game.is_over:
+    if game.is_over or power in game.conceded:
         return None
     owed, phase = game.adjustments.get(power, 0), phase_kind(game.phase)
     if phase == "retreats":
@@ -182,6 +183,10 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "over": game.is_over,
             "winners": game.winners,
             "draw": game.is_draw,
+            "agreed": game.is_agreed,
+            "by_concession": game.is_conceded,
+            "votes": votes_view(game, you),
+            "can_concede": session.can_concede(you),
             "teams": game.map.teams.text,
             "victory": int(game.map.board.victory_centers),
             "last_year": _last_year(game),
@@ -212,6 +217,18 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         return view
 
 
+def votes_view(game: Game, power: str | None) -> dict | None:
+    """Return how the vote for a draw stands; None without one.
+
+    Keys: mine, whether the power has voted for it; given, how many have; needed, how many must. Who
+    has, nobody is shown before the phase is over.
+    """
+    if not game.draw_votes or game.is_over:
+        return None
+    needed = contenders(game.vector_game, game.conceded)
+    return {"mine": power in game.votes, "given": len(game.votes), "needed": len(needed)}
+
+
 def _last_year(game: Game) -> int | None:
     return game.max_years and int(game.map.board.first_year) + game.max_years - 1
 
@@ -228,6 +245,7 @@ def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[
         "centers": len(game.centers[power]),
         "units": len(game.units[power]) + len(game.dislodged.get(power, {})),
         "alive": session.is_alive(power),
+        "conceded": power in game.conceded,
         "ready": power not in waiting,
     }
 
@@ -251,6 +269,7 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
             for said, message in zip(replay.frames[number].talk, game.history[number]["messages"])
             if session.may_hear(viewer, message)
         ]
+        known += replay.frames[number].declared
         return _picture(
             game.history[number]["name"], frame_svg(replay, number, legend=False), lines, known
         )
@@ -258,7 +277,8 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
 
 def _lines(game_map: Map, frame: Frame) -> list[dict]:
     """Return the orders of a phase in words, and the units that held without one."""
-    lines, moving = [], phase_kind(frame.scene.phase) == "movement"
+    unplayed = frame.declared and not frame.outcome  # it ended the game
+    lines, moving = [], phase_kind(frame.scene.phase) == "movement" and not unplayed
     without = "hold, without order" if moving else "no order"
     for power in game_map.powers:
         orders, ordered = frame.orders.get(power, ()), set()
@@ -337,6 +357,7 @@ def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
     mine = [] if power is None else game.said(power)
     moving = phase_kind(game.phase) == "movement"
     alive = {name for name in game.powers if game.units[name] or game.centers[name]}
+    alive -= set(game.conceded)
     talks = moving and power in alive
     sent = sum(game.powers[offer.sender] == power for offer in mine)
     peace = game.peace()

@@ -43,7 +43,7 @@ class Game(PlainGame):
     """One game of a map in which powers may make deals before they order.
 
     Args:
-        game_map, max_years: as for games.game.Game, which says what else there is.
+        game_map, max_years, draw_votes: as for games.game.Game, which says what else there is.
         press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
             other. `offers`: deals of any kind. `propose-choose`: deals of any kind, of which two
             powers make one in a round.
@@ -67,8 +67,9 @@ class Game(PlainGame):
         press: str | None = None,
         press_rounds: int | None = None,
         binding: bool = True,
+        draw_votes: bool = False,
     ):
-        super().__init__(game_map, max_years)
+        super().__init__(game_map, max_years, draw_votes)
         self._talk_by(press, press_rounds, binding)
 
     def _talk_by(self, press: str | None, press_rounds: int | None, binding: bool) -> None:
@@ -376,6 +377,8 @@ class Game(PlainGame):
         See games.game.Game.adjudicate.
         """
         broken = {}
+        if self.all_agree():  # no orders are played, so none breaks or keeps a promise
+            return super().adjudicate()
         if self._bound_lists() is not None:
             self._keep_promises()
         elif self._has_deals():

@@ -22,10 +22,17 @@ from ..games.position import (
     load_state,
     owned_centers,
     retreat_places,
+    set_ending,
     standing_units,
     winners,
 )
-from ..games.saved_game import check_saved_game
+from ..games.saved_game import (
+    Ending,
+    check_saved_game,
+    in_disorder,
+    read_ending,
+    read_votes,
+)
 from ..games.vector_game import VectorGame
 from ..pictures.board import (
     Scene,
@@ -43,6 +50,7 @@ from ..rules.map import Map
 from ..rules.notation import GivenOrder, province_of
 
 PAGE = Path(__file__).parent / "replay.html"
+VOTES, CONCEDES = "votes for a draw", "concedes"
 MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply
 
 
@@ -56,6 +64,7 @@ class Frame(NamedTuple):
     # models also prompt and reply
     thoughts: dict[str, dict]
     talk: list[tuple[str, str, str]]  # sender, recipient, what was said in words
+    declared: list[tuple[str, str, str]]  # votes for a draw and concessions: power, "", words
 
 
 class Replay(NamedTuple):
@@ -66,6 +75,7 @@ class Replay(NamedTuple):
     frames: list[Frame]
     players: dict[str, str]  # power -> who played it, as far as the game says so
     winners: list[str]  # the solo winner, or the powers that share a draw; none: not over
+    ending: Ending  # what the game says of draws and concessions
 
     @property
     def result(self) -> str:
@@ -73,9 +83,15 @@ class Replay(NamedTuple):
         if not self.winners:
             return f"not over: as it stood in {phase_title(self.frames[-1].scene.phase)}"
         names = [self.named(power) for power in self.winners]
+        if self.ending.draw_agreed:
+            return f"a draw agreed by {', '.join(names)}"
         centers = len(self.frames[-1].scene.centers[self.winners[0]])
         if len(names) == 1 and centers >= self.map.board.victory_centers:
             return f"{names[0]} wins with {centers} centers"
+        sides = {self.map.teams.of_power[self.map.power_index[power]] for power in self.winners}
+        if self.ending.conceded and len(sides) == 1:
+            verb = "wins" if len(names) == 1 else "win"
+            return f"{' and '.join(names)} {verb}, as all others have conceded"
         return f"a draw between {', '.join(names)}" if len(names) > 1 else f"{names[0]} is left"
 
     def named(self, power: str) -> str:
@@ -137,7 +153,8 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
         UserError: it is not a saved game, or a position in it is impossible on its map.
     """
     game_id, found_map, phases = check_saved_game(saved, game_map)
-    frames, passed = [], {}
+    ending = read_ending(saved, found_map)
+    frames, passed, given_up = [], {}, set()
     games = VectorGame(found_map, 1, threads=1, auto_reset=False)
     for phase in phases:
         try:
@@ -163,8 +180,15 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
             for m in phase["messages"]
         ]
-        frames.append(Frame(scene, orders, words, thoughts, talk))
-    return Replay(game_id, found_map, frames, _players(saved, found_map), winners(games))
+        declared = [(power, "", VOTES) for power in read_votes(phase, found_map)]
+        for power in ending.conceded:
+            if power not in given_up and in_disorder(phase["state"], power):
+                given_up.add(power)
+                declared.append((power, "", CONCEDES))
+        frames.append(Frame(scene, orders, words, thoughts, talk, declared))
+    set_ending(games, ending.draw_agreed, ending.conceded)
+    won = winners(games, ending.conceded)
+    return Replay(game_id, found_map, frames, _players(saved, found_map), won, ending)
 
 
 def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
@@ -303,7 +327,7 @@ def _packed(replay: Replay) -> str:
                 "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},
                 "overlay": overlay(drawing, frame.scene, frame.orders, frame.outcome),
                 "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
-                **({"talk": frame.talk} if frame.talk else {}),
+                **({"talk": said} if (said := frame.talk + frame.declared) else {}),
                 "powers": {
                     power: {
                         "centers": len(frame.scene.centers[power]),

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._jit import jit, jit_inner
 from ..constants import (
+    AGREED,
     FALL_MOVEMENT,
     FALL_RETREATS,
     NONE,
@@ -106,7 +107,7 @@ def check_state(board: Board, num_orders: int, state: GameState) -> None:
         "last_result": (0, 2 ** len(RESULT_WORDS) - 1),
         "phase": (SPRING_MOVEMENT, WINTER_ADJUSTMENTS),
         "year": (board.first_year, LAST_YEAR),
-        "end": (RUNNING, TEAM),
+        "end": (RUNNING, AGREED),
         "winner": (NONE, powers - 1),
         "turn": (0, 2**31 - 2),
     }

@@ -4,7 +4,8 @@ Of one power in one game, rates are 0 or 1:
 
     solo            it reached the victory count, ahead of everyone else
     win             solo, or at the year limit more centers than any other power
-    draw            nobody solos (a team's victory without a solo is a draw of its powers)
+    draw            nobody solos, at the year limit or by agreement (a team's victory without a solo
+                    is a draw of its powers)
     survival        it has a unit or a center at the end
     elimination     it has none
     loss            another power solos; solo + draw + loss = 1
@@ -30,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._suggest import quoted
-from ..constants import NONE, SOLO, TEAM, YEAR_LIMIT
+from ..constants import AGREED, NONE, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
 from .rewards import RewardInput, lead, make_reward, ranks, reward_input, squared_shares
 
@@ -107,7 +108,7 @@ class Outcomes(NamedTuple):
 
     def draw(self) -> np.ndarray:
         """Return which games are over without a solo, (E,) bool."""
-        return (self.ended == YEAR_LIMIT) | (self.ended == TEAM)
+        return (self.ended == YEAR_LIMIT) | (self.ended == TEAM) | (self.ended == AGREED)
 
     def loss(self) -> np.ndarray:
         """Return to whom another power's solo has happened, (E, P) bool."""
@@ -146,7 +147,7 @@ def figure_values(
         "most_centers": most,
         "centers": centers,
         "rank": ranks(centers),
-        "sum_of_squares": np.where(draw, squared_shares(centers), solo),
+        "sum_of_squares": np.where(draw, squared_shares(np.where(alive, centers, 0)), solo),
         "deepdip_reward": paid,
         "game_years": np.broadcast_to(outcomes.years[:, None], alive.shape),
     }

@@ -3,7 +3,7 @@
 `make_reward("sum_of_squares")` returns a function of a RewardInput; mixes.py adds several up, and
 teams.py pays teams. With c a power's centers at its end, V the victory count and P the powers:
 
-    name            solo winner  others then   at the year limit         eliminated
+    name            solo winner  others then   at a draw                 eliminated
     deepdip         c + V        c - V         c                         -V
     terminal        1            -1            0.5                       -1
     score           c / V        c / V         c / V                     0
@@ -16,6 +16,8 @@ teams.py pays teams. With c a power's centers at its end, V the victory count an
 
 What the table leaves open:
 
+- A draw is the year limit or one that all powers alive have voted for. With `--year-limit truncate`
+  the limit pays nothing, and an agreed draw all the same.
 - A power's end comes once. It is paid in the step in which it loses its last unit and center, or
   else in the step that ends the game, never twice. A power eliminated in the very step that ends
   the game is paid as eliminated.
@@ -38,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._suggest import did_you_mean, quoted
-from ..constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
+from ..constants import AGREED, NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from ..errors import UserError
 
 
@@ -82,16 +84,17 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
     )
 
 
-def _pay(game: RewardInput, winner, others, limit, eliminated) -> np.ndarray:
+def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
     """Return (E, P) float32 with the given values where powers meet their end in this step.
 
     Each value is a number or broadcasts to (E, P). A team's victory, which no power has won by
-    itself, is `limit`, too.
+    itself, is a `draw`, too.
     """
     solo = (game.ended == SOLO)[:, None] & game.alive
     won = solo & (np.arange(game.alive.shape[1]) == game.winner[:, None])
-    cut = ((game.ended == YEAR_LIMIT) | (game.ended == TEAM))[:, None] & game.alive
-    paid = np.where(won, winner, np.where(solo, others, np.where(cut, limit, 0.0)))
+    drawn = (game.ended == YEAR_LIMIT) | (game.ended == TEAM) | (game.ended == AGREED)
+    shared = drawn[:, None] & game.alive
+    paid = np.where(won, winner, np.where(solo, others, np.where(shared, draw, 0.0)))
     paid = np.where(game.eliminated, eliminated, paid)
     return paid.astype(np.float32)
 
@@ -110,7 +113,7 @@ def deepdip(game: RewardInput) -> np.ndarray:
 
 
 def terminal(game: RewardInput) -> np.ndarray:
-    """1 for a solo, -1 for a loss or elimination, 0.5 at the year limit (pays for stalling)."""
+    """1 for a solo, -1 for a loss or elimination, 0.5 at a draw (pays for stalling)."""
     return _pay(game, 1.0, -1.0, 0.5, -1.0)
 
 
@@ -145,12 +148,12 @@ def squared_shares(centers: np.ndarray) -> np.ndarray:
 
 
 def sum_of_squares(game: RewardInput) -> np.ndarray:
-    """1 for a solo, else at the year limit the share of the squared center counts."""
+    """1 for a solo, else at a draw the share of the squared center counts."""
     return _pay(game, 1.0, 0.0, squared_shares(game.centers), 0.0)
 
 
 def draw_size(game: RewardInput) -> np.ndarray:
-    """1 for a solo, else at the year limit 1 shared by all powers alive."""
+    """1 for a solo, else at a draw 1 shared by all powers alive."""
     alive = np.maximum(game.alive.sum(1, keepdims=True), 1)
     return _pay(game, 1.0, 0.0, 1 / alive, 0.0)
 

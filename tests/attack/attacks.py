@@ -251,12 +251,18 @@ def saved_games(folder: Path) -> Iterator[Try]:
     """A saved game is shown on a page, and played on."""
     games = []
     for seed, game in enumerate(
-        (PressGame("small", press="offers"), Game("three"), Game("standard"))
+        (PressGame("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
     ):
         if isinstance(game, PressGame):
             game.offer("ENGLAND", "RUSSIA", peace=True)
             game.send("RUSSIA", "GLOBAL", "<b>hello</b>")
         play_randomly(game, random.Random(seed), 3)
+        if game.draw_votes:
+            game.concede("ITALY")
+            game.vote("RUSSIA")
+            games.append(game.to_saved_game())
+            game.vote("ENGLAND")
+            game.adjudicate()
         saved = game.to_saved_game() | {"players": dict.fromkeys(game.powers, "a/b.pt")}
         thought = {"value": 1.0, "orders": {"A": [["x", 0.5]]}, "prompt": "<i>"}
         thought["tried"] = [[["A LON H"], 1.0, 0.5]]
@@ -294,7 +300,8 @@ def sessions(folder: Path) -> Iterator[Try]:
     load_pytorch()
     kept, file = folder / "kept.jsonl", folder / "game.jsonl"
     seats = {"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "hold")}
-    PlaySession(Game("small", max_years=2), kept, ["hold"], make_bot, seats)
+    voted = Game("small", max_years=2, draw_votes=True)
+    PlaySession(voted, kept, ["hold"], make_bot, seats, draws_after=1901)
     saved = json.loads(kept.read_text())
     (folder / "settings.toml").write_text(
         'model = "m"\nbase_url = "http://10.255.255.1/v1"\nlog = "log.jsonl"\n'

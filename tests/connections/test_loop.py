@@ -157,6 +157,25 @@ def test_votes_for_a_draw(server, draws):
     assert server.votes == ({"FRANCE"} if draws else set())
 
 
+@pytest.mark.parametrize(("after", "votes"), [(1902, set()), (1901, {"FRANCE"})])
+def test_votes_for_a_draw_from_a_year_on(server, after, votes):
+    play(seats(server), "F1901M", draws_after=after)
+    assert server.votes == votes
+
+
+def test_who_is_near_a_victory_does_not_vote(server):
+    centers = server.game.vector_game.state.center_owner
+    centers[0, :15] = server.game.map.power_index["FRANCE"]
+    play(seats(server), "F1901M", draws_after=1901)
+    assert server.votes == set()
+
+
+def test_how_to_vote_is_a_word_or_a_year(capsys):
+    words = "connect", "diplomacy", "localhost:1", "--vote-draw", "maybe"
+    told = refusal(*words, capsys=capsys)
+    assert "or never, or always" in told and "'maybe'" in told
+
+
 def test_a_paused_game_is_left_alone(server):
     server.status = "paused"
     connection = seats(server, say=lambda text: None)

@@ -643,3 +643,31 @@ def test_two_people_make_a_deal_by_clicks(start, open_page):
     guest.wait_for_selector("#said")
     assert "England to Italy: offers A PAR - GAS" in guest.inner_text("#said")
     assert server.session.game.units["ENGLAND"] == ["A GAS", "A PIC"]
+
+
+def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
+    game = Game("three", max_years=3, draw_votes=True)
+    server = start(game, seats=seats(game, "ENGLAND", "ITALY", "RUSSIA"))
+    host, guest = (
+        open_page(server.link(who), **size) for who, size in (("host", {}), ("ITALY", PHONE))
+    )
+    host.click("#vote")
+    until(lambda: "1 of 3 powers" in guest.inner_text("#votes"))
+    assert guest.get_attribute("#vote", "aria-pressed") == "false"
+    host.click("#vote[aria-pressed=true]")
+    until(lambda: "0 of 3 powers" in guest.inner_text("#votes"))
+    inner, scroll = guest.evaluate("[innerWidth, document.documentElement.scrollWidth]")
+    assert scroll <= inner and guest.locator("#vote").bounding_box()["height"] >= 36
+    guest.tap("#give-up summary")
+    guest.tap("#concede")
+    until(lambda: "conceded" in host.inner_text("#powers"))
+    assert guest.locator("#votes *").count() == 0
+    host.click("#vote")
+    session = server.session
+    until(lambda: session.game.votes == ["ENGLAND"])
+    session.vote(session.viewer(session.tokens["RUSSIA"]), 0, True)
+    host.wait_for_selector("#said li")
+    assert "England votes for a draw" in host.inner_text("#said")
+    host.click("#last")
+    host.wait_for_selector("#end")
+    assert host.inner_text("#end") == "A draw was agreed by England, Russia."

@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
+from diplomacy_engine.constants import AGREED, NONE, RUNNING, SOLO, YEAR_LIMIT
 from diplomacy_engine.scoring.mixes import make_reward_mix
 from diplomacy_engine.scoring.rewards import (
     REWARDS,
@@ -58,6 +58,7 @@ def test_end_rewards(name, solo, limit, elimination):
     for given, expected in (
         (SOLO_GAME, solo),
         (LIMIT_GAME, limit),
+        (LIMIT_GAME._replace(ended=np.array([AGREED], np.int8)), limit),
         (ELIMINATION, [0, 0, 0, elimination]),
     ):
         paid = reward(given)

@@ -232,6 +232,7 @@ function drawParts(view) {
   else drawWaiting(view);
   if (looking) $("talk").replaceChildren();
   else talk.draw($("talk"), view);
+  drawVotes(view);
   drawTools(view);
   drawPowers(view);
   drawMore(view);
@@ -305,7 +306,7 @@ function drawResults(found) {
         unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`, said ? h("em", {}, ` ${said}`) : null));
     return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
   });
-  const talk = found.talk.map(([sender, recipient, words]) => h("li", {}, h("b", {}, nice(sender)), ` to ${nice(recipient)}: ${words}`));
+  const talk = found.talk.map(([sender, recipient, words]) => h("li", {}, h("b", {}, nice(sender)), recipient ? ` to ${nice(recipient)}: ${words}` : ` ${words}`));
   place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean),
     talk.length ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), h("ul", {}, ...talk)) : "");
 }
@@ -313,7 +314,9 @@ function drawResults(found) {
 function drawEnd(view) {
   const names = view.winners.map(nice);
   const won = names.length === 1 ? `${names[0]} wins.` : `${names.join(" and ")} win together.`;
-  const text = view.draw ? `The years are over: a draw between ${names.join(", ")}.` : won;
+  const how = view.agreed ? "A draw was agreed by" : "The years are over: a draw between";
+  const text = view.draw ? `${how} ${names.join(", ")}.`
+    : view.by_concession ? `${won} All others have conceded.` : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
 }
 
@@ -340,6 +343,23 @@ function drawWaiting(view) {
   $("panel").replaceChildren(...parts);
 }
 
+// A vote for a draw and giving up: both are said in a phase, beside the orders.
+function drawVotes(view) {
+  if (state.shown !== null || !view.can_concede) { $("votes").replaceChildren(); return; }
+  const parts = [], { votes } = view;
+  if (votes) {
+    const text = `${votes.given} of ${votes.needed} powers have voted for one in this phase. With all of them the game ends as it stands, without its orders.`;
+    parts.push(h("h2", {}, "A draw?"), h("p", {}, text),
+      h("button", { id: "vote", "aria-pressed": String(votes.mine), disabled: Boolean(state.busy), onclick: () => send("/api/vote", { draw: !votes.mine }) },
+        votes.mine ? "Take my vote back" : "Vote for a draw"));
+  }
+  const open = $("votes").querySelector("details")?.open;
+  parts.push(h("details", { id: "give-up", open }, h("summary", {}, "Give up"),
+    h("p", {}, "Your units hold from now on, and you have lost. Others may play on."),
+    h("button", { id: "concede", disabled: Boolean(state.busy), onclick: () => send("/api/concede", {}) }, `Concede as ${nice(view.you)}`)));
+  $("votes").replaceChildren(...parts);
+}
+
 function drawTools(view) {
   const tools = [];
   const deciding = view.started && state.shown === null && view.decision && !view.given;
@@ -363,7 +383,7 @@ function drawPowers(view) {
       h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
       h("td", {}, p.power === view.you ? h("b", {}, "you") : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player))),
       h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`),
-      h("td", {}, !p.alive ? "eliminated" : view.over || !p.person ? "" : p.ready ? "ready" : "to order")));
+      h("td", {}, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "to order")));
   const head = h("tr", {}, ...["Power", "Player", "Centers", "Units", ""].map((text) => h("th", { scope: "col" }, text)));
   $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers now"), h("thead", {}, head), h("tbody", {}, ...rows)));
 }
@@ -471,7 +491,7 @@ const talk = new TalkPanel({ say, redraw: draw, send, orders: () => state.view.g
 
 // The second click of a double click would be meant for what stood there before the first.
 $("right").addEventListener("click", (event) => {
-  if (event.detail < 2 || !event.target.closest("#panel button, #talk button, #tools button")) return;
+  if (event.detail < 2 || !event.target.closest("#panel button, #talk button, #votes button, #tools button")) return;
   event.stopPropagation();
   event.preventDefault();
 }, true);

@@ -1,0 +1,24 @@
+"""When bots vote for a draw."""
+
+import numpy as np
+
+from .vector_game import VectorGame
+
+
+def bot_votes(games: VectorGame, draws_after: int) -> np.ndarray:
+    """Return which powers of which games would vote for a draw as bots do, (E, P) bool.
+
+    From the year `draws_after` on a bot votes for a draw in every phase, unless it is near a
+    victory itself; if teams win by centers, also unless its team is near one.
+    """
+    centers, teams = games.centers(), games.map.teams
+    near = centers >= near_victory(games.board.victory_centers)
+    if teams.victory_centers:
+        mates = (teams.of_power[:, None] == teams.of_power).astype(np.int16)
+        near |= centers @ mates >= near_victory(teams.victory_centers)
+    return ~near & (games.state.year >= draws_after)[:, None]
+
+
+def near_victory(centers: int) -> int:
+    """Return how many centers are near those that win: five sixths of them, 15 for 18."""
+    return int(centers) * 5 // 6

@@ -1,0 +1,420 @@
+"""Draws by agreement and concessions: rules, many games at once, saved games, when bots vote."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.games import orderable, play_randomly, standard
+from support.webdip import history
+
+from diplomacy_engine import Game, UserError, VectorGame, make_bot
+from diplomacy_engine.constants import AGREED, RUNNING, TEAM
+from diplomacy_engine.games.imports import read_games
+from diplomacy_engine.games.votes import bot_votes
+from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.press.game import Game as TalkingGame
+from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
+
+
+def reloaded(game: Game) -> Game:
+    saved = json.loads(json.dumps(game.to_saved_game()))
+    return type(game).from_saved_game(saved, game.map, game.max_years)
+
+
+def order_randomly(game: Game, rng: random.Random) -> None:
+    for power, places in orderable(game).items():
+        if power not in game.conceded:
+            owed = abs(game.adjustments.get(power, len(places)))
+            orders = [rng.choice(game.legal_orders(place)) for place in places]
+            game.submit(power, rng.sample(orders, owed))
+
+
+def with_votes(game: Game, *powers: str) -> Game:
+    game.draw_votes = True
+    for power in powers:
+        game.vote(power)
+    return game
+
+
+def two_alive(name="S1905M") -> Game:
+    """Return a game in which France and Italy are left, and Turkey with a center alone."""
+    units = {"FRANCE": ["A PAR", "F BRE"], "ITALY": ["A ROM"]}
+    return standard(name, units, centers={"FRANCE": ["PAR"], "ITALY": ["ROM"], "TURKEY": ["CON"]})
+
+
+# --- Votes ----------------------------------------------------------------------------------------
+
+
+def test_a_draw_needs_everybody_alive():
+    for voters, agreed in (
+        ("FRANCE", False),
+        ("FRANCE ITALY", False),
+        ("FRANCE ITALY TURKEY", True),
+    ):
+        game = with_votes(two_alive(), *voters.split())
+        game.submit("FRANCE", ["A PAR - BUR"])
+        assert game.all_agree() == agreed
+        before = game.units
+        assert game.adjudicate() == ({} if agreed else {"A PAR": [], "F BRE": [], "A ROM": []})
+        assert game.is_over == game.is_agreed == game.is_draw == agreed
+        assert (game.units == before) == agreed, "the orders of that phase are not played"
+        assert game.winners == (voters.split() if agreed else [])
+        assert game.history[-1]["votes"] == voters.split()
+        assert (game.history[-1]["orders"]["FRANCE"] == []) == agreed
+
+
+def test_votes_are_of_one_phase_and_can_be_taken_back():
+    game = with_votes(two_alive(), "FRANCE", "ITALY", "TURKEY")
+    game.vote("italy", False)
+    assert game.votes == ["FRANCE", "TURKEY"]
+    game.adjudicate()
+    assert game.votes == [] and not game.is_over
+    game.vote("ITALY")
+    game.adjudicate()
+    assert game.history[-1]["votes"] == ["ITALY"] and not game.is_over
+
+
+@pytest.mark.parametrize("name", ["S1905M", "S1905R", "F1905M", "F1905R", "W1905A"])
+def test_a_draw_can_be_agreed_in_every_phase(name):
+    units = {"FRANCE": ["A PAR", "F BRE"], "ITALY": ["A ROM", "A VEN"]}
+    retreats = {"ITALY": {"A BUR": ["MUN"]}} if name.endswith("R") else {}
+    game = standard(name, units, retreats=retreats, centers={"FRANCE": ["PAR"], "ITALY": ["ROM"]})
+    with_votes(game, "FRANCE", "ITALY").adjudicate()
+    assert game.is_agreed and game.winners == ["FRANCE", "ITALY"]
+    assert game.history[-1]["name"] == name and game.phase == "COMPLETED"
+
+
+def test_who_cannot_vote():
+    game = two_alive()
+    for power, draw, words in (
+        ("FRANCE", True, "there are no votes for a draw in this game: it needs draw_votes=True"),
+        ("RUSSIA", True, "RUSSIA cannot vote: it is eliminated"),
+        ("SPAIN", True, "'SPAIN' is no power of map standard"),
+    ):
+        with pytest.raises(UserError, match=words):
+            game.vote(power, draw)
+    with_votes(game, "FRANCE")
+    with pytest.raises(UserError, match="FRANCE has voted for a draw in S1905M already"):
+        game.vote("FRANCE")
+    with pytest.raises(UserError, match="ITALY has no vote for a draw in S1905M to take back"):
+        game.vote("ITALY", False)
+    with_votes(game, "ITALY", "TURKEY").adjudicate()
+    with pytest.raises(UserError, match="FRANCE cannot vote: the game is over"):
+        game.vote("FRANCE")
+    with pytest.raises(UserError, match="FRANCE cannot concede: the game is over"):
+        game.concede("FRANCE")
+
+
+def test_without_votes_a_game_is_as_before():
+    games = [Game("small", 3), Game("small", 3, draw_votes=True)]
+    for game in games:
+        play_randomly(game, random.Random(5), 20)
+    plain, other = (game.to_saved_game() for game in games)
+    assert other.pop("draw_votes") is True
+    assert plain == other and not {"conceded", "draw_agreed", "draw_votes"} & set(plain)
+    assert not any("votes" in phase for phase in plain["phases"])
+    assert games[0].is_draw and not games[0].is_agreed
+
+
+def test_teams_vote_power_by_power():
+    game = Game(load_map("standard").with_teams("ENGLAND+FRANCE,AUSTRIA+GERMANY"), draw_votes=True)
+    for power in game.powers[1:]:
+        game.vote(power)
+    game.adjudicate()
+    assert not game.is_over, "an ally does not vote for Austria"
+    with_votes(game, *game.powers).adjudicate()
+    assert game.winners == game.powers and game.is_agreed
+
+
+def test_a_draw_keeps_and_breaks_no_promises():
+    game = TalkingGame("standard", press="offers", binding=False, draw_votes=True)
+    game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"]))
+    game.submit("FRANCE", ["A PAR - BUR"])
+    with_votes(game, *game.powers).adjudicate()
+    assert game.is_agreed and "broken" not in game.history[-1]
+
+
+# --- Concessions ----------------------------------------------------------------------------------
+
+
+def test_who_concedes_is_in_civil_disorder():
+    game = two_alive("F1905M")
+    game.submit("ITALY", ["A ROM - VEN"])
+    game.concede("ITALY")
+    assert game.orders == {} and game.to_state()["civil_disorder"]["ITALY"] == 1
+    with pytest.raises(UserError, match="ITALY has conceded and orders nothing more"):
+        game.submit("ITALY", ["A ROM - VEN"])
+    game.submit("ITALY", ["A ROM - VEN"], strict=False)
+    assert game.adjudicate()["A ROM"] == ["void"] and game.units["ITALY"] == ["A ROM"]
+    for action in (game.vote, game.concede):
+        with pytest.raises(UserError, match=r"ITALY cannot .*: it has conceded"):
+            action("ITALY")
+    with pytest.raises(UserError, match="RUSSIA cannot concede: it is eliminated"):
+        game.concede("RUSSIA")
+    assert not game.is_over
+
+
+def test_who_concedes_has_no_part_in_a_draw():
+    game = two_alive()
+    game.concede("ITALY")
+    with_votes(game, "FRANCE", "TURKEY").adjudicate()
+    assert game.is_agreed and game.winners == ["FRANCE", "TURKEY"]
+    figures = game.figures()
+    assert figures["ITALY"]["elimination"] == 1 and figures["ITALY"]["sum_of_squares"] == 0
+    assert figures["FRANCE"]["sum_of_squares"] == figures["TURKEY"]["sum_of_squares"] == 0.5
+    limit = Game("three", 1)
+    limit.concede("ITALY")
+    while not limit.is_over:
+        limit.adjudicate()
+    assert limit.is_draw and limit.winners == ["ENGLAND", "RUSSIA"]
+
+
+def test_the_last_who_has_not_conceded_wins():
+    game = two_alive()
+    game.send("FRANCE", "ITALY", "Well played.")
+    game.concede("ITALY")
+    assert not game.is_over
+    game.concede("FRANCE")
+    assert game.is_over and game.is_conceded and not game.is_draw and game.winners == ["TURKEY"]
+    assert game.history[-1]["messages"][0]["message"] == "Well played." and game.messages == []
+    figures = game.figures()
+    assert figures["TURKEY"]["solo"] == figures["FRANCE"]["loss"] == figures["ITALY"]["loss"] == 1
+
+
+def test_who_is_left_by_an_elimination_wins_too():
+    units = {"FRANCE": ["A PAR"], "ITALY": ["A ROM", "A VEN"], "TURKEY": ["A CON"]}
+    game = standard("F1905M", units, centers={"ITALY": ["ROM", "PAR"], "TURKEY": ["CON"]})
+    game.concede("TURKEY")
+    game.adjudicate()
+    assert not game.is_over
+    game = standard("W1905A", units, centers={"ITALY": ["ROM", "VEN"], "TURKEY": ["CON"]})
+    game.concede("TURKEY")
+    game.adjudicate()  # France has no center, so its last unit is removed
+    assert game.is_conceded and game.winners == ["ITALY"]
+
+
+def test_a_team_wins_when_the_others_have_conceded():
+    game = Game(load_map("three").with_teams("ENGLAND+ITALY"))
+    game.concede("ITALY")
+    assert not game.is_over
+    game.concede("RUSSIA")
+    assert game.vector_game.state.end[0] == TEAM and game.is_conceded
+    assert game.winners == ["ENGLAND", "ITALY"], "an ally that gave up wins with its team"
+    assert reloaded(game).winners == game.winners
+    result = make_replay(game.to_saved_game(), game.map).result
+    assert result == "England and Italy win, as all others have conceded"
+
+
+# --- Saved games ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(MAP_NAMES))
+def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name):
+    rng = random.Random(seed)
+    game = Game(name, max_years=6, draw_votes=True)
+    for _ in range(60):
+        if game.is_over:
+            break
+        alive = [p for p in game.powers if game.units[p] or game.centers[p] or p in game.dislodged]
+        playing = [power for power in alive if power not in game.conceded]
+        if rng.random() < 0.1 and len(playing) > 1:
+            game.concede(rng.choice(playing))
+            assert game.is_over == (len(playing) == 2)
+            continue
+        voters = [power for power in playing if rng.random() < 0.75]
+        with_votes(game, *voters)
+        order_randomly(game, rng)
+        other = reloaded(game)
+        assert other.votes == sorted(voters) and other.conceded == game.conceded
+        assert other.to_saved_game() == game.to_saved_game()
+        agreed, position = len(voters) == len(playing), game.to_position()
+        mine, theirs = game.adjudicate(), other.adjudicate()
+        assert mine == theirs and game.to_state() == other.to_state()
+        assert game.is_agreed == agreed
+        if agreed:
+            assert game.winners == sorted(playing)
+            assert position.split("; ", 1)[1] == game.to_position().split("; ", 1)[1]
+    again = reloaded(game)
+    assert again.to_saved_game() == game.to_saved_game() and again.winners == game.winners
+    assert again.to_state() == game.to_state(), "what was not played is no last order"
+    assert (again.is_draw, again.is_agreed, again.is_conceded) == (
+        game.is_draw,
+        game.is_agreed,
+        game.is_conceded,
+    )
+    replay = make_replay(game.to_saved_game())
+    assert replay.winners == game.winners
+    assert replay.result.startswith("a draw agreed by") == game.is_agreed
+
+
+def test_a_replay_says_how_it_ended():
+    game = two_alive()
+    game.concede("ITALY")
+    with_votes(game, "FRANCE", "TURKEY").adjudicate()
+    replay = make_replay(game.to_saved_game())
+    assert replay.result == "a draw agreed by France, Turkey"
+    assert replay.frames[0].declared == [
+        ("FRANCE", "", "votes for a draw"),
+        ("TURKEY", "", "votes for a draw"),
+        ("ITALY", "", "concedes"),
+    ]
+    game = two_alive()
+    game.concede("ITALY")
+    game.concede("FRANCE")
+    result = make_replay(game.to_saved_game()).result
+    assert result == "Turkey wins, as all others have conceded"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"draw_votes": "yes"}, "'draw_votes' of the saved game must be true or false"),
+        ({"draw_agreed": 1}, "'draw_agreed' of the saved game must be true or false"),
+        ({"draw_agreed": True}, "a draw was agreed, but the game goes on in S1905M"),
+        ({"conceded": "FRANCE"}, "'conceded' of the saved game is no list of powers"),
+        ({"conceded": ["SPAIN"]}, "'SPAIN' is no power"),
+        ({"conceded": [["FRANCE"]]}, "is no power"),
+        ({"votes": 3}, "the 'votes' of phase S1905M are no list of powers"),
+        ({"votes": ["SPAIN"]}, "'SPAIN' is no power"),
+        ({"votes": ["RUSSIA"]}, "RUSSIA cannot vote: it is eliminated"),
+        ({"votes": ["FRANCE", "FRANCE"]}, "FRANCE has voted for a draw in S1905M already"),
+    ],
+)
+def test_a_saved_game_that_says_nonsense_of_draws(change, words):
+    saved = with_votes(two_alive()).to_saved_game()
+    votes = change.get("votes")
+    saved |= {} if votes is not None else change
+    if votes is not None:
+        saved["phases"][-1]["votes"] = votes
+    with pytest.raises(UserError, match=words):
+        Game.from_saved_game(saved)
+
+
+def test_votes_in_a_saved_game_without_votes():
+    saved = two_alive().to_saved_game()
+    saved["phases"][-1]["votes"] = ["FRANCE"]
+    with pytest.raises(UserError, match="there are no votes for a draw in this game"):
+        Game.from_saved_game(saved)
+
+
+def test_the_diplomacy_package_opens_an_agreed_draw():
+    pytest.importorskip("diplomacy")
+    from diplomacy.utils import export
+
+    game = Game("standard", draw_votes=True)
+    play_randomly(game, random.Random(5), 7)
+    with_votes(game, *game.powers[:-1]).adjudicate()
+    with_votes(game, *game.powers).adjudicate()
+    saved = game.to_saved_game()
+    assert export.is_valid_saved_game(saved)
+    assert export.from_saved_game_format(saved).note == f"Victory by: {', '.join(game.powers)}"
+
+
+@pytest.mark.parametrize(("over", "agreed"), [("Drawn", True), ("Won", False), (None, False)])
+def test_a_drawn_game_of_webdiplomacy(tmp_path, over, agreed):
+    game = Game("standard", 1)
+    play_randomly(game, random.Random(1), 9)
+    assert game.is_draw
+    data = history(game) | ({"gameOver": over} if over else {})
+    (tmp_path / "history.json").write_text(json.dumps(data))
+    (saved,) = read_games(tmp_path / "history.json")
+    assert Game.from_saved_game(saved).is_agreed == agreed
+    assert make_replay(saved).result.startswith("a draw agreed by" if agreed else "a draw between")
+
+
+# --- Many games -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("auto_reset", [False, True])
+def test_many_games_end_where_all_alive_vote(auto_reset):
+    games = VectorGame("three", 40, seed=3, auto_reset=auto_reset, threads=2)
+    bot, rng, agreed_once = make_bot("chaos"), np.random.default_rng(1), 0
+    for _ in range(60):
+        votes = rng.random((40, 3)) < 0.6
+        alive, running = games.outcomes().alive, games.state.end == RUNNING
+        expected = running & (votes | ~alive).all(1)
+        before, orders = games.snapshot(), orders_of(games, bot)
+        result = games.step(orders, votes=votes)
+        assert np.array_equal(result.ended == AGREED, expected)
+        assert (result.winner[expected] == -1).all() and not result.captured[expected].any()
+        assert np.array_equal(result.alive[expected], alive[expected])
+        assert np.array_equal(result.centers[expected], result.centers_before[expected])
+        if not auto_reset:
+            kept = np.array_equal(
+                games.state.unit_location[expected], before["unit_location"][expected]
+            )
+            assert kept and (games.state.end[expected] == AGREED).all()
+        agreed_once += expected.sum()
+    assert agreed_once > 20
+    games.restore(games.snapshot())
+
+
+def test_votes_of_nobody_change_nothing():
+    ones, others = (VectorGame("small", 16, seed=2, threads=1) for _ in range(2))
+    bot, nobody = make_bot("random"), np.zeros((16, 2), bool)
+    for _ in range(40):
+        orders = orders_of(ones, bot)
+        mine, theirs = ones.step(orders), others.step(orders, votes=nobody)
+        assert all(np.array_equal(a, b) for a, b in zip(mine, theirs))
+    assert all(np.array_equal(a, b) for a, b in zip(ones.state, others.state))
+
+
+def test_only_the_rows_played_are_voted_on():
+    games = VectorGame("small", 4, auto_reset=False, threads=1)
+    result = games.step(games.new_orders(), np.array([2, 0]), votes=np.ones((4, 2), bool))
+    assert result.ended.tolist() == [AGREED, AGREED]
+    assert games.state.end.tolist() == [AGREED, RUNNING, AGREED, RUNNING]
+    again = games.step(games.new_orders(), votes=np.ones((4, 2), bool))
+    assert again.ended.tolist() == [RUNNING, AGREED, RUNNING, AGREED]
+
+
+@pytest.mark.parametrize(
+    "votes", [np.ones((3, 2), bool), np.ones((2, 4), bool), np.ones((4, 2), np.int8)]
+)
+def test_votes_of_the_wrong_form(votes):
+    games = VectorGame("small", 4, threads=1)
+    with pytest.raises(ValueError, match=r"votes must be bool of shape \(4, 2\), not"):
+        games.step(games.new_orders(), votes=votes)
+
+
+def test_a_game_and_a_row_agree():
+    game = with_votes(two_alive(), "FRANCE", "ITALY", "TURKEY")
+    games = VectorGame("standard", 1, auto_reset=False, threads=1)
+    games.copy_from(game.vector_game, np.zeros(1, int), np.zeros(1, int))
+    votes = np.isin(game.powers, game.votes)[None]
+    assert games.step(games.new_orders(), votes=votes).ended[0] == AGREED
+    game.adjudicate()
+    assert Game.from_row(games, 0).winners == game.winners
+    assert Game.from_row(games, 0).figures() == game.figures()
+
+
+# --- Bots -----------------------------------------------------------------------------------------
+
+
+def test_when_bots_vote():
+    game_map = load_map("standard")
+    codes = [game_map.provinces[v] for v in game_map.board.center_province]
+    centers = {"FRANCE": codes[:15], "ITALY": codes[15:29]}
+    for year, votes in ((1904, []), (1905, ["ITALY"])):
+        game = standard(f"S{year}M", {"FRANCE": ["A PAR"], "ITALY": ["A ROM"]}, centers=centers)
+        found = bot_votes(game.vector_game, 1905)[0]
+        alive = [p for p, vote in zip(game.powers, found) if vote and p in centers]
+        assert alive == votes, "15 of the 18 centers that win are near"
+
+
+def test_bots_of_a_team_near_its_victory_do_not_vote():
+    game_map = load_map("standard").with_teams("FRANCE+ITALY", 12)
+    codes = [game_map.provinces[v] for v in game_map.board.center_province]
+    state = {
+        "name": "S1905M",
+        "units": {"FRANCE": ["A PAR"]},
+        "centers": {"FRANCE": codes[:5], "ITALY": codes[5:10], "TURKEY": codes[10:19]},
+    }
+    found = bot_votes(Game.from_state(game_map, state).vector_game, 1901)[0]
+    by_power = dict(zip(game_map.powers, found.tolist()))
+    assert (by_power["FRANCE"], by_power["ITALY"], by_power["TURKEY"]) == (False, False, True)

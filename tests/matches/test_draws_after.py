@@ -1,0 +1,82 @@
+"""Matches in which players vote for a draw from a year on, and how their results tell it."""
+
+import json
+
+import numpy as np
+import pytest
+from support.commands import refusal
+
+from diplomacy_engine import Game, MatchSettings, UserError, make_bot
+from diplomacy_engine.commands.cli import main
+from diplomacy_engine.constants import AGREED
+from diplomacy_engine.matches.evaluation import evaluate_player
+from diplomacy_engine.matches.tournament import play_tournament
+
+
+def evaluated(**settings):
+    return evaluate_player(
+        "standard", make_bot("dumbbot"), make_bot("dumbbot"), 14, seed=3, threads=1, **settings
+    )
+
+
+def test_games_end_in_draws_from_a_year_on():
+    report = evaluated(draws_after=1903, max_years=5, samples=3)
+    ended, years = report.outcomes.ended, report.outcomes.years
+    assert (ended == AGREED).all() and (years == 3).all()
+    result = report.result(per_game=True)
+    assert result["draws"]["after"] == 1903
+    assert result["draws"]["agreed"]["value"] == result["overall"]["draw"]["value"] == 1
+    assert result["draws"]["year_limit"]["value"] == 0 and "par" not in result
+    assert result["overall"]["win"]["value"] == 0, "only the year limit has a winner on points"
+    for saved in report.saved_games:
+        game = Game.from_saved_game(saved)
+        assert game.is_agreed and saved["phases"][-2]["name"] == "S1903M"
+        assert saved["phases"][-2]["votes"] == game.winners
+
+
+def test_a_power_near_a_victory_plays_on():
+    bots = make_bot("dumbbot"), make_bot("dumbbot")
+    report = evaluate_player(
+        "small", *bots, 40, seed=1, threads=1, max_years=12, draws_after=1903, samples=40
+    )
+    agreed = report.outcomes.ended == AGREED
+    assert report.outcomes.solo().any() and agreed.any()
+    assert report.settings.game_map.board.victory_centers == 5
+    assert (report.outcomes.centers[agreed] < 4).all()
+    games = [Game.from_saved_game(saved) for saved in report.saved_games]
+    assert np.array_equal([game.is_agreed for game in games], agreed)
+
+
+def test_without_votes_nothing_is_new():
+    plain, late = evaluated(max_years=2), evaluated(max_years=2, draws_after=1950)
+    assert "draws" not in plain.result()
+    assert all(np.array_equal(a, b) for a, b in zip(plain.outcomes, late.outcomes))
+
+
+def test_a_tournament_tells_its_draws():
+    players = [make_bot(name) for name in ("dumbbot", "hold", "random")]
+    report = play_tournament("three", players, 9, threads=1, draws_after=1902, max_years=4)
+    draws = report.result()["draws"]
+    assert draws["agreed"]["value"] == 1 and draws["year_limit"]["value"] == 0
+
+
+def test_the_year_must_be_one(capsys):
+    for year in (0, 10**6):
+        with pytest.raises(UserError, match="draws_after must be a year from 1 to 30,000"):
+            MatchSettings("small", draws_after=year)
+    words = "evaluate", "--player", "hold", "--against", "hold", "--draws-after", "soon"
+    assert "--draws-after" in refusal(*words, capsys=capsys)
+
+
+def test_commands_tell_agreed_draws(tmp_path, capsys):
+    file = tmp_path / "result.json"
+    common = ["--map", "small", "--games", "4", "--max-years", "4", "--json", str(file)]
+    draws = ["--draws-after", "1902", "--threads", "1"]
+    for who in (
+        ["evaluate", "--player", "hold", "--against", "random"],
+        ["tournament", "--players", "hold", "random"],
+    ):
+        assert main([*who, *common, *draws]) == 0
+        assert json.loads(file.read_text())["draws"]["agreed"]["value"] == 1
+        printed = " ".join(capsys.readouterr().out.split())
+        assert "draws, of all games: by agreement 100.0 %" in printed
