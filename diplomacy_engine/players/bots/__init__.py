@@ -3,11 +3,21 @@
 from ..._suggest import did_you_mean
 from ...errors import UserError
 from .brane import Brane
-from .dumbbot import Dumbbot, PaquetteDumbbot
+from .dumbbot import DeepdipDumbbot, Dumbbot, PaquetteDumbbot
 from .lookahead import Lookahead, Mcts
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
-_KINDS = (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, Brane, Lookahead, Mcts)
+_KINDS = (
+    RandomBot,
+    HoldBot,
+    ChaosBot,
+    Dumbbot,
+    PaquetteDumbbot,
+    DeepdipDumbbot,
+    Brane,
+    Lookahead,
+    Mcts,
+)
 BOTS = {bot.name: bot for bot in _KINDS}
 
 
