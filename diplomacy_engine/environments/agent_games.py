@@ -89,7 +89,7 @@ class AgentGames:
         settings: of the environment.
         threads: threads that share the games; None: as many as there are processors.
         gap: 1 lays the mask out with an entry for "no order" before each province's orders.
-        movement_only: retreats and adjustments of the agent are DumbBot's.
+        movement_only: retreats and adjustments of the agent are `dumbbot-deepdip`'s.
 
     Attributes:
         games: the VectorGame; a finished game stays until `start`.
@@ -139,7 +139,7 @@ class AgentGames:
         self._helper = NONE
         if movement_only:
             self._helper = len(self.players)
-            self.players.append(make_bot("dumbbot"))
+            self.players.append(make_bot("dumbbot-deepdip"))
         self._remembering = [p for p in self.players if isinstance(p, StatefulPlayer)]
         provinces = len(games.board.terrain)
         self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)
