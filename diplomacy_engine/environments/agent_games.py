@@ -19,7 +19,7 @@ from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
 from ..players.protocols import Player, StatefulPlayer
 from ..rules.map import Map
-from ..scoring.rewards import REWARDS, reward_input
+from ..scoring.rewards import PAID_IN_FALL, REWARDS, reward_input
 from .kernels import (
     AFTER_CAPTURES,
     AT_END,
@@ -30,8 +30,6 @@ from .kernels import (
     settle,
 )
 from .settings import AgentSettings
-
-PAID_ON_CAPTURE = ("center_delta", "lead_delta")
 
 
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
@@ -130,8 +128,9 @@ class AgentGames:
         self._settings = settings
         self._opponents = make_opponents(settings.opponents, games.map, settings.script)
         self._reward, self._teams = settings.reward_of(games.map), games.map.teams
-        self._pays = AFTER_CAPTURES if settings.reward in PAID_ON_CAPTURE else AT_END
-        if settings.reward not in REWARDS or self._teams.text:
+        names = self._reward.parts.keys()
+        self._pays = AT_END if names.isdisjoint(PAID_IN_FALL) else AFTER_CAPTURES
+        if not names <= REWARDS.keys() or self._teams.text:
             self._pays = EVERY_STEP
         self._gap = gap
         self.players = [*self._opponents, RandomBot()]

@@ -8,9 +8,8 @@ from typing import Any, Self
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..rules.map import Map, load_map
-from ..scoring.mixes import make_reward_mix
+from ..scoring.mixes import RewardMix, make_steady_mix
 from ..scoring.outcomes import check_year_limit
-from ..scoring.rewards import Reward, make_reward
 
 STARTS = ("opening", "random")
 
@@ -20,8 +19,9 @@ class EnvSettings:
     """The keyword arguments of every environment.
 
     Args:
-        reward: a name of scoring/rewards.py, or `module:function`; with teams also a mix with
-            levels, such as `team:sum_of_squares=1,power:center_delta=0.2`.
+        reward: a name of scoring/rewards.py, `module:function`, or a mix such as
+            `sum_of_squares=1,lead_delta=1`; with teams also with levels, such as
+            `team:sum_of_squares=1,power:center_delta=0.2`.
         teams: powers that win and lose together, such as `ENGLAND+ITALY`. An eliminated power's
             game goes on, without orders of its own, until its team is out or the game over.
         team_victory: centers with which a team wins after a fall; 0: none does.
@@ -80,11 +80,9 @@ class EnvSettings:
             found = found.with_teams(self.teams, self.team_victory)
         return found
 
-    def reward_of(self, game_map: Map) -> Reward:
+    def reward_of(self, game_map: Map) -> RewardMix:
         """Return the reward, of teams if the map has some."""
-        if game_map.teams.text:
-            return make_reward_mix(self.reward, game_map.teams)
-        return make_reward(self.reward)
+        return make_steady_mix(self.reward, game_map.teams)
 
     @property
     def most_phases(self) -> int:
