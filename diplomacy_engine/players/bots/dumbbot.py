@@ -77,7 +77,7 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
                     values.value[to],
                     to,
                     neighbor,
-                    rules,
+                    rules.merges_equals,
                 )
             else:
                 scratch.rank[count] = values.value[to]
@@ -114,7 +114,9 @@ def _build_orders(board, table, graph, state, e, power, owed, values, scratch, r
         v = graph.province[n]
         if can_build_in(board, state, e, power, v):
             orders[e, v] = NONE
-            count = insert(ranks, nodes, neighbors, count, values.value[n], n, NONE, rules)
+            count = insert(
+                ranks, nodes, neighbors, count, values.value[n], n, NONE, rules.merges_equals
+            )
     if rules.builds_once:
         owed = min(owed, 1)
     while owed > 0 and count > 0:
@@ -152,7 +154,7 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules,
             orders[e, v] = NONE
             n = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
             rank = values.value[n] if rules.removes_best else -values.value[n]
-            count = insert(ranks, nodes, neighbors, count, rank, n, NONE, rules)
+            count = insert(ranks, nodes, neighbors, count, rank, n, NONE, rules.merges_equals)
     while owed > 0 and count > 0:
         at = 0
         if not rules.removes_best:

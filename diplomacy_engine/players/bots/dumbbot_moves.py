@@ -59,16 +59,16 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
 
 
 @jit_inner
-def insert(ranks, nodes, neighbors, count, rank, node, neighbor, rules):
+def insert(ranks, nodes, neighbors, count, rank, node, neighbor, merges):
     """Insert a candidate into a list kept best first; return the list's new length.
 
     Rule    of candidates with equal value all are kept, in order, or the first inserted alone
-            (`merges_equals`)
+            (merges: `merges_equals`)
     """
     at = count
     while at > 0 and ranks[at - 1] < rank:
         at -= 1
-    if rules.merges_equals and at > 0 and ranks[at - 1] == rank:
+    if merges and at > 0 and ranks[at - 1] == rank:
         return count
     for i in range(count, at, -1):
         ranks[i], nodes[i], neighbors[i] = ranks[i - 1], nodes[i - 1], neighbors[i - 1]
@@ -177,9 +177,11 @@ def _list_ways(graph, value, node, v, rules, scratch):
     count = 0
     for i in range(graph.way_first[node], graph.way_first[node + 1]):
         to, neighbor = graph.way_node[i], graph.way_neighbor[i]
-        count = insert(ranks, nodes, neighbors, count, value[to], to, neighbor, rules)
+        count = insert(ranks, nodes, neighbors, count, value[to], to, neighbor, rules.merges_equals)
     stay = value[node] + 1 if rules.prefers_staying else value[node]
-    scratch.way_count[v] = insert(ranks, nodes, neighbors, count, stay, node, NONE, rules)
+    scratch.way_count[v] = insert(
+        ranks, nodes, neighbors, count, stay, node, NONE, rules.merges_equals
+    )
 
 
 @jit_inner

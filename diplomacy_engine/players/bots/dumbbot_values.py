@@ -252,6 +252,9 @@ def _spread_proximity(graph, weights, rules, values):
         for n in range(nodes):
             values.value[n] += weights[level] * now[n]
         before = now
+    if rules.wholes_values:
+        for n in range(nodes):
+            values.value[n] = np.trunc(values.value[n])
 
 
 @jit
@@ -283,8 +286,6 @@ def compute_values(board, graph, state, e, power, rules, values):
                 values.competition[v] = max(values.competition[v], values.presence[p, v])
     for n in range(graph.kind.shape[0]):
         v = graph.province[n]
-        if rules.wholes_values:
-            values.value[n] = np.trunc(values.value[n])
         if winter:
             values.value[n] += WINTER_DEFENSE_WEIGHT * values.defense[v]
         else:
