@@ -21,7 +21,7 @@ from ..players.loading import load_player
 from ..players.protocols import Player, StatefulPlayer
 from ..rules.map import Map
 from ..rules.state import seed_from
-from ..scoring.rewards import REWARDS, reward_input
+from ..scoring.rewards import PAID_IN_FALL, REWARDS, reward_input
 from ..scoring.teams import alive_with_team
 from .kernels import (
     AFTER_CAPTURES,
@@ -34,8 +34,6 @@ from .kernels import (
     settle,
 )
 from .settings import AgentSettings
-
-PAID_ON_CAPTURE = ("center_delta", "lead_delta")
 
 
 def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -> list[Player]:
@@ -80,7 +78,7 @@ class AgentGames:
         settings: of the environment.
         threads: threads that share the games; None: as many as there are processors.
         gap: 1 lays the mask out with an entry for "no order" before each province's orders.
-        movement_only: retreats and adjustments of the agent are DumbBot's.
+        movement_only: retreats and adjustments of the agent are `dumbbot-deepdip`'s.
 
     Attributes:
         games: the VectorGame; a finished game stays until `start`.
@@ -122,15 +120,16 @@ class AgentGames:
         self._settings = settings
         self._opponents = make_opponents(settings.opponents, games.map, settings.script)
         self._reward, self._teams = settings.reward_of(games.map), games.map.teams
-        self._pays = AFTER_CAPTURES if settings.reward in PAID_ON_CAPTURE else AT_END
-        if settings.reward not in REWARDS or self._teams.text:
+        names = self._reward.parts.keys()
+        self._pays = AT_END if names.isdisjoint(PAID_IN_FALL) else AFTER_CAPTURES
+        if not names <= REWARDS.keys() or self._teams.text:
             self._pays = EVERY_STEP
         self._gap = gap
         self.players = [*self._opponents, RandomBot()]
         warm_up_player, helper = len(self.players) - 1, NONE
         if movement_only:
             helper = len(self.players)
-            self.players.append(make_bot("dumbbot"))
+            self.players.append(make_bot("dumbbot-deepdip"))
         self._remembering = [p for p in self.players if isinstance(p, StatefulPlayer)]
         provinces = len(games.board.terrain)
         self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)

@@ -51,7 +51,7 @@ class DealsEnv(NegotiationEnv):
     Args:
         map, power, answers, orders_by, max_years, draw_votes, draws_after: as for NegotiationEnv.
         reward: `deals`, as without one (10 for each deal, 100 for each center gained or lost), or
-            a name of scoring/rewards.py, paid for the phases up to the next offers.
+            one of scoring/rewards.py, or a mix, paid for the phases up to the next offers.
 
     `info` has `offered` and `agreed`, how many offers of each kind of fate, and `power`.
     """

@@ -6,7 +6,7 @@
                  1 + V + r support one's own unit of province r in whatever it does
 
 Orders for provinces without a unit of the agent's are ignored, invalid ones hold. There is no mask.
-Retreats and adjustments are DumbBot's.
+Retreats and adjustments are `dumbbot-deepdip`'s, as the thesis' agent was built on that bot.
 """
 
 from typing import ClassVar

@@ -24,7 +24,8 @@ from ..players.loading import load_player
 from ..players.negotiation import Negotiator, Talk
 from ..press.deals import CONFIRMED, Clause, Side, make_offers
 from ..press.table import Press
-from ..scoring.rewards import REWARDS, make_reward, reward_input
+from ..scoring.mixes import make_steady_mix
+from ..scoring.rewards import REWARDS, reward_input
 from .agent_games import seeds_of
 from .forms import whole_numbers, with_vote
 from .settings import check_draws_after
@@ -48,7 +49,7 @@ class NegotiationEnv(gymnasium.Env):
         map: a map's name or file.
         power: the agent's; None draws one in each game.
         reward: `valid`, as without one (5 for a valid offer, -5 for another), or a name of
-            scoring/rewards.py, paid for the phases up to the next offer.
+            scoring/rewards.py or a mix of them, paid for the phases up to the next offer.
         answers: the negotiator (docs/press.md) whose rule the others answer by.
         orders_by: a bot, checkpoint or run folder that gives all orders.
         max_years: game years after which the game is truncated; None: the map's own.
@@ -79,10 +80,10 @@ class NegotiationEnv(gymnasium.Env):
         reward = self.own_reward if reward is None else reward
         if not isinstance(reward, str):
             raise UserError(f"reward must be a name, not {quoted(reward)}")
-        if reward != self.own_reward and reward not in REWARDS and ":" not in reward:
+        if reward not in (self.own_reward, *REWARDS) and reward.isidentifier():
             hint = did_you_mean(reward, (self.own_reward, *REWARDS))
             raise UserError(f"there is no reward {quoted(reward)}{hint}")
-        self._reward = None if reward == self.own_reward else make_reward(reward)
+        self._reward = None if reward == self.own_reward else make_steady_mix(reward)
         self._games = VectorGame(map, 1, max_years=max_years, threads=1, auto_reset=False)
         game_map = self._games.map
         self._seat = None if power is None else game_map.power_number(power)

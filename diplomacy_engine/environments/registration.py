@@ -18,7 +18,7 @@ from ..rules.map import MAP_NAMES
 _FORMS = {
     "": {"form": "provinces"},
     "-sequential": {"form": "sequential"},
-    "-deepdip": {"form": "deepdip", "opponents": "dumbbot", "reward": "deepdip"},
+    "-deepdip": {"form": "deepdip", "opponents": "dumbbot-deepdip", "reward": "deepdip"},
 }
 IDS = {
     f"Diplomacy-{name}{form}-v0": {"map": name, **settings}

@@ -8,8 +8,7 @@ from .._fields import Between, check_values
 from .._suggest import quoted
 from ..errors import UserError
 from ..rules.map import Map, load_map
-from ..scoring.mixes import make_reward_mix
-from ..scoring.rewards import Reward, make_reward
+from ..scoring.mixes import RewardMix, make_steady_mix
 
 Count = Annotated[int, Between(0, 1000)]
 
@@ -19,8 +18,9 @@ class EnvSettings:
     """The keyword arguments of every environment.
 
     Args:
-        reward: a name of scoring/rewards.py, or `module:function`; with teams also a mix with
-            levels, such as `team:sum_of_squares=1,power:center_delta=0.2`.
+        reward: a name of scoring/rewards.py, `module:function`, or a mix such as
+            `sum_of_squares=1,lead_delta=1`; with teams also with levels, such as
+            `team:sum_of_squares=1,power:center_delta=0.2`.
         teams: powers that win and lose together, such as `ENGLAND+ITALY`. An eliminated power's
             game goes on, without orders of its own, until its team is out or the game over.
         team_victory: centers with which a team wins after a fall; 0: none does.
@@ -63,11 +63,9 @@ class EnvSettings:
             found = found.with_teams(self.teams, self.team_victory)
         return found
 
-    def reward_of(self, game_map: Map) -> Reward:
+    def reward_of(self, game_map: Map) -> RewardMix:
         """Return the reward, of teams if the map has some."""
-        if game_map.teams.text:
-            return make_reward_mix(self.reward, game_map.teams)
-        return make_reward(self.reward)
+        return make_steady_mix(self.reward, game_map.teams)
 
     @property
     def most_phases(self) -> int:

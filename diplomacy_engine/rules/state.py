@@ -316,6 +316,7 @@ class Salt(IntEnum):
     DUMBBOT = 103
     PAQUETTE = 104
     BRANE = 105
+    DEEPDIP = 106
     CANDIDATES = 201  # searches: orders to try
     FOLLOWING = 202  # how the phases after them are played
     CHOICE = 203

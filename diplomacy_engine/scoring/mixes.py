@@ -103,6 +103,21 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
     return RewardMix(parts)
 
 
+def make_steady_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
+    """Return `make_reward_mix` of a text where nobody knows how far the training is.
+
+    Raises:
+        UserError: also for weights that change.
+    """
+    mix = make_reward_mix(text, teams)
+    if mix.weights(0.0) != mix.weights(1.0):
+        raise UserError(
+            f"reward mix {quoted(text)}: weights that change during training are the trainer's; an "
+            "environment does not know how far the training is"
+        )
+    return mix
+
+
 def names_code(text: str) -> bool:
     """Tell whether a mix names a function of somebody's own, whose module would be imported."""
     names = (piece.partition("=")[0].strip() for piece in text.split(","))
@@ -111,21 +126,21 @@ def names_code(text: str) -> bool:
 
 def _of_level(name: str, levels: dict[str, Level]) -> Reward:
     """Return the reward of a name that may have a level before it, paid at that level."""
-    level, rest = next(iter(levels), ""), name
-    if levels and _LEVEL.match(name):
-        level, _, rest = name.partition(":")
-    else:
-        before, _, after = name.partition(":")  # or a module and a function of it
-        meant = did_you_mean(before, levels) if after in REWARDS else ""
-        if meant:
-            raise UserError(
-                f"reward {quoted(name)}: there is no level {quoted(before)} of teams{meant}"
-            )
-    if levels and level not in levels:
-        known = f"there are: {', '.join(levels)}" if len(levels) > 1 else "it needs --teams"
+    known: dict[str, Level | None] = {**levels} or {"power": None}
+    level, rest = next(iter(known)), name
+    before, _, after = name.partition(":")  # a level and a name, or a module and a function of it
+    if _LEVEL.match(name) and (levels or after in REWARDS):
+        level, rest = before, after
+    elif after in REWARDS and (meant := did_you_mean(before, known)):
         raise UserError(
-            f"reward {quoted(name)}: there is no level {quoted(level)} of teams; {known}"
+            f"reward {quoted(name)}: there is no level {quoted(before)} of teams{meant}"
         )
-    reward = make_reward(rest)
-    flat = not levels or levels[level].is_flat
-    return reward if flat else partial(pay_teams, reward, level=levels[level])
+    if level not in known and len(known) == 1:
+        raise UserError(f"reward {quoted(name)} needs teams, and there are none here")
+    if level not in known:
+        raise UserError(
+            f"reward {quoted(name)}: there is no level {quoted(level)} of teams; "
+            f"there are: {', '.join(known)}"
+        )
+    reward, place = make_reward(rest), known[level]
+    return reward if place is None or place.is_flat else partial(pay_teams, reward, level=place)

@@ -11,8 +11,17 @@ teams.py pays teams. With c a power's centers at its end, V the victory count an
     ordinal         1            (P - rank)/(P - 1)  the same            the same
     sum_of_squares  1            0             c^2 / sum of all c^2      0
     draw_size       1            0             1 / powers alive          0
-    center_delta    change in centers / V, in every step that ends a fall
-    lead_delta      change in the lead / V, in every step that ends a fall
+    first_place     1            0             1 / powers with most      0
+    weakest         fewest / V   fewest / V    fewest / V                0
+
+These are paid after every fall, to each power that is alive then:
+
+    center_delta      change in centers / V, also to a power eliminated in that step
+    lead_delta        change in the lead / V, the same
+    centers_held      c
+    captures          how many centers more there are than before; nothing for fewer
+    three_to_centers  3^c
+    survival_time     1
 
 What the table leaves open:
 
@@ -21,7 +30,8 @@ What the table leaves open:
 - A power's end comes once. It is paid in the step in which it loses its last unit and center, or
   else in the step that ends the game, never twice. A power eliminated in the very step that ends
   the game is paid as eliminated.
-- `most` is the largest center count of any power after the step.
+- `most` is the largest center count of any power after the step, `fewest` the least, which is 0 as
+  soon as a power is out: `weakest` pays all that live the same.
 - A power's lead is its centers less those of the strongest other power, negative when it is behind.
   A power's `lead_delta` adds up to its lead at its end, less the one at the start.
 - `rank` is 1 for the best. Powers alive at the end of the game rank by centers, above all that were
@@ -29,7 +39,8 @@ What the table leaves open:
   share the average of their ranks: those with as many centers, and those eliminated in one step.
 - In a game of one power `ordinal` is 1.
 
-`deepdip` is the reward of the DeepDip thesis (2019), section 4.3.1; `terminal` PyTAG's.
+`deepdip` is the reward of the DeepDip thesis (2019), section 4.3.1, and `centers_held`, `captures`
+and `three_to_centers` are after those that it tried and rejected; `terminal` is PyTAG's.
 """
 
 import importlib
@@ -158,6 +169,43 @@ def draw_size(game: RewardInput) -> np.ndarray:
     return _pay(game, 1.0, 0.0, 1 / alive, 0.0)
 
 
+def first_place(game: RewardInput) -> np.ndarray:
+    """1 for a solo, else at the year limit 1 shared by all powers with the most centers."""
+    first = game.alive & (game.centers == game.centers.max(1, keepdims=True))
+    return _pay(game, 1.0, 0.0, first / np.maximum(first.sum(1, keepdims=True), 1), 0.0)
+
+
+def weakest(game: RewardInput) -> np.ndarray:
+    """Fewest centers of any power at the end, as a share of the victory count: alike for all."""
+    fewest = game.centers.min(1, keepdims=True) / game.victory_centers
+    return _pay(game, fewest, fewest, fewest, 0.0)
+
+
+def _pay_fall(game: RewardInput, values: np.ndarray) -> np.ndarray:
+    """Return (E, P) float32 with the given values after a fall, for powers that are alive."""
+    return np.where(game.captured[:, None] & game.alive, values, 0).astype(np.float32)
+
+
+def centers_held(game: RewardInput) -> np.ndarray:
+    """Centers, paid after every fall."""
+    return _pay_fall(game, game.centers)
+
+
+def captures(game: RewardInput) -> np.ndarray:
+    """Centers won in a year, less those lost but never below 0, paid after every fall."""
+    return _pay_fall(game, np.maximum(game.centers - game.centers_before, 0))
+
+
+def three_to_centers(game: RewardInput) -> np.ndarray:
+    """3 to the power of the centers, paid after every fall."""
+    return _pay_fall(game, 3.0**game.centers)
+
+
+def survival_time(game: RewardInput) -> np.ndarray:
+    """1 for every fall survived."""
+    return _pay_fall(game, np.float32(1))
+
+
 def center_delta(game: RewardInput) -> np.ndarray:
     """Centers won or lost in a year, as a share of the victory count, paid after every fall."""
     change = game.centers.astype(np.float32) - game.centers_before
@@ -195,10 +243,27 @@ REWARDS: dict[str, Reward] = {
         ordinal,
         sum_of_squares,
         draw_size,
+        first_place,
+        weakest,
         center_delta,
         lead_delta,
+        centers_held,
+        captures,
+        three_to_centers,
+        survival_time,
     )
 }
+# After every fall; the others are paid at a power's end.
+PAID_IN_FALL = frozenset(
+    (
+        "center_delta",
+        "lead_delta",
+        "centers_held",
+        "captures",
+        "three_to_centers",
+        "survival_time",
+    )
+)
 
 
 def make_reward(name: str) -> Reward:

@@ -1,9 +1,8 @@
-"""Unmodified Stable-Baselines3 on our environments: the thesis' experiment, and a masked policy.
+"""Unmodified Stable-Baselines3 on our environments: MaskablePPO.
 
-    python tests/benchmarks/train_sb3.py deepdip --steps 1400000   # PPO against DumbBot
-    python tests/benchmarks/train_sb3.py masked --minutes 10       # MaskablePPO against random
+    python tests/benchmarks/train_sb3.py --minutes 10    # against random
 
-A run is written to runs/sb3-EXPERIMENT-MAP and goes on from there if called again. At the end, or
+A run is written to runs/sb3-masked-MAP and goes on from there if called again. At the end, or
 with `--steps 0`, the policy plays 1,000 games against the same opponent.
 """
 
@@ -17,7 +16,6 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from sb3_vec_env import NativeVecEnv
-from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
@@ -25,15 +23,6 @@ import diplomacy_engine
 from diplomacy_engine.matches.statistics import wilson_interval
 
 NUM_ENVS = 64
-# What the thesis left at the defaults of stable-baselines 2, which are not those of version 3.
-THESIS = {
-    "policy": "MlpPolicy",
-    "n_steps": 32,
-    "batch_size": 512,  # four minibatches with 64 games
-    "n_epochs": 4,
-    "learning_rate": 2.5e-4,
-    "ent_coef": 0.01,
-}
 
 
 class OneHotBoard(BaseFeaturesExtractor):
@@ -85,7 +74,7 @@ class StopAfter(BaseCallback):
 def evaluate(
     model, environment: str, games: int, opponents: str | None = None, seed: int = 10_000
 ) -> dict:
-    """Play `games` games, every power equally often, orders sampled; return win and solo rates."""
+    """Play `games` games, every power equally often, orders sampled; return rates, mean reward."""
     against = {} if opponents is None else {"opponents": opponents}
     powers = diplomacy_engine.load_map(environment.split("-")[1]).powers
     results = []
@@ -95,20 +84,21 @@ def evaluate(
         # are not counted more often than long ones.
         envs = gymnasium.make_vec(environment, num_envs=share, power=power, threads=2, **against)
         seen, infos = envs.reset(seed=seed + games * seat)
-        left = np.ones(share, bool)
+        left, earned = np.ones(share, bool), np.zeros(share)
         while left.any():
             masks = {"action_masks": infos["action_mask"]} if "action_mask" in infos else {}
             actions, _ = model.predict(seen, deterministic=False, **masks)
-            seen, _, _, _, infos = envs.step(actions)
+            seen, rewards, _, _, infos = envs.step(actions)
+            earned += rewards * left
             if "_final_info" in infos:
                 new = infos["_final_info"] & left
                 final = infos["final_info"]
                 results += [
-                    (power, bool(final["win"][row]), bool(final["solo"][row]))
+                    (power, bool(final["win"][row]), bool(final["solo"][row]), earned[row])
                     for row in np.flatnonzero(new)
                 ]
                 left &= ~new
-    summary = {"games": len(results)}
+    summary = {"games": len(results), "reward": sum(result[3] for result in results) / len(results)}
     for name, column in (("win", 1), ("solo", 2)):
         count = sum(result[column] for result in results)
         summary[name] = [count / len(results), *wilson_interval(count, len(results))]
@@ -121,29 +111,26 @@ def evaluate(
 def main() -> None:
     """Train for a while, save, evaluate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("experiment", choices=("deepdip", "masked"))
     parser.add_argument("--map", default="small")
     parser.add_argument("--steps", type=int, default=100_000_000, help="steps in all, at most")
     parser.add_argument("--minutes", type=float, default=600.0, help="of this call, at most")
     parser.add_argument("--games", type=int, default=1000, help="of the evaluation")
-    parser.add_argument("--opponents", help="a bot's name, if not the experiment's own")
+    parser.add_argument("--opponents", help="a bot's name, if not random")
     parser.add_argument("--threads", type=int, default=1, help="of torch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    deepdip = arguments.experiment == "deepdip"
-    environment = f"Diplomacy-{arguments.map}{'-deepdip' if deepdip else ''}-v0"
-    folder = arguments.folder or Path("runs") / f"sb3-{arguments.experiment}-{arguments.map}"
+    environment = f"Diplomacy-{arguments.map}-v0"
+    folder = arguments.folder or Path("runs") / f"sb3-masked-{arguments.map}"
     folder.mkdir(parents=True, exist_ok=True)
-    kind, settings = (PPO, THESIS) if deepdip else (MaskablePPO, MASKED)
     against = {} if arguments.opponents is None else {"opponents": arguments.opponents}
     envs = NativeVecEnv(environment, NUM_ENVS, seed=arguments.seed, threads=1, **against)
     saved = folder / "model.zip"
     if saved.exists():
-        model = kind.load(saved, env=envs, device="cpu")
+        model = MaskablePPO.load(saved, env=envs, device="cpu")
     else:
-        model = kind(env=envs, seed=arguments.seed, device="cpu", verbose=0, **settings)
+        model = MaskablePPO(env=envs, seed=arguments.seed, device="cpu", verbose=0, **MASKED)
     began, before, end = time.monotonic(), model.num_timesteps, 60 * arguments.minutes
     while model.num_timesteps < arguments.steps and time.monotonic() - began < end:
         slice_ = min(50_000, arguments.steps - model.num_timesteps)

@@ -9,6 +9,7 @@ from diplomacy_engine import Game
 from diplomacy_engine.commands import cli
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
 from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.players.bots.dumbbot_rules import DEEPDIP, NORMAN, PAQUETTE
 from diplomacy_engine.players.bots.dumbbot_values import power_values
 from diplomacy_engine.policy.inputs import NUM_BOARD, NetworkInputs
 
@@ -58,8 +59,8 @@ def test_dumbbot_counts_a_neutral_unit_as_one_that_stays():
         game_map, {"name": "S1901M", "units": {"EAST": ["A CAP"], "TRIBES": ["A HIL", "F DUN"]}}
     )
     power = game_map.power_index["EAST"]
-    for paquette in (False, True):
-        _, values = power_values(game_map, game.vector_game.state, 0, power, paquette)
+    for rules in (NORMAN, PAQUETTE, DEEPDIP):
+        _, values = power_values(game_map, game.vector_game.state, 0, power, rules)
         competing = {game_map.provinces[v] for v in np.flatnonzero(values.competition)}
         assert competing == {"HIL", "DUN"}
 

@@ -23,7 +23,11 @@ from diplomacy_engine.scoring.rewards import REWARDS, make_reward, reward_input
 ISOLATED, COMPETITIVE, COLLABORATIVE, DILEMMA = SCHEMES[1:]
 PLAYERS = [load_player(name) for name in ("random", "dumbbot", "hold")]
 PAIRS = {"small": 400, "three": 200, "standard": 60}
-EVERYWHERE = {"sum_of_squares": 1.0, "draw_size": 1.0}  # the sum of rewards of any game
+EVERYWHERE = {
+    "sum_of_squares": 1.0,
+    "draw_size": 1.0,
+    "first_place": 1.0,
+}  # the sum of rewards of any game
 
 
 def made_by_hand(broken_row: int = -1) -> dict:
@@ -56,7 +60,7 @@ def verdicts(twins: Twins) -> dict:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_nine_rewards_on_three_maps(name):
+def test_the_shipped_rewards_on_three_maps(name):
     game_map = load_map(name)
     twins = play_twins(game_map, PLAYERS, REWARDS, PAIRS[name])
     found = verdicts(twins)
@@ -66,6 +70,10 @@ def test_the_nine_rewards_on_three_maps(name):
             assert found[reward].scheme == COMPETITIVE, reward
             assert found[reward].low == pytest.approx(constant[reward], abs=1e-5)
             assert found[reward].high == pytest.approx(constant[reward], abs=1e-5)
+        elif reward == "weakest" or (reward, name) == ("survival_time", "small"):
+            # Of two powers, too, one that is out has mostly lost the game in that step.
+            assert found[reward].scheme == COLLABORATIVE, reward
+            assert found[reward].high > 0 and found[reward].conflict == 0
         else:
             assert found[reward].scheme == DILEMMA, reward
             assert found[reward].sum_change > 0.05 and found[reward].conflict > 0
@@ -86,7 +94,14 @@ def test_the_year_limit_decides():
 def test_powers_that_cannot_meet_are_isolated():
     found = verdicts(play_twins(load_map("small"), PLAYERS, REWARDS, 100, max_years=1))
     isolated = {name for name, verdict in found.items() if verdict.scheme == ISOLATED}
-    assert isolated == {"center_delta", "score", "deepdip"}  # paid for one's own centers alone
+    assert isolated == {  # paid for one's own centers alone
+        "center_delta",
+        "score",
+        "deepdip",
+        "centers_held",
+        "captures",
+        "three_to_centers",
+    }
     assert found["sum_of_squares"].scheme == found["lead_delta"].scheme == COMPETITIVE
     assert found["draw_size"].scheme == SCHEMES[0]  # nobody can be eliminated, either
 

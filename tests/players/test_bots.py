@@ -12,6 +12,7 @@ import pytest
 from diplomacy_engine.constants import (
     ARMY,
     FALL_MOVEMENT,
+    FALL_RETREATS,
     MOVE,
     NONE,
     SPRING_MOVEMENT,
@@ -21,11 +22,24 @@ from diplomacy_engine.constants import (
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import BOTS, make_bot
-from diplomacy_engine.players.bots.dumbbot_moves import _use_wasted_hold, order_scratch, pick
+from diplomacy_engine.players.bots.dumbbot_moves import (
+    _use_wasted_hold,
+    order_scratch,
+    pick,
+    wander,
+)
+from diplomacy_engine.players.bots.dumbbot_rules import (
+    DEEPDIP,
+    NORMAN,
+    PAQUETTE,
+    REAL,
+    ROUNDED,
+    TRUNCATED,
+)
 from diplomacy_engine.players.bots.dumbbot_values import power_values
 from diplomacy_engine.rules.map import MAP_NAMES, Map
 
-QUICK = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "brane")  # do not search
+QUICK = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot-deepdip", "brane")
 
 # Three provinces next to each other, of which any number may be centers, and a fourth beyond CCC.
 TRIANGLE = {
@@ -153,7 +167,7 @@ def test_port_values():
     games = VectorGame("standard", 1)
     game_map, france = games.map, games.map.power_index["FRANCE"]
     graph, values = power_values(game_map, games.state, 0, france)
-    port, port_values = power_values(game_map, games.state, 0, france, paquette=True)
+    port, port_values = power_values(game_map, games.state, 0, france, PAQUETTE)
 
     def proximity(level, text):
         return port_values.proximity[level, node(port, game_map, text)]
@@ -180,7 +194,7 @@ def test_port_values():
     place(games, {"FRANCE": ["F MAO"]}, {})
     spain = game_map.province_index["SPA"]
     assert power_values(game_map, games.state, 0, france)[1].strength[spain] == 2
-    assert power_values(game_map, games.state, 0, france, True)[1].strength[spain] == 1
+    assert power_values(game_map, games.state, 0, france, PAQUETTE)[1].strength[spain] == 1
 
 
 def test_best_coast_flows_into_a_sea():
@@ -212,33 +226,33 @@ def test_winter_values():
 # DumbBot's choices
 
 
-def walk(values, sign, paquette, draws=20_000):
+def walk(values, sign, kind, draws=20_000):
     """Return the shares of the candidates picked."""
     rng, ranks = np.uint64(7), sign * np.array(values, float)
     found = np.zeros(len(values))
     for _ in range(draws):
-        rng, at = pick(ranks, len(values), sign, paquette, np.uint64(rng))
+        rng, at = pick(ranks, len(values), sign, kind, np.uint64(rng))
         found[at] += 1
     return found / draws
 
 
 @pytest.mark.parametrize(
-    ("values", "sign", "paquette", "shares"),
+    ("values", "sign", "kind", "shares"),
     [
-        ([100, 95], 1, False, [0.625, 0.375]),  # 0.5 * (1 - 0.25)
-        ([100, 95], 1, True, [0.75, 0.25]),  # 0.5 - 0.25
-        ([100, 80, 79], 1, False, [1, 0, 0]),
-        ([100, 90], 1, True, [1, 0]),
-        ([0, -5], 1, False, [0.5, 0.5]),
-        ([-10, -50], 1, False, [0.5, 0.5]),
-        ([5, 500, 9000], -1, False, [0.5, 0.25, 0.25]),  # removals: flat steps
-        ([5, 500, 9000], -1, True, [1, 0, 0]),
-        ([200, 205], -1, True, [0.625, 0.375]),
+        ([100, 95], 1, TRUNCATED, [0.625, 0.375]),  # 0.5 * (1 - 0.25)
+        ([100, 95], 1, REAL, [0.75, 0.25]),  # 0.5 - 0.25
+        ([100, 80, 79], 1, TRUNCATED, [1, 0, 0]),
+        ([100, 90], 1, REAL, [1, 0]),
+        ([0, -5], 1, TRUNCATED, [0.5, 0.5]),
+        ([-10, -50], 1, TRUNCATED, [0.5, 0.5]),
+        ([5, 500, 9000], -1, TRUNCATED, [0.5, 0.25, 0.25]),  # removals: flat steps
+        ([5, 500, 9000], -1, REAL, [1, 0, 0]),
+        ([200, 205], -1, REAL, [0.625, 0.375]),
     ],
 )
-def test_pick(values, sign, paquette, shares):
+def test_pick(values, sign, kind, shares):
     with np.errstate(over="ignore"):
-        assert walk(values, sign, paquette) == pytest.approx(shares, abs=0.015)
+        assert walk(values, sign, kind) == pytest.approx(shares, abs=0.015)
 
 
 def test_second_best_destination():
@@ -289,6 +303,7 @@ def test_holding_unit_supports_an_attack_and_a_stay():
     )
     # GGG moves next to the threatened center, where an enemy is near; XXX stays in it.
     assert set(texts_given(games, "dumbbot", "ONE")) == {("A GGG - FFF", "A XXX S A GGG - FFF")}
+    assert set(texts_given(games, "dumbbot-deepdip", "ONE")) == {("A GGG - FFF", "A XXX H")}
     provinces["FFF"] = {"name": "FFF", "terrain": "land", "supply_center": True}
     stay = Map(facts | {"army_borders": {"XXX": "FFF WWW", "FFF": "WWW VVV", "HHH": "WWW GGG"}})
     games = VectorGame(stay, 50)
@@ -298,13 +313,13 @@ def test_holding_unit_supports_an_attack_and_a_stay():
     assert set(texts_given(games, "dumbbot", "ONE")) == {("A FFF H", "A XXX S A FFF")}
 
 
-@pytest.mark.parametrize(("paquette", "order"), [(False, "BRE - PIC"), (True, "MAR - GAS")])
-def test_which_friend_a_holding_unit_supports(paquette, order):
+@pytest.mark.parametrize(("rules", "order"), [(NORMAN, "BRE - PIC"), (PAQUETTE, "MAR - GAS")])
+def test_which_friend_a_holding_unit_supports(rules, order):
     """Norman's bot looks at the destinations' values, the port at where the friends stand."""
     games = VectorGame("standard", 1)
     game_map, index = games.map, games.map.province_index
     place(games, {"FRANCE": ["A BUR", "A BRE", "A MAR"]}, {})
-    graph, values = power_values(game_map, games.state, 0, 2, paquette)
+    graph, values = power_values(game_map, games.state, 0, 2, rules)
     scratch, orders = order_scratch(games.board, graph), games.new_orders()
     values.competition[:] = 1
     for origin, goal, here, there in (("BRE", "PIC", 5, 9), ("MAR", "GAS", 9, 5)):
@@ -316,7 +331,7 @@ def test_which_friend_a_holding_unit_supports(paquette, order):
         values.value[node(graph, game_map, f"A {goal}")] = there
     bur = index["BUR"]
     _use_wasted_hold(
-        games.board, games.table, graph, games.state, 0, 2, bur, values, scratch, paquette, orders
+        games.board, games.table, graph, games.state, 0, 2, bur, values, scratch, rules, orders
     )
     assert games.vocabulary.texts[orders[0, bur]] == f"A BUR S A {order}"
 
@@ -338,7 +353,7 @@ def test_an_army_overlooks_coasts_that_a_fleet_could_reach(here, there, helps, m
     origin = {"BUL": "RUM", "SPA": "GAS", "STP": "LVN", "MAR": "GAS"}[there]
     origin = {"RUM": "SER", "GAS": "MAR", "LVN": "MOS"}[origin] if origin == here else origin
     place(games, {"FRANCE": [f"A {here}", f"A {origin if moving else there}"]}, {})
-    graph, values = power_values(game_map, games.state, 0, 2, False)
+    graph, values = power_values(game_map, games.state, 0, 2)
     scratch, orders = order_scratch(games.board, graph), games.new_orders()
     values.competition[:], values.value[:] = 2, 7
     if moving:
@@ -348,7 +363,7 @@ def test_an_army_overlooks_coasts_that_a_fleet_could_reach(here, there, helps, m
         scratch.status[index[origin]] = 2  # moving
     at = index[here]
     _use_wasted_hold(
-        games.board, games.table, graph, games.state, 0, 2, at, values, scratch, False, orders
+        games.board, games.table, graph, games.state, 0, 2, at, values, scratch, NORMAN, orders
     )
     friend = f"A {origin} - {there}" if moving else f"A {there}"
     given = games.vocabulary.texts[orders[0, at]] if orders[0, at] != NONE else None
@@ -370,6 +385,8 @@ def test_retreats():
     counts = texts_given(games, "dumbbot-paquette", "AUSTRIA")
     assert share(counts, "A BUD D") > 0.5
     assert set(counts) <= {("A BUD R GAL",), ("A BUD R TRI",), ("A BUD D",)}
+    counts = texts_given(games, "dumbbot-deepdip", "AUSTRIA")
+    assert set(counts) <= {("A BUD R GAL",), ("A BUD R TRI",)}
     games.state.retreat_options[:] = 0
     assert set(texts_given(games, "dumbbot", "AUSTRIA")) == {("A BUD D",)}
 
@@ -398,6 +415,150 @@ def test_removals():
     counts = texts_given(games, "dumbbot", "FRANCE")
     shares = [share(counts, f"{text} D") for text in worst_first]
     assert shares == pytest.approx([0.5, 0.25, 0.125, 0.125], abs=0.025)
+
+
+# The thesis' port, by the points in which it differs
+
+
+def test_thesis_port_lags_the_seasons():
+    games = VectorGame("standard", 1)
+    game_map = games.map
+    centers = {"AUSTRIA": "TRI VIE BUD", "ITALY": "VEN ROM NAP"}
+    place(games, {"ITALY": ["A VEN"], "AUSTRIA": ["A VIE"]}, centers)
+    weights = {
+        SPRING_MOVEMENT: (0, 0),
+        SPRING_RETREATS: (700, 300),
+        FALL_MOVEMENT: (700, 300),
+        FALL_RETREATS: (600, 400),
+        WINTER_ADJUSTMENTS: (600, 400),
+    }
+    size = 9 + 12 + 16
+    for phase, (attack, defense) in weights.items():
+        games.state.phase[:] = phase
+        graph, values = power_values(game_map, games.state, 0, 0, DEEPDIP)
+        assert values.proximity[0, node(graph, game_map, "A ROM")] == size * attack
+        assert values.proximity[0, node(graph, game_map, "A TRI")] == size * defense
+    games.state.phase[:] = SPRING_MOVEMENT
+    graph, values = power_values(game_map, games.state, 0, 0, DEEPDIP)
+    for text, strength, competition in (("A TRI", 1, 1), ("A BOH", 1, 0), ("A APU", 0, 1)):
+        assert values.value[node(graph, game_map, text)] == 1000 * (strength - competition)
+
+
+def test_thesis_port_values():
+    games = VectorGame("standard", 1)
+    game_map, france = games.map, games.map.power_index["FRANCE"]
+    games.state.phase[:] = FALL_MOVEMENT
+    graph, values = power_values(game_map, games.state, 0, france, DEEPDIP)
+
+    def proximity(level, text):
+        return values.proximity[level, node(graph, game_map, text)]
+
+    assert (proximity(0, "A SPA"), proximity(0, "A MUN")) == (0, 37 * 700)
+    # Armies and fleets apart, the place itself counts by its own node, fractions are kept.
+    near = ["A STP", "A FIN", "A LVN", "A MOS", "A NWY"]
+    expected = sum(proximity(4, text) for text in near) / 5
+    assert proximity(5, "A STP") == pytest.approx(expected, rel=1e-12) and expected % 1
+    near = ["F BRE", "F ENG", "F GAS", "F IRI", "F NAF", "F NAO", "F POR", "F WES", "F MAO"]
+    total = sum(proximity(4, text) for text in near)
+    total += max(proximity(4, "F SPA/NC"), proximity(4, "F SPA/SC"))
+    assert proximity(5, "F MAO") == pytest.approx(total / 5, rel=1e-12)
+    n, v = node(graph, game_map, "A BUR"), game_map.province_index["BUR"]
+    weighted = np.array([1000, 100, 30, 10, 6, 5, 4, 3, 2, 1]) @ values.proximity[:, n]
+    whole = int(weighted) + 1000 * (values.strength[v] - values.competition[v])
+    assert values.value[n] == whole and weighted % 1
+    # A unit is not present where it stands, and once where it touches two coasts.
+    brest, munich = game_map.province_index["BRE"], game_map.province_index["MUN"]
+    assert (values.strength[brest], values.competition[munich]) == (1, 1)
+    place(games, {"FRANCE": ["F MAO"]}, {})
+    spain = game_map.province_index["SPA"]
+    assert power_values(game_map, games.state, 0, france, DEEPDIP)[1].strength[spain] == 1
+
+
+def test_thesis_port_rounds_the_chance_of_a_move():
+    """A drop of 99.6 % is one of 100."""
+    values = [10_000, 8_008]
+    with np.errstate(over="ignore"):
+        assert walk(values, 1, ROUNDED).tolist() == [1, 0]
+        assert walk(values, 1, TRUNCATED)[1] == pytest.approx(0.005, abs=0.003)
+
+
+def test_thesis_port_keeps_equal_values():
+    games = VectorGame(Map(TRIANGLE), 2000)
+    place(games, {"ONE": ["A AAA"]}, {"ONE": "AAA DDD"})
+    counts = texts_given(games, "dumbbot-deepdip", "ONE")
+    found = [share(counts, f"A AAA {order}") for order in ("- BBB", "- CCC")]
+    assert found == pytest.approx([0.5, 0.5], abs=0.05)
+
+
+def test_thesis_port_orders_units_by_province():
+    """The first takes the best place. The second is no help there, as no enemy is near."""
+    games = VectorGame("standard", 50)
+    others = {games.map.provinces[v] for v in games.board.center_province} - {"MUN"}
+    centers = {"FRANCE": " ".join(others), "GERMANY": "MUN"}
+    place(games, {"FRANCE": ["A BUR", "A TYR"]}, centers, FALL_MOVEMENT)
+    counts = texts_given(games, "dumbbot-deepdip", "FRANCE")
+    assert share(counts, "A BUR - MUN") == 1
+    assert not any("MUN" in text for row in counts for text in row if text.startswith("A TYR"))
+    assert 0.2 < share(texts_given(games, "dumbbot", "FRANCE"), "A TYR - MUN") < 0.8
+
+
+def test_thesis_port_does_not_count_a_lone_occupant():
+    """So nobody supports the attack on it."""
+    games = VectorGame("standard", 50)
+    others = {games.map.provinces[v] for v in games.board.center_province} - {"MUN"}
+    centers = {"FRANCE": " ".join(others), "GERMANY": "MUN"}
+    units = {"FRANCE": ["A BUR", "A TYR"], "GERMANY": ["A MUN"]}
+    place(games, units, centers, FALL_MOVEMENT)
+    for bot, helps in (("dumbbot", 1), ("dumbbot-deepdip", 0)):
+        counts = texts_given(games, bot, "FRANCE")
+        supports = ("A TYR S A BUR - MUN", "A BUR S A TYR - MUN")
+        assert sum(share(counts, text) for text in supports) == helps
+
+
+def test_thesis_port_overlooks_a_friend_of_the_other_kind():
+    games = VectorGame("standard", 20)
+    others = {games.map.provinces[v] for v in games.board.center_province} - {"VEN"}
+    centers = {"FRANCE": " ".join(others), "AUSTRIA": "VEN"}
+    place(games, {"FRANCE": ["A APU", "F VEN"]}, centers, FALL_MOVEMENT)
+    assert set(texts_given(games, "dumbbot-deepdip", "FRANCE")) == {("A APU - VEN", "F VEN H")}
+    place(games, {"FRANCE": ["A APU", "A VEN"]}, centers, FALL_MOVEMENT)
+    counts = texts_given(games, "dumbbot-deepdip", "FRANCE")
+    assert share(counts, "A VEN H") == 1 and share(counts, "A APU - VEN") == 0
+
+
+def test_thesis_port_wanders_through_retreats_as_they_come():
+    rng, found = np.uint64(7), np.zeros(3)
+    ranks = np.array([100.0, 95.0, 100.0])
+    with np.errstate(over="ignore"):
+        for _ in range(20_000):
+            rng, at = wander(ranks, 3, np.uint64(rng))
+            found[at] += 1
+    # 0.5 * (1 - 0.25) for the second; half of all go on to the third.
+    assert found / 20_000 == pytest.approx([0.3125, 0.1875, 0.5], abs=0.015)
+
+
+def test_thesis_port_builds_once():
+    """All five places are worth 0; the first is asked twice."""
+    games = VectorGame("standard", 4000)
+    place(games, {}, {"FRANCE": "BRE MAR PAR"}, WINTER_ADJUSTMENTS)
+    counts = texts_given(games, "dumbbot-deepdip", "FRANCE")
+    built = Counter()
+    for row, count in counts.items():
+        (text,) = (text for text in row if text != "WAIVE")
+        built[text] += count / 4000
+    shares = [built[f"{text} B"] for text in ("A BRE", "F BRE", "A MAR", "F MAR", "A PAR")]
+    assert shares == pytest.approx([0.75, 0.125, 0.0625, 0.03125, 0.03125], abs=0.025)
+
+
+def test_thesis_port_removes_its_best_units():
+    games = VectorGame("standard", 20)
+    units = ["A PAR", "F BRE", "A MAR", "F MAO", "A RUH"]
+    place(games, {"FRANCE": units}, {"FRANCE": "PAR BRE MAR"}, WINTER_ADJUSTMENTS)
+    games.state.center_owner[games.state.center_owner == NONE] = 0
+    graph, values = power_values(games.map, games.state, 0, 2, DEEPDIP)
+    best = sorted(units, key=lambda text: -values.value[node(graph, games.map, text)])[:2]
+    counts = texts_given(games, "dumbbot-deepdip", "FRANCE")
+    assert set(counts) == {tuple(sorted(f"{text} D" for text in best))}
 
 
 # Random and its relatives

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.constants import AGREED, NONE, RUNNING, SOLO, YEAR_LIMIT
-from diplomacy_engine.scoring.mixes import make_reward_mix
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.scoring.mixes import make_reward_mix, make_steady_mix
 from diplomacy_engine.scoring.rewards import (
+    PAID_IN_FALL,
     REWARDS,
     RewardInput,
     make_reward,
@@ -51,6 +53,8 @@ ELIMINATION = game(RUNNING, [4, 3, 3, 0], [4, 3, 2, 1], eliminated=[0, 0, 0, 1],
         ("ordinal", [1, 2 / 3, 1 / 3, 0], [1, 1 / 2, 1 / 2, 0], 0),
         ("sum_of_squares", [1, 0, 0, 0], [16 / 34, 9 / 34, 9 / 34, 0], 0),
         ("draw_size", [1, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], 0),
+        ("first_place", [1, 0, 0, 0], [1, 0, 0, 0], 0),
+        ("weakest", [0, 0, 0, 0], [0, 0, 0, 0], 0),
     ],
 )
 def test_end_rewards(name, solo, limit, elimination):
@@ -71,6 +75,33 @@ def test_center_delta_is_paid_to_everyone_after_a_fall():
     np.testing.assert_allclose(delta(SOLO_GAME), [[1 / 6, 0, -1 / 6, 0]], rtol=1e-6)
     np.testing.assert_allclose(delta(ELIMINATION), [[0, 0, 1 / 6, -1 / 6]], rtol=1e-6)
     assert not delta(ELIMINATION._replace(captured=np.array([False]))).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "paid"),
+    [
+        ("centers_held", [4, 4, 2, 0]),
+        ("captures", [0, 1, 1, 0]),
+        ("three_to_centers", [81, 81, 9, 0]),
+        ("survival_time", [1, 1, 1, 0]),
+    ],
+)
+def test_rewards_of_a_year(name, paid):
+    """Nothing for the fourth, which is eliminated now, and nothing but after a fall."""
+    fall = game(RUNNING, [4, 4, 2, 0], [5, 3, 1, 1], eliminated=[0, 0, 0, 1], v=6)
+    reward = make_reward(name)
+    assert reward(fall).tolist() == [paid] and reward(fall).dtype == np.float32
+    assert not reward(fall._replace(captured=np.array([False]))).any()
+    homeless = game(RUNNING, [4, 0], [3, 1], alive=[1, 1])  # a unit is left
+    assert reward(homeless)[0, 1] == (name in ("three_to_centers", "survival_time"))
+
+
+def test_first_place_is_shared_and_the_weakest_pays_all():
+    level = game(YEAR_LIMIT, [4, 1, 4, 2], v=5)
+    assert make_reward("first_place")(level).tolist() == [[0.5, 0, 0.5, 0]]
+    np.testing.assert_allclose(make_reward("weakest")(level), [[1 / 5] * 4])
+    solo = game(SOLO, [5, 2], winner=0)
+    np.testing.assert_allclose(make_reward("weakest")(solo), [[2 / 5, 2 / 5]])
 
 
 def test_lead_delta_counts_from_the_strongest_other_power():
@@ -126,10 +157,10 @@ def test_ordinal_of_one_power():
     assert make_reward("ordinal")(game(YEAR_LIMIT, [3])).tolist() == [[1]]
 
 
-def test_a_running_game_pays_only_changes_in_centers():
+def test_a_running_game_pays_only_after_falls():
     running = game(RUNNING, [3, 2], [2, 3])
     for name in REWARDS:
-        assert make_reward(name)(running).any() == (name in ("center_delta", "lead_delta"))
+        assert make_reward(name)(running).any() == (name in PAID_IN_FALL)
 
 
 def test_truncation_pays_no_end_reward():
@@ -202,6 +233,12 @@ def test_mix():
         rtol=1e-6,
     )
     assert mix(SOLO_GAME).dtype == np.float32
+
+
+def test_weights_that_change_are_the_trainers():
+    with pytest.raises(UserError, match="weights that change during training are the trainer's"):
+        make_steady_mix("terminal=1,score=1..0")
+    assert make_steady_mix("terminal=1,score=0.5..0.5").weights(0) == {"terminal": 1, "score": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -186,8 +186,11 @@ def test_a_level_is_no_code_of_somebodys_own(text, own):
 
 
 def test_a_level_needs_teams():
-    with pytest.raises(UserError, match="no level 'team' of teams; it needs --teams"):
-        make_reward_mix("team:score", no_teams(POWERS))
+    for teams in (no_teams(POWERS), None):
+        with pytest.raises(UserError, match="'team:score' needs teams, and there are none here"):
+            make_reward_mix("team:score", teams)
+        step = make_reward("score")(STEP)  # every power is a level of its own
+        assert np.array_equal(make_reward_mix("power:score", teams)(STEP), step)
 
 
 def test_a_reward_of_another_shape_per_team_is_one_sentence(tmp_path, monkeypatch):

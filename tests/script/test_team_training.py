@@ -134,7 +134,7 @@ def test_a_team_trains_and_goes_on(tmp_path, monkeypatch):
         (["--teams", "ENGLAND+ITALY+RUSSIA"], "all powers are in one team"),
         (["--teams", "ENGLAND+ITALY", "--learner-seats", "1"], "--learner-seats has no effect"),
         (["--team-victory", "8"], "needs teams of several powers"),
-        (["--reward", "team:score"], "no level 'team' of teams; it needs --teams"),
+        (["--reward", "team:score"], "'team:score' needs teams, and there are none here"),
     ],
 )
 def test_what_cannot_be(flags, message, tmp_path, capsys):

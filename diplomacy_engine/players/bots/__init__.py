@@ -4,10 +4,20 @@ from ..._suggest import did_you_mean
 from ...errors import UserError
 from ..search.lookahead import Lookahead, Mcts
 from .brane import Brane
-from .dumbbot import Dumbbot, PaquetteDumbbot
+from .dumbbot import DeepdipDumbbot, Dumbbot, PaquetteDumbbot
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
-_KINDS = (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, Brane, Lookahead, Mcts)
+_KINDS = (
+    RandomBot,
+    HoldBot,
+    ChaosBot,
+    Dumbbot,
+    PaquetteDumbbot,
+    DeepdipDumbbot,
+    Brane,
+    Lookahead,
+    Mcts,
+)
 BOTS = {bot.name: bot for bot in _KINDS}
 
 

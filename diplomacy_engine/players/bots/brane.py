@@ -393,7 +393,7 @@ def brane_orders(
     decisions,
     first,
     last,
-    paquette,
+    rules,
     salt,
     values,
     scratch,
@@ -418,7 +418,7 @@ def brane_orders(
                 decisions,
                 d,
                 d + 1,
-                paquette,
+                rules,
                 salt,
                 values,
                 scratch,
@@ -427,16 +427,16 @@ def brane_orders(
             )
             continue
         if e != surveyed:
-            survey_game(board, state, e, paquette, values)
+            survey_game(board, state, e, rules, values)
             _survey_reach(board, state, e, plans)
             surveyed = e
-        compute_values(board, graph, state, e, p, paquette, values)
+        compute_values(board, graph, state, e, p, rules, values)
         begin_movement(state, e, p, scratch)
         centers = _list_plans(board, state, e, p, values, plans)
         _choose_plans(centers, plans)
         _order_plans(board, table, graph, state, e, values, centers, plans, scratch, orders)
         rng = decision_seed(state, e, p, salt)
-        movement_orders(board, table, graph, state, e, p, values, scratch, paquette, orders, rng)
+        movement_orders(board, table, graph, state, e, p, values, scratch, rules, orders, rng)
         for s in range(decisions.slot_start[d], decisions.slot_start[d + 1]):
             out[s] = orders[e, decisions.slot_province[s]]
 

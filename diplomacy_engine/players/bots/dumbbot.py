@@ -1,9 +1,11 @@
-"""DumbBot: David Norman's bot (`dumbbot`) and Philip Paquette's port of it (`dumbbot-paquette`).
+"""DumbBot: David Norman's bot (`dumbbot`) and two ports of it.
+
+`dumbbot-paquette` is Philip Paquette's, `dumbbot-deepdip` that of the DeepDip thesis.
 
 Every unit goes where the map is worth most to its power (dumbbot_values.py), with some chance for
 a place that is nearly as good; a unit that finds its place taken by a friend supports it there.
-DumbBot never convoys and never supports another power. Where kernels take `paquette`, it chooses
-the port's behavior. The quirks of both are kept: they are measuring sticks.
+DumbBot never convoys and never supports another power. The `rules` that kernels take say in what
+the three differ (dumbbot_rules.py).
 """
 
 import numpy as np
@@ -20,31 +22,41 @@ from ...rules.state import (
     decision_seed,
     is_movement,
     is_retreat,
+    random_below,
 )
 from .dumbbot_moves import (
+    PLAY_ALTERNATIVE,
     begin_movement,
     insert,
     movement_orders,
     order_scratch,
     pick,
+    queue_units,
     remove,
-    shuffle_units,
+    wander,
 )
+from .dumbbot_rules import DEEPDIP, NORMAN, PAQUETTE, ROUNDED, TRUNCATED, DumbbotRules
 from .dumbbot_values import compute_values, new_values, node_graph, survey_game
 
 
 @jit_inner
-def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, orders, rng):
+def _chance_kind(rules):
+    """Return how chances are counted where no moves are ordered: rounded ones are truncated."""
+    return TRUNCATED if rules.chance == ROUNDED else rules.chance
+
+
+@jit_inner
+def _retreat_orders(table, graph, state, e, power, values, scratch, rules, orders, rng):
     """Write the retreat orders of one power.
 
     Writes  orders (E, V)
-    Rule    units in random order; a province to which a friend already retreats is rejected. The
-            port looks at all vacant neighbors; if it picks one that is forbidden, its order is
-            illegal and the unit disbands
+    Rule    units as for moves; a province to which a friend already retreats is rejected. With
+            `forgets_bans` all vacant neighbors are looked at; if one that is forbidden is picked,
+            the order is illegal and the unit disbands
     """
     for v in range(state.unit_power.shape[1]):
         scratch.mover[v] = NONE
-    rng, units = shuffle_units(state.dislodged_power, e, power, scratch, rng)
+    rng, units = queue_units(state.dislodged_power, e, power, scratch, rules, rng)
     for u in range(units):
         v = scratch.queue[u]
         kind, here = state.dislodged_kind[e, v], state.dislodged_location[e, v]
@@ -53,7 +65,9 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, or
         count = 0
         for i in range(graph.way_first[node], graph.way_first[node + 1]):
             to, neighbor = graph.way_node[i], graph.way_neighbor[i]
-            if paquette or (options >> neighbor) & 1:
+            if not (rules.forgets_bans or (options >> neighbor) & 1):
+                continue
+            if rules.sorts_retreats:
                 count = insert(
                     scratch.rank,
                     scratch.node,
@@ -62,11 +76,18 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, or
                     values.value[to],
                     to,
                     neighbor,
-                    paquette,
+                    rules.merges_equals,
                 )
+            else:
+                scratch.rank[count] = values.value[to]
+                scratch.node[count], scratch.neighbor[count] = to, neighbor
+                count += 1
         orders[e, v] = table.disband[kind, here]
         while count > 0:
-            rng, at = pick(scratch.rank, count, 1, paquette, rng)
+            if rules.sorts_retreats:
+                rng, at = pick(scratch.rank, count, 1, _chance_kind(rules), rng)
+            else:
+                rng, at = wander(scratch.rank, count, rng)
             q = graph.province[scratch.node[at]]
             if scratch.mover[q] == NONE and state.unit_power[e, q] == NONE:
                 scratch.mover[q] = v
@@ -78,13 +99,13 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, paquette, or
 
 
 @jit_inner
-def _build_orders(
-    board, table, graph, state, e, power, owed, values, scratch, paquette, orders, rng
-):
+def _build_orders(board, table, graph, state, e, power, owed, values, scratch, rules, orders, rng):
     """Write the builds of one power.
 
     Writes  orders (E, V)
-    Rule    every unit kind and coast of every vacant home center competes on value
+    Rule    every unit kind and coast of every vacant home center competes on value. With
+            `builds_once` the first candidate stands twice in the list, and the build is repeated
+            for all that is owed: once it is legal
     """
     ranks, nodes, neighbors = scratch.rank, scratch.node, scratch.neighbor
     count = 0
@@ -92,9 +113,18 @@ def _build_orders(
         v = graph.province[n]
         if can_build_in(board, state, e, power, v):
             orders[e, v] = NONE
-            count = insert(ranks, nodes, neighbors, count, values.value[n], n, NONE, paquette)
+            count = insert(
+                ranks, nodes, neighbors, count, values.value[n], n, NONE, rules.merges_equals
+            )
+    if rules.builds_once:
+        owed = min(owed, 1)
     while owed > 0 and count > 0:
-        rng, at = pick(ranks, count, 1, paquette, rng)
+        again = 0
+        if rules.builds_once:
+            rng, again = random_below(rng, 100)
+        at = 0
+        if again < PLAY_ALTERNATIVE:
+            rng, at = pick(ranks, count, 1, _chance_kind(rules), rng)
         n = nodes[at]
         v = graph.province[n]
         orders[e, v] = table.build[graph.kind[n], graph.location[n]]
@@ -105,25 +135,29 @@ def _build_orders(
 
 
 @jit_inner
-def _removal_orders(table, graph, state, e, power, owed, values, scratch, paquette, orders, rng):
+def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules, orders, rng):
     """Write the removals of one power.
 
     Writes  orders (E, V)
     Rule    the worst unit first. As the value grows down this list, every step of the pick has
-            50 %. Of units with equal value the last one only is a candidate; one too few leaves the
-            rest to civil disorder
+            50 % (chances with a sign). If of units with equal value the last one only is a
+            candidate (`merges_equals`), the rest may be left to civil disorder. With `removes_best`
+            the best units go, without any chance
     """
     ranks, nodes, neighbors = scratch.rank, scratch.node, scratch.neighbor
     provinces = state.unit_power.shape[1]
     count = 0
     for i in range(provinces):
-        v = i if paquette else provinces - 1 - i
+        v = provinces - 1 - i if rules.merges_equals else i
         if state.unit_power[e, v] == power:
             orders[e, v] = NONE
             n = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
-            count = insert(ranks, nodes, neighbors, count, -values.value[n], n, NONE, paquette)
+            rank = values.value[n] if rules.removes_best else -values.value[n]
+            count = insert(ranks, nodes, neighbors, count, rank, n, NONE, rules.merges_equals)
     while owed > 0 and count > 0:
-        rng, at = pick(ranks, count, -1, paquette, rng)
+        at = 0
+        if not rules.removes_best:
+            rng, at = pick(ranks, count, -1, _chance_kind(rules), rng)
         n = nodes[at]
         orders[e, graph.province[n]] = table.disband[graph.kind[n], graph.location[n]]
         owed -= 1
@@ -157,7 +191,7 @@ def _read_orders(board, table, decisions, d, orders, numbers):
 
 @jit
 def dumbbot_orders(
-    board, table, graph, state, decisions, first, last, paquette, salt, values, scratch, orders, out
+    board, table, graph, state, decisions, first, last, rules, salt, values, scratch, orders, out
 ):
     """Write the orders of decisions first..last-1.
 
@@ -168,26 +202,24 @@ def dumbbot_orders(
     for d in range(first, last):
         e, p = decisions.game[d], decisions.power[d]
         if e != surveyed:
-            survey_game(board, state, e, paquette, values)
+            survey_game(board, state, e, rules, values)
             surveyed = e
-        compute_values(board, graph, state, e, p, paquette, values)
+        compute_values(board, graph, state, e, p, rules, values)
         rng = decision_seed(state, e, p, salt)
         if is_movement(state.phase[e]):
             begin_movement(state, e, p, scratch)
-            movement_orders(
-                board, table, graph, state, e, p, values, scratch, paquette, orders, rng
-            )
+            movement_orders(board, table, graph, state, e, p, values, scratch, rules, orders, rng)
         elif is_retreat(state.phase[e]):
-            _retreat_orders(table, graph, state, e, p, values, scratch, paquette, orders, rng)
+            _retreat_orders(table, graph, state, e, p, values, scratch, rules, orders, rng)
         else:
             owed = adjustments_owed(board, state, e, p)
             if owed > 0:
                 _build_orders(
-                    board, table, graph, state, e, p, owed, values, scratch, paquette, orders, rng
+                    board, table, graph, state, e, p, owed, values, scratch, rules, orders, rng
                 )
             else:
                 _removal_orders(
-                    table, graph, state, e, p, -owed, values, scratch, paquette, orders, rng
+                    table, graph, state, e, p, -owed, values, scratch, rules, orders, rng
                 )
         _read_orders(board, table, decisions, d, orders, out)
 
@@ -196,7 +228,7 @@ class Dumbbot:
     """DumbBot as David Norman wrote it."""
 
     name = "dumbbot"
-    paquette = False
+    rules: DumbbotRules = NORMAN
     salt = int(Salt.DUMBBOT)
 
     kernel = staticmethod(dumbbot_orders)
@@ -211,7 +243,7 @@ class Dumbbot:
             self._map, self._of_thread = games.map, {}
         orders = games.new_orders()
         numbers = np.empty(len(decisions.slot_province), np.int32)
-        graph = node_graph(games.map, self.paquette)
+        graph = node_graph(games.map, self.rules)
 
         def order_slice(first: int, last: int, thread: int) -> None:
             if thread not in self._of_thread:
@@ -225,7 +257,7 @@ class Dumbbot:
                 decisions,
                 first,
                 last,
-                self.paquette,
+                self.rules,
                 self.salt,
                 *self._of_thread[thread],
                 orders,
@@ -237,7 +269,7 @@ class Dumbbot:
 
     def _working_arrays(self, games: VectorGame) -> tuple:
         """Return what one thread works with: the kernel's arguments after the salt."""
-        graph = node_graph(games.map, self.paquette)
+        graph = node_graph(games.map, self.rules)
         return new_values(games.board, graph), order_scratch(games.board, graph)
 
 
@@ -245,5 +277,13 @@ class PaquetteDumbbot(Dumbbot):
     """DumbBot as Philip Paquette ported it."""
 
     name = "dumbbot-paquette"
-    paquette = True
+    rules = PAQUETTE
     salt = int(Salt.PAQUETTE)
+
+
+class DeepdipDumbbot(Dumbbot):
+    """DumbBot as the DeepDip thesis had it."""
+
+    name = "dumbbot-deepdip"
+    rules = DEEPDIP
+    salt = int(Salt.DEEPDIP)

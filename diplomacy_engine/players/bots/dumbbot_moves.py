@@ -8,12 +8,13 @@ from ..._jit import jit, jit_inner
 from ...constants import ARMY, FLEET, NONE
 from ...rules.map import Board
 from ...rules.state import next_random, random_below
+from .dumbbot_rules import REAL, ROUNDED
 from .dumbbot_values import NodeGraph
 
 KEYS = 32768  # random keys by which a power's units are ordered
 PLAY_ALTERNATIVE = 50  # percent: chance to look at the next candidate at all
 DIFFERENCE_MODIFIER = 500
-PATIENCE = 1000  # waits of the port's units in one phase; its own code could wait for ever
+PATIENCE = 1000  # waits in one phase without keys; the ports' own code could wait for ever
 UNORDERED, HOLDING, MOVING, SUPPORTING = 0, 1, 2, 3
 
 
@@ -25,7 +26,7 @@ class OrderScratch(NamedTuple):
     status: np.ndarray  # (V,) int8, UNORDERED, HOLDING, MOVING or SUPPORTING
     mover: np.ndarray  # (V,) int16, by destination: province of the unit ordered there, or NONE
     mover_neighbor: np.ndarray  # (V,) int16, by destination: which neighbor it is of that unit's
-    avoid: np.ndarray  # (V, V) bool, the port: provinces of the units that wait for this one
+    avoid: np.ndarray  # (V, V) bool, provinces of the units that wait for this one
     way_count: np.ndarray  # (V,) int32, destinations of a unit; NONE before they are listed
     way_rank: np.ndarray  # (V, most) float64, destinations, best first: value,
     way_node: np.ndarray  # (V, most) int16, node,
@@ -58,16 +59,16 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
 
 
 @jit_inner
-def insert(ranks, nodes, neighbors, count, rank, node, neighbor, paquette):
+def insert(ranks, nodes, neighbors, count, rank, node, neighbor, merges):
     """Insert a candidate into a list kept best first; return the list's new length.
 
-    Rule    of candidates with equal value Norman's container keeps the first inserted only; the
-            port keeps all, in order
+    Rule    of candidates with equal value all are kept, in order, or the first inserted alone
+            (merges: `merges_equals`)
     """
     at = count
     while at > 0 and ranks[at - 1] < rank:
         at -= 1
-    if not paquette and at > 0 and ranks[at - 1] == rank:
+    if merges and at > 0 and ranks[at - 1] == rank:
         return count
     for i in range(count, at, -1):
         ranks[i], nodes[i], neighbors[i] = ranks[i - 1], nodes[i - 1], neighbors[i - 1]
@@ -84,19 +85,20 @@ def remove(ranks, nodes, neighbors, count, at):
 
 
 @jit
-def pick(ranks, count, sign, paquette, rng):
+def pick(ranks, count, sign, kind, rng):
     """Return `(new rng, index)` of a random candidate, mostly one of the first.
 
     `sign` is 1 where ranks are values and -1 where they are negated values (removals: worst first).
     Rule    walk down the list: from a candidate to the next with 50 % times (100 - chance) %, where
             chance grows with the drop in value; signed, so never a hindrance where values grow.
-            The port makes it 50 % minus the chance, and takes the drop without its sign
+            The chance is a whole number, TRUNCATED or ROUNDED. REAL makes the step 50 % minus the
+            chance, and takes the drop without its sign
     """
     at = 0
     while at + 1 < count:
         value, following = sign * ranks[at], sign * ranks[at + 1]
         chance = 0.0
-        if paquette:
+        if kind == REAL:
             if value != 0:
                 chance = abs(value - following) * DIFFERENCE_MODIFIER / value
             if chance >= PLAY_ALTERNATIVE:
@@ -107,7 +109,8 @@ def pick(ranks, count, sign, paquette, rng):
                 break
         else:
             if value != 0:
-                chance = np.trunc((value - following) * DIFFERENCE_MODIFIER / value)
+                chance = (value - following) * DIFFERENCE_MODIFIER / value
+                chance = np.floor(chance + 0.5) if kind == ROUNDED else np.trunc(chance)
             if chance >= 100:
                 break  # the same without the draws; keeps long mutual waiting cheap
             rng, draw = random_below(rng, 100)
@@ -120,16 +123,39 @@ def pick(ranks, count, sign, paquette, rng):
     return rng, at
 
 
+@jit
+def wander(ranks, count, rng):
+    """Return `(new rng, index)` of a random candidate of a list in any order.
+
+    Rule    every candidate in turn takes the place of the one before it with the chance of `pick`,
+            whether or not an earlier one has
+    """
+    at = 0
+    for following in range(1, count):
+        chance = 0.0
+        if ranks[at] != 0:
+            chance = np.trunc((ranks[at] - ranks[following]) * DIFFERENCE_MODIFIER / ranks[at])
+        rng, draw = random_below(rng, 100)
+        if draw < PLAY_ALTERNATIVE:
+            rng, draw = random_below(rng, 100)
+            if draw >= chance:
+                at = following
+    return rng, at
+
+
 @jit_inner
-def shuffle_units(powers, e, power, scratch, rng):
-    """Queue a power's units of `powers` (E, V), by descending random key; return rng, count.
+def queue_units(powers, e, power, scratch, rules, rng):
+    """Queue a power's units of `powers` (E, V); return rng, count.
 
     Writes  scratch.queue, scratch.key
+    Rule    by descending random key; with equal keys, as without `shuffles`, by province
     """
     count = 0
     for v in range(powers.shape[1]):
         if powers[e, v] == power:
-            rng, key = random_below(rng, KEYS)
+            key = 0
+            if rules.shuffles:
+                rng, key = random_below(rng, KEYS)
             at = count
             while at > 0 and scratch.key[scratch.queue[at - 1]] < key:
                 scratch.queue[at] = scratch.queue[at - 1]
@@ -141,32 +167,34 @@ def shuffle_units(powers, e, power, scratch, rng):
 
 
 @jit_inner
-def _list_ways(graph, value, node, v, paquette, scratch):
+def _list_ways(graph, value, node, v, rules, scratch):
     """List the destinations of the unit at `node` in province v, staying included.
 
     Writes  row v of scratch.way_*
-    Rule    staying counts 1 more than the node's value; not in the port
+    Rule    staying may count 1 more than the node's value (`prefers_staying`)
     """
     ranks, nodes, neighbors = scratch.way_rank[v], scratch.way_node[v], scratch.way_neighbor[v]
     count = 0
     for i in range(graph.way_first[node], graph.way_first[node + 1]):
         to, neighbor = graph.way_node[i], graph.way_neighbor[i]
-        count = insert(ranks, nodes, neighbors, count, value[to], to, neighbor, paquette)
-    stay = value[node] if paquette else value[node] + 1
-    scratch.way_count[v] = insert(ranks, nodes, neighbors, count, stay, node, NONE, paquette)
+        count = insert(ranks, nodes, neighbors, count, value[to], to, neighbor, rules.merges_equals)
+    stay = value[node] + 1 if rules.prefers_staying else value[node]
+    scratch.way_count[v] = insert(
+        ranks, nodes, neighbors, count, stay, node, NONE, rules.merges_equals
+    )
 
 
 @jit_inner
-def _copy_ways(graph, v, paquette, scratch):
+def _copy_ways(graph, v, rules, scratch):
     """Copy the destinations of the unit in province v to the list picked from; return how many.
 
     Writes  scratch.rank, node, neighbor
-    Rule    in the port a unit leaves out the provinces of friends that wait for it
+    Rule    with `avoids_waiting` a unit leaves out the provinces of friends that wait for it
     """
     count = 0
     for i in range(scratch.way_count[v]):
         node = scratch.way_node[v, i]
-        if not (paquette and scratch.avoid[v, graph.province[node]]):
+        if not (rules.avoids_waiting and scratch.avoid[v, graph.province[node]]):
             scratch.rank[count] = scratch.way_rank[v, i]
             scratch.node[count] = node
             scratch.neighbor[count] = scratch.way_neighbor[v, i]
@@ -196,7 +224,7 @@ def support_move(table, state, e, v, q, scratch):
 
 
 @jit_inner
-def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquette, orders, rng):
+def _order_unit(table, graph, state, e, power, v, values, scratch, free, rules, orders, rng):
     """Order the unit in province v, or return the friend it must wait for.
 
     Reads   scratch.way_* of v, and what is ordered so far
@@ -207,14 +235,17 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, paquett
             repeated. Nobody waits when `free`, or for a friend whose key has become negative
     """
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
-    count = _copy_ways(graph, v, paquette, scratch)
+    count = _copy_ways(graph, v, rules, scratch)
     while count > 0:
-        rng, at = pick(scratch.rank, count, 1, paquette, rng)
+        rng, at = pick(scratch.rank, count, 1, rules.chance, rng)
         neighbor = scratch.neighbor[at]
         if neighbor == NONE:
             break
         q = graph.province[scratch.node[at]]
         friend = state.unit_power[e, q] == power
+        if friend and rules.sees_nodes:
+            at_node = graph.number[state.unit_kind[e, q], state.unit_location[e, q]]
+            friend = at_node == scratch.node[at]
         if friend and scratch.status[q] == UNORDERED and not free and scratch.key[q] >= 0:
             return rng, q
         if friend and (scratch.status[q] == HOLDING or scratch.status[q] == SUPPORTING):
@@ -252,24 +283,23 @@ def begin_movement(state, e, power, scratch):
 
 
 @jit_inner
-def movement_orders(board, table, graph, state, e, power, values, scratch, paquette, orders, rng):
+def movement_orders(board, table, graph, state, e, power, values, scratch, rules, orders, rng):
     """Write the movement orders of the units of one power that have none yet.
 
     Reads   scratch.status, mover and mover_neighbor of those ordered already
     Writes  orders (E, V)
-    Rule    units are ordered in random order. One that must wait for a friend goes back into the
-            queue directly behind it, with the friend's key less 1; that ends the waiting of two
-            units for each other. The port has no keys and forbids the friend the waiting unit's
-            province instead
+    Rule    one that must wait for a friend goes back into the queue directly behind it, with the
+            friend's key less 1 (`has_keys`); that ends the waiting of two units for each other.
+            With `avoids_waiting` the friend may not go to the waiting unit's province
     """
     provinces = board.terrain.shape[0]
     for v in range(provinces):
         if state.unit_power[e, v] == power and scratch.status[v] == UNORDERED:
             node = graph.number[state.unit_kind[e, v], state.unit_location[e, v]]
-            _list_ways(graph, values.value, node, v, paquette, scratch)
-            if paquette:
+            _list_ways(graph, values.value, node, v, rules, scratch)
+            if rules.avoids_waiting:
                 scratch.avoid[v, :] = False
-    rng, units = shuffle_units(state.unit_power, e, power, scratch, rng)
+    rng, units = queue_units(state.unit_power, e, power, scratch, rules, rng)
     count = 0
     for u in range(units):
         if scratch.status[scratch.queue[u]] == UNORDERED:
@@ -278,17 +308,17 @@ def movement_orders(board, table, graph, state, e, power, values, scratch, paque
     head, waits = 0, 0
     while head < count:
         v = scratch.queue[head]
-        free = paquette and waits > PATIENCE
+        free = not rules.has_keys and waits > PATIENCE
         rng, friend = _order_unit(
-            table, graph, state, e, power, v, values, scratch, free, paquette, orders, rng
+            table, graph, state, e, power, v, values, scratch, free, rules, orders, rng
         )
         if friend == NONE:
             head += 1
             continue
         waits += 1
-        if paquette:
+        if rules.avoids_waiting:
             scratch.avoid[friend, v] = True
-        else:
+        if rules.has_keys:
             scratch.key[v] = scratch.key[friend] - 1
         at = head
         while scratch.queue[at] != friend:
@@ -296,21 +326,21 @@ def movement_orders(board, table, graph, state, e, power, values, scratch, paque
             at += 1
         scratch.queue[at - 1], scratch.queue[at] = friend, v
     for v in range(provinces):
-        if state.unit_power[e, v] == power and scratch.status[v] == HOLDING:
+        if rules.uses_holds and state.unit_power[e, v] == power and scratch.status[v] == HOLDING:
             _use_wasted_hold(
-                board, table, graph, state, e, power, v, values, scratch, paquette, orders
+                board, table, graph, state, e, power, v, values, scratch, rules, orders
             )
 
 
 @jit
-def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, paquette, orders):
+def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, rules, orders):
     """Let the holding unit in province v support the friend whose place is worth most, if any.
 
     Writes  orders[e, v], scratch.status[v]
     Rule    a friend moving to where an enemy is near, or staying where two are. Its worth is the
-            value of the destination; in the port that of the node the friend now stands on, and a
-            friend that stays in a province with coasts is overlooked by fleets. Norman's army
-            overlooks a province with coasts that a fleet in its place could reach
+            value of the destination, and an army overlooks a province with coasts that a fleet in
+            its place could reach. With `values_origin` it is that of the node the friend now stands
+            on, and a friend that stays in a province with coasts is overlooked by fleets
     """
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     best, best_order = 0.0, NONE
@@ -323,9 +353,9 @@ def _use_wasted_hold(board, table, graph, state, e, power, v, values, scratch, p
             continue
         node = graph.number[kind, to]
         coasts = not board.can_stand[FLEET, board.province_location[q]]
-        if coasts and not paquette and kind == ARMY and board.reach[FLEET, here, q]:
+        if coasts and not rules.values_origin and kind == ARMY and board.reach[FLEET, here, q]:
             continue
-        if paquette:
+        if rules.values_origin:
             if stays and to != board.province_location[q]:
                 continue
             friend = scratch.mover[q] if moved else q

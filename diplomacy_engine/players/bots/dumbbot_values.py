@@ -1,9 +1,8 @@
 """What DumbBot thinks a place is worth: its map of nodes and the values it computes on it.
 
-DumbBot is David Norman's bot of 2002, as its behavior is known; `paquette` everywhere means the
-Python port by Philip Paquette (2019) that DipNet was most probably measured against. A *node* is a
-(unit kind, location) pair on which a unit can stand. All values are whole numbers held in float64,
-where they are exact up to 2^53 (the port's are true fractions).
+`rules` everywhere says which version of DumbBot it is (dumbbot_rules.py). A *node* is a (unit kind,
+location) pair on which a unit can stand. All values are whole numbers held in float64, where they
+are exact up to 2^53 (true fractions with `keeps_fractions`).
 """
 
 from functools import lru_cache
@@ -12,9 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, jit_inner
-from ...constants import ARMY, FALL_MOVEMENT, FALL_RETREATS, FLEET, NONE, WINTER_ADJUSTMENTS
+from ...constants import (
+    ARMY,
+    FALL_MOVEMENT,
+    FALL_RETREATS,
+    FLEET,
+    NONE,
+    SPRING_MOVEMENT,
+    WINTER_ADJUSTMENTS,
+)
 from ...rules.map import Board, Map
 from ...rules.state import GameState
+from .dumbbot_rules import NORMAN, DumbbotRules
 
 LEVELS = 10  # steps of proximity, the place itself included
 SPRING_ATTACK, SPRING_DEFENSE = 700, 300  # also in winter
@@ -30,9 +38,9 @@ class NodeGraph(NamedTuple):
     Indices are unsigned where they never are NONE: compiled code then skips the test for negative
     ones, which halves the time of the inner loop.
 
-    Norman numbers nodes by province and keeps armies and fleets apart; the port lists all armies
-    first, lets values flow from units of either kind, and when it looks for a destination takes
-    an army's and a fleet's place in one location for two candidates.
+    Nodes are numbered by province, and armies and fleets kept apart. With `mixes_kinds` all armies
+    come first, values flow from units of either kind, and who looks for a destination takes an
+    army's and a fleet's place in one location for two candidates.
     """
 
     kind: np.ndarray  # (nodes,) int8, UnitKind
@@ -65,8 +73,8 @@ class PowerValues(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def node_graph(game_map: Map, paquette: bool = False) -> NodeGraph:
-    """Return the nodes of a map as Norman's bot or the port sees them."""
+def node_graph(game_map: Map, rules: DumbbotRules = NORMAN) -> NodeGraph:
+    """Return the nodes of a map as a version of DumbBot sees them."""
     board = game_map.board
     nodes = [
         (kind, location)
@@ -81,7 +89,7 @@ def node_graph(game_map: Map, paquette: bool = False) -> NodeGraph:
     def neighbors(node: tuple[int, int]) -> list[int]:
         return board.neighbor[node][: board.neighbor_count[node]].tolist()
 
-    if not paquette:
+    if not rules.mixes_kinds:
         nodes.sort(key=lambda node: (province(node), *node))
     number = {node: n for n, node in enumerate(nodes)}
     standing = {}
@@ -91,19 +99,20 @@ def node_graph(game_map: Map, paquette: bool = False) -> NodeGraph:
     flows, groups, ways = [], [], []
     for node in nodes:
         kind, location = node
-        if paquette:
+        if rules.mixes_kinds:
             goals = {location, int(board.province_location[province(node)])}
             flows.append([number[m] for m in nodes if goals & set(neighbors(m))])
             groups.append([[number[m] for m in nodes if province(m) == province(node)]])
             reached = [(m, i) for i, t in enumerate(neighbors(node)) for m in standing[t]]
             ways.append(sorted((number[m], i) for m, i in reached))
         else:
-            by_province = {}
+            alike = {}
             for target in neighbors(node):
-                there = number[kind, target]
-                by_province.setdefault(board.location_province[target], []).append(there)
-            flows.append([number[node]] + [m for (m, *more) in by_province.values() if not more])
-            groups.append([members for members in by_province.values() if len(members) > 1])
+                v = board.location_province[target]
+                coast = rules.merges_coasts and target != board.province_location[v]
+                alike.setdefault("coasts" if coast else v, []).append(number[kind, target])
+            flows.append([number[node]] + [m for (m, *more) in alike.values() if not more])
+            groups.append([members for members in alike.values() if len(members) > 1])
             ways.append([(number[kind, t], i) for i, t in enumerate(neighbors(node))])
 
     def starts(lists: list[list]) -> np.ndarray:
@@ -150,16 +159,16 @@ def new_values(board: Board, graph: NodeGraph) -> PowerValues:
 
 
 @jit
-def survey_game(board, state, e, paquette, values):
+def survey_game(board, state, e, rules, values):
     """Compute what all powers of game e share: sizes, presence and threats.
 
     Reads   state.center_owner, state.unit_*
     Writes  values.size, values.presence, values.threat
     Rule    size x*x + 4x + 16 of x centers, unowned ones counted as those of one more power. A unit
-            is present in its own province and at each neighboring location, so that a fleet next
-            to both coasts of a province counts twice there; in the port, once in each province
-            next to it and not in its own. The threat to a center is the size of the largest power
-            but its owner with a unit that could move there now. Neutral units never move
+            is present in its own province (`counts_occupant`) and in each next to it, in one both
+            of whose coasts are next to it perhaps twice (`counts_each_coast`). The threat to a
+            center is the size of the largest power but its owner with a unit that could move there
+            now. Neutral units never move
     """
     neutral = board.num_powers
     for p in range(neutral + 1):
@@ -175,13 +184,15 @@ def survey_game(board, state, e, paquette, values):
         p = state.unit_power[e, v]
         if p in (NONE, neutral):
             continue
-        if not paquette:
+        if rules.counts_occupant:
             values.presence[p, v] += 1
         kind, here = state.unit_kind[e, v], state.unit_location[e, v]
         before = NONE
         for i in range(board.neighbor_count[kind, here]):
             q = board.location_province[board.neighbor[kind, here, i]]
-            if not paquette or q != before:  # coasts of a province are next to each other
+            if (
+                rules.counts_each_coast or q != before
+            ):  # coasts of a province are next to each other
                 values.presence[p, q] += 1
             before = q
             center = board.province_center[q]
@@ -190,12 +201,13 @@ def survey_game(board, state, e, paquette, values):
 
 
 @jit_inner
-def _compute_base(board, state, e, power, attack_weight, defense_weight, paquette, values):
+def _compute_base(board, state, e, power, attack_weight, defense_weight, rules, values):
     """Compute what the centers themselves are worth to a power.
 
     Reads   values.size, values.threat
     Writes  values.defense, values.base
-    Rule    a foreign center: its owner's size (0 if nobody's in the port); an own one: the threat
+    Rule    a foreign center: its owner's size, perhaps nobody's (`values_unowned`); an own one: the
+            threat
     """
     values.defense[:] = 0
     values.base[:] = 0
@@ -207,18 +219,18 @@ def _compute_base(board, state, e, power, attack_weight, defense_weight, paquett
             values.base[v] = values.threat[c] * defense_weight
         elif owner != NONE:
             values.base[v] = values.size[owner] * attack_weight
-        elif not paquette:
+        elif rules.values_unowned:
             values.base[v] = values.size[board.num_powers] * attack_weight
 
 
 @jit_inner
-def _spread_proximity(graph, weights, paquette, values):
+def _spread_proximity(graph, weights, rules, values):
     """Let the value of the centers spread over the board, a step a level, and sum it up.
 
     Reads   values.base, weights (LEVELS,)
     Writes  values.proximity, values.value
-    Rule    a fifth of the sum over the node itself and the provinces next to it, fraction dropped;
-            of two coasts that a fleet touches the better one counts. The port keeps fractions
+    Rule    a fifth of the sum over the node itself and the provinces next to it, perhaps without
+            the fraction (`keeps_fractions`); of two coasts that a fleet touches the better counts
     """
     nodes = graph.kind.shape[0]
     before = values.proximity[0]
@@ -236,28 +248,35 @@ def _spread_proximity(graph, weights, paquette, values):
                 for i in range(graph.member_first[g], graph.member_first[g + 1]):
                     best = max(best, before[graph.member[i]])
                 total += best
-            now[n] = total / 5 if paquette else np.floor(total / 5)
+            now[n] = total / 5 if rules.keeps_fractions else np.floor(total / 5)
         for n in range(nodes):
             values.value[n] += weights[level] * now[n]
         before = now
+    if rules.wholes_values:
+        for n in range(nodes):
+            values.value[n] = np.trunc(values.value[n])
 
 
 @jit
-def compute_values(board, graph, state, e, power, paquette, values):
+def compute_values(board, graph, state, e, power, rules, values):
     """Compute the destination value of every node for one power.
 
     Reads   values.size, presence and threat as left by `survey_game`
     Writes  the rest of values
     Rule    weighted proximities, plus 1000 * (strength - competition); in winter 1000 * defense.
-            A neutral unit competes for its own province, with itself
+            A neutral unit competes for its own province, with itself. With `lags_seasons` attack
+            and defense weigh nothing in spring, and only strength and competition tell places apart
     """
     phase = state.phase[e]
     winter = phase == WINTER_ADJUSTMENTS
     fall = phase in (FALL_MOVEMENT, FALL_RETREATS)
-    attack, defense = (FALL_ATTACK, FALL_DEFENSE) if fall else (SPRING_ATTACK, SPRING_DEFENSE)
-    _compute_base(board, state, e, power, attack, defense, paquette, values)
+    late = phase in (FALL_RETREATS, WINTER_ADJUSTMENTS) if rules.lags_seasons else fall
+    attack, defense = (FALL_ATTACK, FALL_DEFENSE) if late else (SPRING_ATTACK, SPRING_DEFENSE)
+    if rules.lags_seasons and phase == SPRING_MOVEMENT:
+        attack, defense = 0, 0
+    _compute_base(board, state, e, power, attack, defense, rules, values)
     weights = graph.weights[1 if fall or winter else 0]
-    _spread_proximity(graph, weights, paquette, values)
+    _spread_proximity(graph, weights, rules, values)
     for v in range(board.terrain.shape[0]):
         values.strength[v] = values.presence[power, v]
         values.competition[v] = state.unit_power[e, v] == board.num_powers
@@ -275,11 +294,11 @@ def compute_values(board, graph, state, e, power, paquette, values):
 
 
 def power_values(
-    game_map: Map, state: GameState, e: int, power: int, paquette: bool = False
+    game_map: Map, state: GameState, e: int, power: int, rules: DumbbotRules = NORMAN
 ) -> tuple[NodeGraph, PowerValues]:
     """Return the nodes of a map and what they are worth to a power in game e (see PowerValues)."""
-    graph = node_graph(game_map, paquette)
+    graph = node_graph(game_map, rules)
     values = new_values(game_map.board, graph)
-    survey_game(game_map.board, state, e, paquette, values)
-    compute_values(game_map.board, graph, state, e, power, paquette, values)
+    survey_game(game_map.board, state, e, rules, values)
+    compute_values(game_map.board, graph, state, e, power, rules, values)
     return graph, values
