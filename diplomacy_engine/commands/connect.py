@@ -27,7 +27,8 @@ from ..connections.diplomacy_server import (
     list_games,
 )
 from ..connections.diplomacy_wire import Wire
-from ..connections.loop import PATIENCE, SeatLoop, check_plays
+from ..connections.loop import PATIENCE, TALK, SeatLoop, check_plays
+from ..connections.talk import check_voice
 from ..connections.webdip import WebdipSeat
 from ..connections.webdip_site import Site
 from ..errors import UserError
@@ -104,6 +105,13 @@ def _add_diplomacy(servers) -> None:
         choices=("never", "always"),
         default="never",
         help="how to vote on a draw in each phase (default: never, which is no vote)",
+    )
+    add(
+        "--talk",
+        type=whole_number(1, 10**5),
+        metavar="SECONDS",
+        help="how long a player that talks, such as nash+dumbbot, makes and answers offers in each "
+        f"movement phase, at most a third of the deadline (default: {TALK:.0f})",
     )
     _add_playing(parser)
     parser.set_defaults(run=run_diplomacy)
@@ -210,10 +218,13 @@ def run_diplomacy(arguments: argparse.Namespace) -> int:
             return DiplomacyDummies(wire, game_map, **options)
         names = [p if p == ANY else game_map.powers[game_map.power_number(p)] for p in powers]
         accounts = {name: account(name, len(names)) for name in names}
-        options["registration"] = registration
+        options |= {"registration": registration, "must_talk": must_talk}
         return DiplomacySeats(wire, arguments.game_id, accounts, game_map, **options)
 
-    return _play(arguments, connect)
+    must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
+    if arguments.talk is not None and dummies:
+        raise UserError(f"--talk has no effect: with --power {DUMMIES} nobody talks")
+    return _play(arguments, connect, carries_talk=not dummies)
 
 
 def run_webdip(arguments: argparse.Namespace) -> int:
@@ -344,14 +355,20 @@ def say(text: str) -> None:
     print(printable(text), flush=True)
 
 
-def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Connection]) -> int:
+def _play(
+    arguments: argparse.Namespace,
+    connect: Callable[[Map, int | None], Connection],
+    carries_talk: bool = False,
+) -> int:
     """Load the player, connect and play; tell and keep what came of it."""
     if not arguments.player:
         raise UserError("say with --player who gives the orders, such as dumbbot")
-    if isinstance(parse_player(arguments.player), VoiceSpec):
+    spec = parse_player(arguments.player)
+    check_voice(spec)
+    if isinstance(spec, VoiceSpec) and not carries_talk:
         raise UserError(
-            f"{arguments.player} talks, and on a server players say nothing: give the player "
-            "behind its + alone"
+            f"{arguments.player} talks, and here nobody would hear it: give the player behind its "
+            "+ alone"
         )
     if arguments.save:
         target = Path(arguments.save)
@@ -377,6 +394,7 @@ def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Co
         player,
         seed,
         draws=arguments.vote_draw == "always",
+        talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,
         patience=arguments.patience,
         wait=arguments.wait,
         say=say,

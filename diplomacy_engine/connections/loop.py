@@ -6,6 +6,7 @@ the past of the game, the board, and no order that others gave in this phase.
 
 import contextlib
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +17,15 @@ from ..constants import COMPLETED, parse_phase
 from ..errors import UserError
 from ..games.game import Game
 from ..players.advice import orders_by_player
+from ..players.negotiation import Negotiator
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..rules.notation import matching_orders, read_order
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
+from .talk import deals_of, keeping_promises, rehearse, say_what_is_left
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
+TALK = 10.0  # seconds of talk in a movement phase
 PATIENCE = 600.0  # seconds without a server after which it is given up
 _LONGEST_PAUSE = 30.0  # seconds between two tries to connect
 _MOST_TRIES = 3  # times that orders are given in one phase, if the server keeps losing them
@@ -37,12 +41,14 @@ class Counts:
     phases: int = 0
     orders: int = 0
     dropped: int = 0
+    messages: int = 0
     reconnections: int = 0
     last: dict[str, Position] = field(default_factory=dict)  # by game
 
     def __str__(self) -> str:
         counted = f"{self.phases} phases, {self.orders} orders, {self.dropped} of them dropped"
-        return f"{counted}, {self.reconnections} reconnections"
+        said = f", {self.messages} messages" if self.messages else ""
+        return f"{counted}{said}, {self.reconnections} reconnections"
 
 
 class SeatLoop:
@@ -53,6 +59,8 @@ class SeatLoop:
         player: gives the orders of all its seats.
         seed: of the player's draws; each phase has one of its own.
         draws: whether every phase is voted to be a draw.
+        talk: seconds that a player that talks does so in a movement phase, where powers may; at
+            most a third of what the phase lasts.
         patience: seconds after which a server that does not answer is given up.
         wait: whether a server that is not there yet is waited for, too.
         say: told in a sentence what happens.
@@ -66,16 +74,21 @@ class SeatLoop:
         seed: int = 1,
         *,
         draws: bool = False,
+        talk: float = TALK,
         patience: float = PATIENCE,
         wait: bool = False,
         say: Say = print,
         sleep: Callable[[float], None] = time.sleep,
     ):
         self.connection, self.player, self.seed = connection, player, seed
-        self.draws, self.patience, self.wait = draws, patience, wait
+        self.draws, self.talk, self.patience, self.wait = draws, talk, patience, wait
         self.counts = Counts()
         self._say, self._sleep = say, sleep
         self._given: dict[str, dict[str, int]] = {}  # game -> power -> times in this phase
+        self._dealt: dict[str, dict[str, list[str]]] = {}  # game -> power -> deals it ordered by
+        self._talked: dict[str, float] = {}  # game -> when the talk of this phase ends
+        self._silent: set[str] = set()  # games of which it is told that the player says nothing
+        self._pause = POLL  # until what is known now is looked at again
         self._entered = self._ever = False
         self._waited = 0.0
         self._pauses: Iterator[float] = iter(())
@@ -108,12 +121,12 @@ class SeatLoop:
             if not self._entered:
                 self._enter()
             positions = [_or_eliminated(position) for position in self.connection.positions()]
-            self._waited = 0.0
+            self._waited, self._pause = 0.0, POLL
             for position in positions:
                 self._play(position)
             if positions and all(position.over for position in positions):
                 return True
-            self.connection.wait(POLL)
+            self.connection.wait(self._pause)
         except PhaseOver as error:
             self._refusals += 1
             if self._refusals > _MOST_REFUSALS:
@@ -161,14 +174,41 @@ class SeatLoop:
         if not position.running:
             return
         waiting = set(position.game.decisions().power.tolist())
-        given = self._given[name]
-        for power in position.seats:
-            if position.game.map.power_index[power] not in waiting:
-                continue
-            times = given.get(power, 0)
-            if times == 0 or (power in position.missing and times < _MOST_TRIES):
+        seats = [p for p in position.seats if position.game.map.power_index[p] in waiting]
+        given, dealt = self._given[name], self._dealt[name]
+        if position.talks and not given and self._talk(position, seats):
+            return
+        for power in seats:
+            times, deals = given.get(power, 0), deals_of(position.game, power)
+            again = power in position.missing or dealt.get(power) != deals
+            if times == 0 or (again and times < _MOST_TRIES):
                 self._order(position, power)
-                given[power] = times + 1
+                given[power], dealt[power] = times + 1, deals
+
+    def _talk(self, position: Position, seats: list[str]) -> bool:
+        """Let the player say what it has to say; tell whether the talk goes on after that."""
+        name = position.id
+        if not isinstance(self.player, Negotiator):
+            if name not in self._silent:
+                self._say(f"{name}: powers may talk in this game, and the player says nothing")
+            self._silent.add(name)
+            return False
+        if name not in self._talked and position.seconds < math.inf:
+            for power in seats:
+                self.connection.give(position, power, [])  # should the phase end meanwhile
+        seconds = min(self.talk, position.seconds / 3)
+        left = self._talked.setdefault(name, time.monotonic() + seconds) - time.monotonic()
+        seed, offering = self._seed(position), left > seconds / 2
+        try:
+            for message in say_what_is_left(position.game, seats, self.player, seed, offering):
+                self.connection.send(position, message)
+                self.counts.messages += 1
+        except PhaseOver as error:
+            self._say(f"{name}: what the player says is not taken: {error}")
+            left = 0.0
+            self._talked[name] = -math.inf
+        self._pause = min(self._pause, max(left, 0.01))
+        return left > 0
 
     def _begin(self, position: Position, before: str | None) -> None:
         """Note that another phase begins."""
@@ -177,18 +217,19 @@ class SeatLoop:
             self._say(f"{name}: the server has gone back from {before} to {phase}")
         else:
             self._say(f"{name}: {phase}")
-        self._given[name], self._refusals = {}, 0
+        self._given[name], self._dealt[name], self._refusals = {}, {}, 0
+        self._talked.pop(name, None)
         self.counts.phases += 1
         if self.draws and position.running:
             for power in filter(position.game.units.get, position.seats):
                 self.connection.vote_draw(position, power)
 
     def _order(self, position: Position, power: str) -> None:
-        if position.has_deadline:  # so that nothing worse than holds comes of a slow player
+        if position.seconds < math.inf:  # so that nothing worse than holds comes of a slow player
             self.connection.give(position, power, [])
-        moment = parse_phase(position.game.phase)
-        seed = int(np.random.SeedSequence([self.seed, *moment]).generate_state(1, np.uint64)[0])
+        seed = self._seed(position)
         (orders,) = orders_by_player(position.game, self.player, [power], seed).values()
+        orders = keeping_promises(position.game, power, orders)
         for _ in range(2):
             lost = dropped(position.game, orders, self.connection.give(position, power, orders))
             if not lost:
@@ -200,6 +241,11 @@ class SeatLoop:
             self._say(f"{position.id}: {power}'s order {text} was dropped by the server")
         with contextlib.suppress(PhaseOver):  # at its deadline
             self.connection.finish(position, power)
+
+    def _seed(self, position: Position) -> int:
+        """Return the seed of what the player draws in a phase."""
+        moment = parse_phase(position.game.phase)
+        return int(np.random.SeedSequence([self.seed, *moment]).generate_state(1, np.uint64)[0])
 
 
 def _or_eliminated(position: Position) -> Position:
@@ -248,3 +294,5 @@ def check_plays(player: Player, game_map: Map) -> None:
     """Raise UserError unless a player gives orders in the first position of a map; it is compiled
     and loaded by that, so that no deadline passes meanwhile."""
     orders_by_player(Game(game_map), player, game_map.powers[:1], 1)
+    if isinstance(player, Negotiator):
+        rehearse(player, game_map)

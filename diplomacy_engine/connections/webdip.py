@@ -133,7 +133,7 @@ class WebdipSeat:
         self._last = self._last._replace(
             missing=frozenset() if saved else frozenset([power]),
             running=is_open and not over,
-            has_deadline=True,
+            seconds=60.0 * game.get("phaseMinutes", int, 1),
             over=over,
         )
         return self._last
