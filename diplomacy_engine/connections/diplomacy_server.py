@@ -368,9 +368,9 @@ class _GameReader:
             game,
             list(seats),
             frozenset(missing),
-            status in ("forming", "active"),
+            status == "active" or (silent != "" and status == "forming"),  # talk comes first
             data.get("deadline", int, 0) or math.inf,
-            not silent and status == "active" and phase_kind(game.phase) == "movement",
+            not silent and phase_kind(game.phase) == "movement",
             over,
         )
 

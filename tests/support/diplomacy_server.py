@@ -208,6 +208,7 @@ class StandIn:
             self.controllers[power] = user, self._now()
         if len(self.controllers) >= self.n_controls and self.status == "forming":
             self.status = "active"
+            self.tell("game_status_update", status="active")
         return self.data(power)
 
     def _now(self) -> int:
@@ -245,7 +246,13 @@ class StandIn:
             "state_history": {name: phase["state"] for name, phase in history.items()},
             "order_history": {name: phase["orders"] for name, phase in history.items()},
             "result_history": {name: phase["results"] for name, phase in history.items()},
+            "messages": self._heard(role, self.game.messages),
+            "message_history": {n: self._heard(role, p["messages"]) for n, p in history.items()},
         }
+
+    @staticmethod
+    def _heard(role: str, messages: list[dict]) -> list[dict]:
+        return [m for m in messages if {role, "GLOBAL"} & {m["sender"], m["recipient"]}]
 
     def _is_set(self, power: str) -> int:
         if power not in self.given:
@@ -300,6 +307,16 @@ class StandIn:
 
     def _vote(self, request: dict) -> None:
         self.votes.add(self._playing(request))
+
+    def _send_game_message(self, request: dict) -> int:
+        said = request["message"]
+        if "NO_PRESS" in self.rules:
+            raise _Refusal("ResponseException", "Messages not allowed for this game.")
+        if said["sender"] != self._playing(request) or said["phase"] != self.game.phase:
+            raise _Refusal("ResponseException", "A power can only send its own messages.")
+        kept = self.game.send(said["sender"], said["recipient"], said["message"])
+        self.tell("game_message_received", message=kept)
+        return kept["time_sent"]
 
     def _leave_game(self, request: dict) -> None:
         del self.controllers[request["game_role"]]
