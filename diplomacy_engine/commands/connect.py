@@ -101,6 +101,12 @@ def _add_diplomacy(servers) -> None:
     )
     add("--ssl", action="store_true", help="connect over an encrypted line")
     add(
+        "--ca",
+        metavar="FILE",
+        help="with --ssl: certificates (.pem) by which the server is known, such as its own if it "
+        "signed itself (default: those that the system trusts)",
+    )
+    add(
         "--vote-draw",
         choices=("never", "always"),
         default="never",
@@ -203,7 +209,9 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
 
 def run_diplomacy(arguments: argparse.Namespace) -> int:
     """Play until the game is over, or list games."""
-    wire = Wire(read_address(arguments.address), arguments.ssl)
+    if arguments.ca and not arguments.ssl:
+        raise UserError("--ca has no effect: it needs --ssl")
+    wire = Wire(read_address(arguments.address), arguments.ssl, arguments.ca)
     if arguments.list:
         return _list(arguments, wire)
     powers, dummies = _powers(arguments)

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from ssl import SSLContext
 
 from diplomacy_engine.connections.connection import Address
 from diplomacy_engine.connections.diplomacy_wire import Wire
@@ -104,7 +105,11 @@ class StandIn:
     """
 
     def __init__(
-        self, n_controls: int = 1, rules: str = "POWER_CHOICE NO_PRESS", deadline: int = 0
+        self,
+        n_controls: int = 1,
+        rules: str = "POWER_CHOICE NO_PRESS",
+        deadline: int = 0,
+        ssl: SSLContext | None = None,
     ):
         from websockets.sync.server import serve
 
@@ -122,7 +127,7 @@ class StandIn:
         self._clock = 1
         self._lines: list = []
         self._lock = threading.RLock()
-        self._server = serve(self._line, "127.0.0.1", 0, compression=None)
+        self._server = serve(self._line, "127.0.0.1", 0, compression=None, ssl=ssl)
         self.address = Address(*self._server.socket.getsockname()[:2])
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
