@@ -279,12 +279,14 @@ def test_games_of_a_file_are_read_one_by_one(tmp_path):
 
 def test_the_example_of_the_page(tmp_path, capsys):
     page = page_text("docs/elsewhere.md")
-    (text,) = blocks(page, "text")
+    orders, units = blocks(page, "text")
     file = tmp_path / "orders.txt"
-    file.write_text(text)
+    file.write_text(orders)
     assert main(["import-game", str(file)]) == 0
     out, err = capsys.readouterr()
     assert out.strip() in quoted_lines(page) and err == ""
+    game = Game.from_saved_game(read_pasted(units, STANDARD))
+    assert game.phase == "F1902M" and game.centers["GERMANY"] == ["HOL", "KIE", "MUN"]
 
 
 POSITION = """Fall 1902
