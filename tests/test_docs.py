@@ -131,6 +131,8 @@ def known_flags() -> set[str]:
     tests = ROOT / "tests"
     for path in (tests / "conftest.py", *(tests / "benchmarks").glob("*.py")):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
+    docker = ["build-arg", "env", "file", "gpus", "publish", "rm", "tag", "target", "volume"]
+    flags |= {f"--{name}" for name in docker}
     return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
 
 

@@ -27,7 +27,8 @@ from ..connections.diplomacy_server import (
     list_games,
 )
 from ..connections.diplomacy_wire import Wire
-from ..connections.loop import PATIENCE, SeatLoop, check_plays
+from ..connections.loop import PATIENCE, TALK, SeatLoop, check_plays
+from ..connections.talk import check_voice
 from ..connections.webdip import WebdipSeat
 from ..connections.webdip_site import Site
 from ..errors import UserError
@@ -100,7 +101,20 @@ def _add_diplomacy(servers) -> None:
         help="file that has the password which the game asks for",
     )
     add("--ssl", action="store_true", help="connect over an encrypted line")
+    add(
+        "--ca",
+        metavar="FILE",
+        help="with --ssl: certificates (.pem) by which the server is known, such as its own if it "
+        "signed itself (default: those that the system trusts)",
+    )
     _add_vote_draw(add)
+    add(
+        "--talk",
+        type=whole_number(1, 10**5),
+        metavar="SECONDS",
+        help="how long a player that talks, such as nash+dumbbot, makes and answers offers in each "
+        f"movement phase, at most a third of the deadline (default: {TALK:.0f})",
+    )
     _add_playing(parser)
     parser.set_defaults(run=run_diplomacy)
 
@@ -207,7 +221,9 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
 
 def run_diplomacy(arguments: argparse.Namespace) -> int:
     """Play until the game is over, or list games."""
-    wire = Wire(read_address(arguments.address), arguments.ssl)
+    if arguments.ca and not arguments.ssl:
+        raise UserError("--ca has no effect: it needs --ssl")
+    wire = Wire(read_address(arguments.address), arguments.ssl, arguments.ca)
     if arguments.list:
         return _list(arguments, wire)
     powers, dummies = _powers(arguments)
@@ -222,10 +238,13 @@ def run_diplomacy(arguments: argparse.Namespace) -> int:
             return DiplomacyDummies(wire, game_map, **options)
         names = [p if p == ANY else game_map.powers[game_map.power_number(p)] for p in powers]
         accounts = {name: account(name, len(names)) for name in names}
-        options["registration"] = registration
+        options |= {"registration": registration, "must_talk": must_talk}
         return DiplomacySeats(wire, arguments.game_id, accounts, game_map, **options)
 
-    return _play(arguments, connect)
+    must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
+    if arguments.talk is not None and dummies:
+        raise UserError(f"--talk has no effect: with --power {DUMMIES} nobody talks")
+    return _play(arguments, connect, carries_talk=not dummies)
 
 
 def run_webdip(arguments: argparse.Namespace) -> int:
@@ -356,14 +375,20 @@ def say(text: str) -> None:
     print(printable(text), flush=True)
 
 
-def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Connection]) -> int:
+def _play(
+    arguments: argparse.Namespace,
+    connect: Callable[[Map, int | None], Connection],
+    carries_talk: bool = False,
+) -> int:
     """Load the player, connect and play; tell and keep what came of it."""
     if not arguments.player:
         raise UserError("say with --player who gives the orders, such as dumbbot")
-    if isinstance(parse_player(arguments.player), VoiceSpec):
+    spec = parse_player(arguments.player)
+    check_voice(spec)
+    if isinstance(spec, VoiceSpec) and not carries_talk:
         raise UserError(
-            f"{arguments.player} talks, and on a server players say nothing: give the player "
-            "behind its + alone"
+            f"{arguments.player} talks, and here nobody would hear it: give the player behind its "
+            "+ alone"
         )
     if arguments.save:
         target = Path(arguments.save)
@@ -390,6 +415,7 @@ def _play(arguments: argparse.Namespace, connect: Callable[[Map, int | None], Co
         seed,
         draws=arguments.vote_draw == "always",
         draws_after=arguments.vote_draw if isinstance(arguments.vote_draw, int) else None,
+        talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,
         patience=arguments.patience,
         wait=arguments.wait,
         say=say,

@@ -4,9 +4,10 @@ A server is a stranger: each field of its messages is checked before it is used,
 shown only in errors and notes, which print no control characters.
 """
 
+import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -49,7 +50,8 @@ class Position(NamedTuple):
     seats: Sequence[str]  # powers that this connection plays
     missing: frozenset[str]  # those of them that have no orders there in this phase
     running: bool = True  # whether orders are taken now
-    has_deadline: bool = False  # whether the phase ends without us
+    seconds: float = math.inf  # that a phase lasts at most, whether we order or not
+    talks: bool = False  # whether powers may talk now; then the game has press
     over: str = ""  # how the game has ended, in a word; empty while it goes on
 
 
@@ -87,6 +89,17 @@ class Connection(Protocol):
 
     def finish(self, position: Position, power: str) -> None:
         """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
+
+    def send(self, position: Position, message: Mapping) -> None:
+        """Say what one of the seats says to another power, where powers may talk.
+
+        Args:
+            position: whose phase it is said in.
+            message: with `sender`, `recipient` and `message`, as a saved game has them.
+
+        Raises:
+            PhaseOver: it is not taken.
+        """
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Vote for a draw in this phase."""
@@ -174,10 +187,10 @@ class Fields:
             raise UserError(f"{self.where} breaks the form: {key!r} is no list of texts")
         return found
 
-    def rows(self, key: str) -> list["Fields"]:
+    def rows(self, key: str, default: object = None) -> list["Fields"]:
         """Return a field that is a list of dictionaries."""
         where = f"{self.where}, a row of {key!r},"
-        return [Fields(row, where) for row in self.get(key, list)]
+        return [Fields(row, where) for row in self.get(key, list, default)]
 
 
 _NAMES = {

@@ -1,10 +1,11 @@
 """Seats in a game of the `diplomacy` package's server, and the powers there that nobody plays."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..constants import COMPLETED
+from ..constants import COMPLETED, phase_kind
 from ..errors import UserError
 from ..games.game import Game
 from ..rules.map import MAP_NAMES, Map
@@ -19,6 +20,7 @@ from .connection import (
     words_of,
 )
 from .diplomacy_wire import ServerError, Wire
+from .talk import known_messages, talking_game
 
 ANY = "any"  # in place of a power: whichever is free
 # The account by which the server lets a program give the orders of powers that nobody plays. Every
@@ -30,6 +32,8 @@ _BOT = (
 _DUMMY_POLL = 1.0  # seconds
 _MOST_GAMES = 1000  # that are asked for at once
 _FINISHED = ("completed", "canceled")
+_NO_PRESS, _PUBLIC_PRESS = "NO_PRESS", "PUBLIC_PRESS"
+_MESSAGE = "game_message_received"
 _NEWS = ("game_processed", "game_phase_update", "game_status_update", "game_deleted")
 
 
@@ -54,6 +58,7 @@ class DiplomacySeats:
         any_map: whether the game may have a map of another name.
         max_years: as for Game.
         registration: password that the game asks for; empty: none.
+        must_talk: whether only a game is played in which powers may talk.
         say: told what is worth knowing.
     """
 
@@ -67,18 +72,20 @@ class DiplomacySeats:
         any_map: bool = False,
         max_years: int | None = None,
         registration: str = "",
+        must_talk: bool = False,
         say: Say = print,
     ):
         self.name = wire.name
         self._wire, self._id, self._accounts = wire, game_id, dict(accounts)
         self._reader = _GameReader(game_map, any_map, max_years)
-        self._registration, self._say = registration, say
+        self._registration, self._must_talk, self._say = registration, must_talk, say
         self._tokens: dict[str, object] = {}
         self._unsure: set[str] = set()  # powers whose seat may have been lost
         self._since: dict[str, int] = {}  # power -> moment at which its seat was taken
         self._alive: list[str] = []
+        self._talks = False
         self._phase = ""
-        self._told: set[str] = set()
+        self._told = ""  # the status, as it was last told
 
     def enter(self) -> None:
         """See connection.Connection."""
@@ -88,23 +95,25 @@ class DiplomacySeats:
 
     def positions(self) -> list[Position]:
         """See connection.Connection."""
-        data, failed = None, {}
-        for power in sorted(self._unsure) or self._alive[:1]:
+        seen, failed = [], {}
+        wanted = self._alive if self._talks else self._alive[:1]  # each sees what it said and heard
+        for power in sorted(self._unsure.union(wanted) if self._talks else self._unsure or wanted):
             try:
-                data = self._join(power)
+                seen.append(self._join(power))
             except Refused as error:
                 if power not in self._since:
                     raise
                 failed[power] = error
-        position = self._reader.position(self._id, data or self._watch(), list(self._tokens))
+        seats = list(self._tokens)
+        position = self._reader.position(self._id, seen or [self._watch()], seats)
         self._alive = [power for power in self._tokens if is_alive(position.game, power)]
         for power, error in failed.items():
             if power in self._alive and not position.over:
                 raise error
         self._unsure = set()
-        self._phase = position.game.phase
-        if data is not None:
-            self._note(data)
+        self._phase, self._talks = position.game.phase, position.talks
+        if seen:
+            self._note(seen[-1])
         return [position]
 
     def _watch(self) -> Fields:
@@ -128,13 +137,17 @@ class DiplomacySeats:
         except ServerError as error:
             raise self._refusal(error, token) from None
         role = data.get("role", str)
+        silent = _why_silent(data)
+        if silent and self._must_talk:
+            self._leave(data, token)
+            raise Refused(
+                f"{silent} in {self._id}, and the player talks: give the player behind its + alone"
+            )
         if role == power:
             self._since[power] = _controlled_since(data, power)
             return data
         if power != ANY:
-            phase = data.get("phase_abbr", str)
-            where = {"token": token, "game_id": self._id, "game_role": role, "phase": phase}
-            self._wire.ask("leave_game", **where)
+            self._leave(data, token)
             raise Refused(
                 f"{self._id} gives powers at random, and gave {words_of(role, 40)} instead of "
                 f"{power}; --power {ANY} takes what comes"
@@ -144,6 +157,12 @@ class DiplomacySeats:
         self._accounts = {role: self._accounts[ANY]}
         self._since = {role: _controlled_since(data, role)}
         return data
+
+    def _leave(self, data: Fields, token: object) -> None:
+        """Give a seat back that was just taken."""
+        role, phase = data.get("role", str), data.get("phase_abbr", str)
+        where = {"game_id": self._id, "game_role": role, "phase": phase}
+        self._wire.ask("leave_game", token=token, **where)
 
     def _refusal(self, error: ServerError, token: object) -> UserError:
         """Return an error with what else there is to take."""
@@ -158,16 +177,10 @@ class DiplomacySeats:
 
     def _note(self, data: Fields) -> None:
         """Say once what is not as usual."""
-        status, rules = data.get("status", str), data.texts("rules", [])
-        notes = []
-        if status not in ("active", *_FINISHED):
-            notes.append(f"the game is {words_of(status, 20)}")
-        if "NO_PRESS" not in rules:
-            notes.append("powers may talk in this game, and the player says nothing")
-        for note in notes:
-            if note not in self._told:
-                self._say(f"{self._id}: {note}")
-        self._told = set(notes)
+        status = data.get("status", str)
+        if status not in ("active", *_FINISHED, self._told):
+            self._say(f"{self._id}: the game is {words_of(status, 20)}")
+        self._told = status
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         """See connection.Connection."""
@@ -180,6 +193,17 @@ class DiplomacySeats:
     def finish(self, position: Position, power: str) -> None:
         """See connection.Connection."""
         _finish(self._wire, self._tokens[power], position, power)
+
+    def send(self, position: Position, message: Mapping) -> None:
+        """See connection.Connection."""
+        power, phase = message["sender"], position.game.phase
+        where = {"game_id": self._id, "game_role": power, "phase": phase}
+        said = {key: message[key] for key in ("sender", "recipient", "message")} | {"phase": phase}
+        try:
+            self._wire.ask("send_game_message", token=self._tokens[power], message=said, **where)
+        except ServerError as error:
+            self._unsure = set(self._tokens)
+            raise PhaseOver(str(error)) from None
 
     def vote_draw(self, position: Position, power: str) -> None:
         """See connection.Connection."""
@@ -215,7 +239,7 @@ class DiplomacySeats:
             return bool(lost)
         if name == "game_processed":  # it comes once for each seat
             return note.fields("current_phase_data").get("name", str) != self._phase
-        return name in _NEWS
+        return name in _NEWS or (self._talks and name == _MESSAGE)
 
     def close(self) -> None:
         """See connection.Connection."""
@@ -279,7 +303,7 @@ class DiplomacyDummies:
         where = {"token": self._token, "game_id": game_id}
         self._wire.ask("join_powers", power_names=powers, **where)
         data = _game_data(self._wire, power_name=powers[0] if powers else None, **where)
-        return self._reader.position(game_id, data, powers)
+        return self._reader.position(game_id, [data], powers)._replace(talks=False)
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
         """See connection.Connection."""
@@ -312,19 +336,31 @@ class _GameReader:
     def __init__(self, game_map: Map, any_map: bool, max_years: int | None):
         self.map, self.any_map, self.max_years = game_map, any_map, max_years
 
-    def position(self, game_id: str, data: Fields, seats: Sequence[str]) -> Position:
-        """Return a game as its `data_game` has it; UserError for one that cannot be played."""
+    def position(self, game_id: str, seen: Sequence[Fields], seats: Sequence[str]) -> Position:
+        """Return a game as its `data_game` has it; UserError for one that cannot be played.
+
+        Args:
+            game_id: its name.
+            seen: it, as one or more of the seats see it.
+            seats: powers that are played here.
+        """
+        data = seen[-1]
         name = data.get("map_name", str)
         if name != self.map.name and not self.any_map:
             shown = words_of(name, 40)
             hint = f"--map {name}" if name in MAP_NAMES else "--map FILE, with a map file of it"
             raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
-        saved = {"id": game_id, "map": name, "phases": [*_history(data), _present(data)]}
+        status, powers, silent = data.get("status", str), data.fields("powers"), _why_silent(data)
+        phases = [*_history(data), _present(data)]
+        for phase in () if silent else phases:
+            phase["messages"] = self._messages(seen, phase["name"], phase is phases[-1])
+        saved, read = {"id": game_id, "map": name, "phases": phases}, talking_game
+        if silent:
+            read = Game.from_saved_game
         try:
-            game = Game.from_saved_game(saved, self.map, self.max_years)
+            game = read(saved, self.map, self.max_years)
         except UserError as error:
             raise UserError(f"{data.where} is impossible on map {self.map.name}: {error}") from None
-        status, powers = data.get("status", str), data.fields("powers")
         missing = [p for p in seats if powers.fields(p).get("order_is_set", int, 0) == 0]
         over = status if status in _FINISHED else "completed" if game.is_over else ""
         return Position(
@@ -332,10 +368,31 @@ class _GameReader:
             game,
             list(seats),
             frozenset(missing),
-            status in ("forming", "active"),
-            data.get("deadline", int, 0) > 0,
+            status == "active" or (silent != "" and status == "forming"),  # talk comes first
+            data.get("deadline", int, 0) or math.inf,
+            not silent and phase_kind(game.phase) == "movement",
             over,
         )
+
+    def _messages(self, seen: Sequence[Fields], phase: str, is_last: bool) -> list[Mapping]:
+        """Return what the seats said and heard in a phase, as far as we know the words."""
+        found: dict[int, dict] = {}
+        for data in seen:
+            holder = data if is_last else data.fields("message_history")
+            for row in holder.rows("messages" if is_last else phase, []):
+                keys = ("sender", "recipient", "message", "phase")
+                message = {key: row.get(key, str) for key in keys}
+                if message["phase"] == phase:  # the seats were not read in one moment
+                    found[row.get("time_sent", int)] = message
+        return known_messages(self.map, [m | {"time_sent": time} for time, m in found.items()])
+
+
+def _why_silent(data: Fields) -> str:
+    """Return why nobody can talk to one power in a game; nothing if one can."""
+    rules = data.texts("rules", [])
+    if _NO_PRESS in rules:
+        return "nobody may talk"
+    return "powers may only talk to all" if _PUBLIC_PRESS in rules else ""
 
 
 def _history(data: Fields) -> list[dict]:

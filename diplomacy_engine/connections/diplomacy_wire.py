@@ -7,9 +7,11 @@ notification. Nothing of the package itself is needed.
 import contextlib
 import json
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from ..errors import UserError
 from .connection import Address, ConnectionLost, Fields, Refused, words_of
@@ -41,13 +43,24 @@ class Wire:
     Args:
         address: of the server.
         secure: whether the line is encrypted.
+        authority: file of certificates by which a server is known, in place of the system's.
         seconds: that an answer may take.
+
+    Raises:
+        UserError: the file holds none, or the package websockets is missing.
     """
 
-    def __init__(self, address: Address, secure: bool = False, seconds: float = ANSWER_SECONDS):
+    def __init__(
+        self,
+        address: Address,
+        secure: bool = False,
+        authority: str | Path | None = None,
+        seconds: float = ANSWER_SECONDS,
+    ):
         self.name, self._address = str(address), address
         self._url = f"{'wss' if secure else 'ws'}://{address}/"
         self._seconds = seconds
+        self._trust = _trusted(authority) if secure else None
         self._connect, self._error = _websockets()
         self._stack = contextlib.ExitStack()
         self._socket = None
@@ -63,6 +76,7 @@ class Wire:
             self._socket = self._stack.enter_context(
                 self._connect(
                     self._url,
+                    ssl=self._trust,
                     sock=line,  # a line of ours cannot be led to another server
                     compression=None,  # so that no short message becomes a long one
                     max_size=MOST_BYTES,
@@ -87,6 +101,9 @@ class Wire:
             yield
         except TimeoutError:
             raise ConnectionLost(f"{what}: no answer in time") from None
+        except ssl.SSLCertVerificationError as error:
+            why = words_of(error.verify_message)
+            raise Refused(f"{self.name} cannot prove who it is: {why}") from None
         except OSError as error:
             raise ConnectionLost(f"{what}: {words_of(error.strerror or error)}") from None
         except ValueError:  # of a line that shall be led elsewhere
@@ -150,6 +167,16 @@ class Wire:
         """Return the next notification; None if none comes in time."""
         note = self._notes.popleft() if self._notes else self._read(seconds)
         return None if note is None else Fields(note, f"a message of {self.name}")
+
+
+def _trusted(authority: str | Path | None) -> ssl.SSLContext:
+    """Return by whose word a server is who it says; None: the system's list."""
+    try:
+        return ssl.create_default_context(cafile=authority)
+    except ssl.SSLError:
+        raise UserError(f"{authority} holds no certificates (a .pem file)") from None
+    except OSError as error:
+        raise UserError(f"{authority} cannot be read: {error.strerror}") from None
 
 
 def _websockets() -> tuple[Callable, type[Exception]]:

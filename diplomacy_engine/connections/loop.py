@@ -6,6 +6,7 @@ the past of the game, the board, and no order that others gave in this phase.
 
 import contextlib
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +16,16 @@ from ..errors import UserError
 from ..games.game import Game
 from ..games.votes import bot_votes
 from ..players.advice import orders_by_player
+from ..players.negotiation import Negotiator
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..rules.notation import matching_orders, read_order
 from ..rules.state import seed_from
 from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, is_alive
+from .talk import deals_of, keeping_promises, rehearse, say_what_is_left
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
+TALK = 10.0  # seconds of talk in a movement phase
 PATIENCE = 600.0  # seconds without a server after which it is given up
 _LONGEST_PAUSE = 30.0  # seconds between two tries to connect
 _MOST_TRIES = 3  # times that orders are given in one phase, if the server keeps losing them
@@ -37,12 +41,14 @@ class Counts:
     phases: int = 0
     orders: int = 0
     dropped: int = 0
+    messages: int = 0
     reconnections: int = 0
     last: dict[str, Position] = field(default_factory=dict)  # by game
 
     def __str__(self) -> str:
         counted = f"{self.phases} phases, {self.orders} orders, {self.dropped} of them dropped"
-        return f"{counted}, {self.reconnections} reconnections"
+        said = f", {self.messages} messages" if self.messages else ""
+        return f"{counted}{said}, {self.reconnections} reconnections"
 
 
 class SeatLoop:
@@ -54,6 +60,8 @@ class SeatLoop:
         seed: of the player's draws; each phase has one of its own.
         draws: whether every phase is voted to be a draw.
         draws_after: year from which powers vote for one as bots do (games/votes.py); None: never.
+        talk: seconds that a player that talks does so in a movement phase, where powers may; at
+            most a third of what the phase lasts.
         patience: seconds after which a server that does not answer is given up.
         wait: whether a server that is not there yet is waited for, too.
         say: told in a sentence what happens.
@@ -68,17 +76,22 @@ class SeatLoop:
         *,
         draws: bool = False,
         draws_after: int | None = None,
+        talk: float = TALK,
         patience: float = PATIENCE,
         wait: bool = False,
         say: Say = print,
         sleep: Callable[[float], None] = time.sleep,
     ):
         self.connection, self.player, self.seed = connection, player, seed
-        self.draws, self.draws_after = draws, draws_after
+        self.draws, self.draws_after, self.talk = draws, draws_after, talk
         self.patience, self.wait = patience, wait
         self.counts = Counts()
         self._say, self._sleep = say, sleep
         self._given: dict[str, dict[str, int]] = {}  # game -> power -> times in this phase
+        self._dealt: dict[str, dict[str, list[str]]] = {}  # game -> power -> deals it ordered by
+        self._talked: dict[str, float] = {}  # game -> when the talk of this phase ends
+        self._silent: set[str] = set()  # games of which it is told that the player says nothing
+        self._pause = POLL  # until what is known now is looked at again
         self._entered = self._ever = False
         self._waited = 0.0
         self._pauses: Iterator[float] = iter(())
@@ -111,12 +124,12 @@ class SeatLoop:
             if not self._entered:
                 self._enter()
             positions = [_or_eliminated(position) for position in self.connection.positions()]
-            self._waited = 0.0
+            self._waited, self._pause = 0.0, POLL
             for position in positions:
                 self._play(position)
             if positions and all(position.over for position in positions):
                 return True
-            self.connection.wait(POLL)
+            self.connection.wait(self._pause)
         except PhaseOver as error:
             self._refusals += 1
             if self._refusals > _MOST_REFUSALS:
@@ -164,14 +177,41 @@ class SeatLoop:
         if not position.running:
             return
         waiting = set(position.game.decisions().power.tolist())
-        given = self._given[name]
-        for power in position.seats:
-            if position.game.map.power_index[power] not in waiting:
-                continue
-            times = given.get(power, 0)
-            if times == 0 or (power in position.missing and times < _MOST_TRIES):
+        seats = [p for p in position.seats if position.game.map.power_index[p] in waiting]
+        given, dealt = self._given[name], self._dealt[name]
+        if position.talks and not given and self._talk(position, seats):
+            return
+        for power in seats:
+            times, deals = given.get(power, 0), deals_of(position.game, power)
+            again = power in position.missing or dealt.get(power) != deals
+            if times == 0 or (again and times < _MOST_TRIES):
                 self._order(position, power)
-                given[power] = times + 1
+                given[power], dealt[power] = times + 1, deals
+
+    def _talk(self, position: Position, seats: list[str]) -> bool:
+        """Let the player say what it has to say; tell whether the talk goes on after that."""
+        name = position.id
+        if not isinstance(self.player, Negotiator):
+            if name not in self._silent:
+                self._say(f"{name}: powers may talk in this game, and the player says nothing")
+            self._silent.add(name)
+            return False
+        if name not in self._talked and position.seconds < math.inf:
+            for power in seats:
+                self.connection.give(position, power, [])  # should the phase end meanwhile
+        seconds = min(self.talk, position.seconds / 3)
+        left = self._talked.setdefault(name, time.monotonic() + seconds) - time.monotonic()
+        seed, offering = self._seed(position), left > seconds / 2
+        try:
+            for message in say_what_is_left(position.game, seats, self.player, seed, offering):
+                self.connection.send(position, message)
+                self.counts.messages += 1
+        except PhaseOver as error:
+            self._say(f"{name}: what the player says is not taken: {error}")
+            left = 0.0
+            self._talked[name] = -math.inf
+        self._pause = min(self._pause, max(left, 0.01))
+        return left > 0
 
     def _begin(self, position: Position, before: str | None) -> None:
         """Note that another phase begins."""
@@ -180,7 +220,8 @@ class SeatLoop:
             self._say(f"{name}: the server has gone back from {before} to {phase}")
         else:
             self._say(f"{name}: {phase}")
-        self._given[name], self._refusals = {}, 0
+        self._given[name], self._dealt[name], self._refusals = {}, {}, 0
+        self._talked.pop(name, None)
         self.counts.phases += 1
         if position.running:
             for power in filter(position.game.units.get, position.seats):
@@ -193,11 +234,11 @@ class SeatLoop:
         return bool(bot_votes(game.vector_game, self.draws_after)[0, game.map.power_index[power]])
 
     def _order(self, position: Position, power: str) -> None:
-        if position.has_deadline:  # so that nothing worse than holds comes of a slow player
+        if position.seconds < math.inf:  # so that nothing worse than holds comes of a slow player
             self.connection.give(position, power, [])
-        moment = parse_phase(position.game.phase)
-        seed = seed_from(self.seed, *moment)
+        seed = self._seed(position)
         (orders,) = orders_by_player(position.game, self.player, [power], seed).values()
+        orders = keeping_promises(position.game, power, orders)
         for _ in range(2):
             lost = dropped(position.game, orders, self.connection.give(position, power, orders))
             if not lost:
@@ -209,6 +250,11 @@ class SeatLoop:
             self._say(f"{position.id}: {power}'s order {text} was dropped by the server")
         with contextlib.suppress(PhaseOver):  # at its deadline
             self.connection.finish(position, power)
+
+    def _seed(self, position: Position) -> int:
+        """Return the seed of what the player draws in a phase."""
+        moment = parse_phase(position.game.phase)
+        return seed_from(self.seed, *moment)
 
 
 def _or_eliminated(position: Position) -> Position:
@@ -257,3 +303,5 @@ def check_plays(player: Player, game_map: Map) -> None:
     """Raise UserError unless a player gives orders in the first position of a map; it is compiled
     and loaded by that, so that no deadline passes meanwhile."""
     orders_by_player(Game(game_map), player, game_map.powers[:1], 1)
+    if isinstance(player, Negotiator):
+        rehearse(player, game_map)

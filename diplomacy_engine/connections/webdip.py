@@ -4,6 +4,7 @@ What everybody may see stands in files (`game.json`, `history.json`, `variant.js
 may see in the answer of `game/playercontext`, which also says which versions of the files count.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -133,7 +134,7 @@ class WebdipSeat:
         self._last = self._last._replace(
             missing=frozenset() if saved else frozenset([power]),
             running=is_open and not over,
-            has_deadline=True,
+            seconds=60.0 * game.get("phaseMinutes", int, 1),
             over=over,
         )
         return self._last
@@ -245,14 +246,7 @@ class WebdipSeat:
             for text in dict.fromkeys(orders)  # one Wait fills all builds
         ]
         kept = self._orders(position, power, rows, "No")
-        letters = _letters(position.game)
-        texts = []
-        for row in kept:
-            try:
-                texts.append(order_text(self._variant, row, letters))
-            except UserError:
-                continue  # what cannot be read is none of ours
-        return texts
+        return kept_texts(self._variant, position.game, kept)
 
     def finish(self, position: Position, power: str) -> None:
         """See connection.Connection."""
@@ -288,6 +282,15 @@ class WebdipSeat:
 
     def close(self) -> None:
         """Do nothing: every request has a line of its own."""
+
+
+def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:
+    """Return the orders that a site has kept, as texts; what cannot be read is none of ours."""
+    letters, texts = _letters(game), []
+    for row in rows:
+        with contextlib.suppress(UserError):
+            texts.append(order_text(variant, row, letters))
+    return texts
 
 
 def _letters(game: Game) -> dict[str, str]:

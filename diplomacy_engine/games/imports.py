@@ -4,9 +4,9 @@ A file is one of these, told apart by what is in it:
 
     saved games of ours or the `diplomacy` package, one a line of a .jsonl file, or a .json file
     the `history.json` of a game on a webDiplomacy site
-    blocks of order texts by power and phase; order_blocks.py
+    blocks of order texts by power and phase, or of units; order_blocks.py
 
-The last two are played again by our rules, and what does not agree is told.
+What was ordered is played again by our rules, and what does not agree is told.
 """
 
 import json
@@ -20,7 +20,7 @@ from ..errors import UserError
 from ..rules.map import Map, load_map
 from ..rules.notation import province_of
 from .game import Game
-from .order_blocks import MOST_LETTERS, Block, completed, is_blocks, read_blocks
+from .order_blocks import MOST_LETTERS, Block, completed, is_blocks, read_blocks, read_position
 from .saved_game import MAX_GAME_BYTES, Ending, read_saved_games
 from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
 
@@ -59,9 +59,47 @@ def read_games(
         yield from read_saved_games(path)
         return
     try:
-        yield played_blocks(read_blocks(found_map, text), found_map, Path(path).stem, note)
+        yield _of_blocks(read_blocks(found_map, text), found_map, Path(path).stem, note)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
+    """Return the game of a text as a saved game: what a file may have, or a state as JSON.
+
+    Args:
+        text: of several games the last one counts.
+        game_map: its map.
+        note: told in a sentence what does not agree with our rules.
+
+    Raises:
+        UserError: there is no game in it.
+    """
+    if text.lstrip()[:1] not in ("{", "["):
+        return _of_blocks(read_blocks(game_map, text), game_map, "pasted", note)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UserError("it begins like JSON, and is none") from None
+    game = found[-1] if isinstance(found, list) and found else found
+    if not isinstance(game, dict):
+        raise UserError("there is no game in it")
+    if is_history(game):
+        phases = history_phases(classic(game_map), game)
+        return replayed(phases, game_map, "pasted", note).to_saved_game()
+    if "phases" not in game and "units" in game:
+        return Game.from_state(game_map, game).to_saved_game()
+    return game
+
+
+def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
+    """Return the saved game of blocks of orders, or of units."""
+    state = read_position(game_map, blocks)
+    if state is None:
+        return played_blocks(blocks, game_map, game_id, note)
+    game = Game.from_state(game_map, state)
+    game.id = game_id
+    return game.to_saved_game()
 
 
 def _text(path: str | Path) -> str | None:

@@ -9,17 +9,24 @@ A line that names a phase begins that phase; one that begins with a power's name
 just the name, begins the orders of that power. Orders stand one a line, or with commas or
 semicolons between. What is said about an order's outcome is left out. A unit's letter may be
 missing where the board tells it.
+
+Blocks of units in place of orders are a position; a line `centers: Par, Mar` in a power's block
+says what it owns:
+
+    Fall 1902
+    France: A Par, F Bre
+    centers: Par, Mar, Bre, Spa
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .._suggest import printable, quoted
-from ..constants import phase_name
+from ..constants import NONE, UNIT_LETTERS, phase_kind, phase_name
 from ..errors import UserError
 from ..rules.map import Map
-from ..rules.notation import read_order
+from ..rules.notation import place_text, province_of, read_order, read_place
 
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_NAME = 2000, 60  # letters
@@ -54,6 +61,7 @@ _SENTENCE = re.compile(r"^the\s+(army|fleet)\s+(?:at|in)\s+", re.IGNORECASE)
 _HELP = re.compile(
     r"^(.*?\s(?:s|supports?|c|convoys?)\s+)(?:(?:hold|move)\s+(?:to|from)\s+)?(.*)$", re.I
 )
+_CENTERS = re.compile(r"^(?:(?:supply\s+)?cent(?:er|re)s?|scs?)\b\s*:?\s*(.*)$", re.IGNORECASE)
 _LETTERS = ("", "A ", "F ")
 
 
@@ -98,6 +106,80 @@ def read_blocks(game_map: Map, text: str) -> list[Block]:
         if orders or head:
             blocks.append(Block(phase, power, orders, number))
     return blocks
+
+
+def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
+    """Return the state that blocks of units say; None if these are blocks of orders.
+
+    The first entry tells which they are. A power whose centers are not named owns its home centers,
+    unless somebody else stands there, and the centers on which its units stand.
+
+    Raises:
+        UserError: an entry is no unit or center, or there are two phases, or one of retreats.
+    """
+    entries = [(block, text) for block in blocks for text in block.orders]
+    if not entries or _unit(game_map, entries[0][1]) is None:
+        return None
+    units: dict[str, list[str]] = {}
+    centers: dict[str, list[str]] = {}
+    line = 0  # on which centers are listed
+    for block, text in entries:
+        named = _CENTERS.match(text)
+        if named:
+            line, text = block.line, named[1]
+        if line == block.line:
+            centers.setdefault(block.power, []).extend(_center(game_map, text, line))
+            continue
+        unit = _unit(game_map, text)
+        if unit is None:
+            raise UserError(f"line {block.line}: {quoted(printable(text), 60)} is no unit")
+        units.setdefault(block.power, []).append(unit)
+    phases = {block.phase for block in blocks}
+    if len(phases) > 1:
+        raise UserError(f"a position has one phase, not {' and '.join(sorted(phases))}")
+    name = phases.pop() or phase_name(int(game_map.board.first_year), 0)
+    if phase_kind(name) == "retreats":
+        raise UserError(f"{name}: where units may retreat to is not known; give the orders before")
+    state = {"name": name, "units": units}
+    return state | {"centers": _all_centers(game_map, units, centers)}
+
+
+def _unit(game_map: Map, text: str) -> str | None:
+    """Return a unit's text as the games write it; None for what is none."""
+    try:
+        kind, place = read_place(game_map, text)
+    except UserError:
+        return None
+    return None if kind is None else f"{UNIT_LETTERS[kind]} {place_text(game_map, place)}"
+
+
+def _center(game_map: Map, text: str, line: int) -> list[str]:
+    """Return the code of a center that is named, if any is."""
+    if not text:
+        return []
+    try:
+        _, place = read_place(game_map, text)
+    except UserError as error:
+        raise UserError(f"line {line}: {error}") from None
+    if game_map.board.province_center[place.province] == NONE:
+        raise UserError(f"line {line}: {game_map.provinces[place.province]} is no center")
+    return [game_map.provinces[place.province]]
+
+
+def _all_centers(
+    game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """Return the centers of all powers: those that are named, and the likely ones of the others."""
+    board = game_map.board
+    stands = {province_of(text): power for power, texts in units.items() for text in texts}
+    found = {power: list(codes) for power, codes in named.items()}
+    taken = {code for codes in named.values() for code in codes}
+    for v, code in enumerate(game_map.provinces):
+        home = board.home_power[v]
+        owner = stands.get(code, game_map.powers[home] if home != NONE else None)
+        if board.province_center[v] != NONE and code not in taken and owner not in (None, *named):
+            found.setdefault(owner, []).append(code)
+    return found
 
 
 def is_blocks(game_map: Map, text: str) -> bool:

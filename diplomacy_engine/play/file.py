@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..games.imports import read_games
+from ..games.imports import read_games, read_pasted
 from ..games.position import set_ending
 from ..games.saved_game import MAX_GAME_BYTES, in_disorder
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
-from ..rules.map import Map
+from ..replays.replay import make_replay
+from ..rules.map import MAP_NAMES, Map
 
 HOST, GUEST, PLAYER = "host", "guest", "player"
 WATCH = "watch"
@@ -129,16 +130,44 @@ def read_session(
         if "play" in saved:
             play = _checked_play(saved["play"])
             max_years, press = play["max_years"], play["press"]
-        game = Game.from_saved_game(saved, game_map, max_years)
+        built = _to_go_on(saved, game_map, max_years, press)
         if play is not None:
-            _check_powers(play, game.powers)
-        built = rebuild(game, len(game.history), game.orders)
-        built.messages = game.messages
-        if press is not None:
-            built.take_up_talk(press.protocol, press.rounds)
+            _check_powers(play, built.powers)
     except UserError as error:
         raise UserError(f"{file} cannot be gone on with: {error}") from None
     return built, play
+
+
+def _to_go_on(
+    saved: Mapping, game_map: Map | str | None, max_years: int | None, press: PressRules | None
+) -> Game:
+    """Return the game of a saved game as it can be played on."""
+    game = Game.from_saved_game(saved, game_map, max_years)
+    built = rebuild(game, len(game.history), game.orders)
+    built.messages = game.messages
+    if press is not None:
+        built.take_up_talk(press.protocol, press.rounds)
+    return built
+
+
+def pasted_game(
+    text: str, game_map: Map, max_years: int | None, press: PressRules | None
+) -> tuple[Game, list[str]]:
+    """Return the game of a text that somebody has pasted, and what does not agree in it.
+
+    Raises:
+        UserError: there is no game in it that could go on.
+    """
+    notes: list[str] = []
+    saved = read_pasted(text, game_map, notes.append)
+    name = saved.get("map")
+    if name in MAP_NAMES and name != game_map.name:
+        raise UserError(f"this game is on map {name}, not on {game_map.name}")
+    built = _to_go_on(saved, game_map, max_years, press)
+    if built.is_over:
+        raise UserError("this game is over")
+    make_replay(built.to_saved_game(), built.map)  # what was played is to be looked at
+    return built, notes
 
 
 def _checked_play(play: object) -> dict:

@@ -43,6 +43,7 @@ from .view import board_view, draft_view, game_view, hint_view
 TOKEN_HEADER = "X-Play-Token"
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
+MAX_NOTES = 5  # of what does not agree in a game that was pasted
 TERMS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
 MAX_CONNECTIONS = 64  # a browser keeps six
 IDLE_SECONDS = 30  # that a connection is kept between requests
@@ -218,6 +219,11 @@ def _choose_map(session: PlaySession, viewer: Viewer, body: dict) -> None:
     session.choose_map(viewer, _field(body, "map", str))
 
 
+def _paste(session: PlaySession, viewer: Viewer, body: dict) -> dict:
+    notes = session.paste(viewer, _field(body, "text", str))
+    return game_view(session, viewer) | {"notes": notes[:MAX_NOTES]}
+
+
 def _submit(session: PlaySession, viewer: Viewer, body: dict) -> None:
     session.submit(viewer, _field(body, "step", int), _orders(body))
 
@@ -271,6 +277,7 @@ READS: dict[str, Callable] = {
 }
 ACTIONS: dict[str, Callable] = {
     "/api/map": _choose_map,
+    "/api/paste": _paste,
     "/api/seats": _choose,
     "/api/orders": _submit,
     "/api/offer": _offer,

@@ -37,7 +37,7 @@ from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import PressRules
 from ..rules.state import seed_from
-from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, rebuild
+from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, pasted_game, rebuild
 from .talk import answer_offer, broken_orders, make_offer, players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
@@ -252,6 +252,25 @@ class PlaySession:
             kept = {who: self.tokens[who] for who in (HOST, WATCH)}
             new = {power: secrets.token_urlsafe(18) for power in after.game.powers}
             self._commit(after, kept | new)
+
+    def paste(self, viewer: Viewer, text: str) -> list[str]:
+        """Begin from a pasted position or game, before anybody sits anywhere; see games.imports.
+
+        Returns:
+            What in it does not agree with our rules, in sentences.
+
+        Raises:
+            PlayError: not the host, begun already, or there is no game in the text.
+        """
+        with self.lock:
+            self._only_host_before_the_game(viewer)
+            after, now = self.now.copy(), self.game
+            try:
+                after.game, notes = pasted_game(text, now.map, now.max_years, self.press)
+            except UserError as error:
+                raise PlayError(str(error)) from None
+            self._commit(after)
+            return notes
 
     def choose_seats(self, viewer: Viewer, choice: Mapping[str, str]) -> None:
         """Begin the game.

@@ -10,10 +10,9 @@ import numpy as np
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..players.advice import seed_player
-from ..players.negotiation import Negotiator, Talk
+from ..players.negotiation import Negotiator
 from ..players.protocols import Player
-from ..press.deals import make_offers
+from ..players.talking import agrees, asked, next_offer
 from ..press.game import Game
 from ..press.table import PEACE_ALONE
 
@@ -35,7 +34,7 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
     }
     if game.press == "mutual":
         for power, player in speakers.items():
-            wish = player.wishes(_talk(game, power, player, seed))[0]
+            wish = player.wishes(asked(game, power, player, seed))[0]
             for q in np.flatnonzero(wish):
                 with contextlib.suppress(UserError):  # to oneself, or to who is out
                     game.put(power, game.powers[q], PEACE_ALONE)
@@ -44,18 +43,11 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
     names = [*list(speakers)[first:], *list(speakers)[:first]]  # nobody is always first
     for _ in range(game.table.rounds):
         for power in names:
-            found = speakers[power].offers(_talk(game, power, speakers[power], seed))
-            if not found.count:
+            found = next_offer(game, power, speakers[power], seed)
+            if found is None:
                 continue
-            rows = zip(*(array[slice(*found.clause_start[:2])] for array in found[4:]))
-            clauses = tuple(tuple(map(int, row)) for row in rows)
-            receiver = int(found.receiver[0])
-            made = [(o.sender, o.receiver, o.clauses) for o in game.said(power)]
-            if (game.map.power_index[power], receiver, clauses) in made:
-                continue  # it waits for an answer, or got one
             with contextlib.suppress(UserError):  # a player of the user's own may ask for anything
-                number = game.put(power, game.powers[receiver], clauses)
-                name = game.powers[receiver]
+                number, name = game.put(power, *found), found[0]
                 if name in players:
                     try:
                         players_answer(game, number, players[name], seed)
@@ -72,11 +64,8 @@ def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
     offer = game.said()[number - 1]
     if offer.state != "open":
         return
-    receiver, agreed = game.powers[offer.receiver], False
-    if isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers":
-        offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
-        agreed = bool(player.answers(_talk(game, receiver, player, seed), offers)[0])
-    if agreed:
+    receiver = game.powers[offer.receiver]
+    if agrees(game, number, player, seed):
         game.accept(receiver, number)
     else:
         game.decline(receiver, number)
@@ -151,13 +140,3 @@ def broken_orders(game: Game) -> list[str]:
 def _reason(error: UserError) -> str:
     """Return why an offer cannot be confirmed, without its number among all offers."""
     return str(error).partition(": ")[2] or str(error)
-
-
-def _talk(game: Game, power: str, player: Player, seed: int) -> Talk:
-    """Return the talk in which one power is asked; its player draws from `seed`."""
-    seed_player(player, seed)
-    asked = game.copy().vector_game  # seeds of its own would end the deals of the game itself
-    asked.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
-    game_row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])
-    known = game.table.known(game_row, seat)
-    return Talk(asked, game.vector_game.decisions(), game_row, seat, known)

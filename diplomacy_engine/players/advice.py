@@ -12,9 +12,10 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
+from ..press.game import Game as TalkingGame
 from ..scoring.rewards import REWARDS
 from .asking import orders_of
-from .negotiation import Silent
+from .negotiation import Listener, Silent, Talk
 from .protocols import (
     ExplainingPlayer,
     Player,
@@ -67,6 +68,7 @@ def orders_by_player(
     games = copy.vector_game
     games.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     _show_past(copy, ordering(player))
+    _tell_deals(game, games, decisions.power, player)
     seed_player(player, seed)
     orders = orders_of(games, player, decisions)
     # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
@@ -76,6 +78,15 @@ def orders_by_player(
         numbers = [orders[0, v] for v in _provinces(games, decisions, d)]
         given[power] = [texts[number] for number in numbers if number in listed]
     return given
+
+
+def _tell_deals(game: Game, games: VectorGame, powers: np.ndarray, player: Player) -> None:
+    """Tell a player that listens the deals of a game, of which `games` is a copy."""
+    talks = isinstance(game, TalkingGame) and game.table is not None
+    if talks and phase_kind(game.phase) == "movement" and isinstance(player, Listener):
+        rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
+        known = game.table.known(rows, powers)
+        player.hear(Talk(games, games.decisions(), rows, powers, known))
 
 
 def ordering(player: Player) -> Player:

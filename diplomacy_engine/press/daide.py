@@ -40,7 +40,8 @@ _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
 COAST_NAMES = ("", "NCS", "ECS", "SCS", "WCS")
 _KINDS = {ARMY: "AMY", FLEET: "FLT"}
 _NOBODY = "UNO"  # the owner of a neutral unit, as of a center that nobody has
-_MOST_SIGNS, _MOST_DEPTH = 5000, 12
+MOST_SIGNS = 5000  # of a message that is read
+_MOST_DEPTH = 12
 ClauseRow = tuple[int, int, int, int]  # kind, side, province, order, as in Offers
 
 
@@ -137,6 +138,11 @@ def is_daide(text: str) -> bool:
     return re.match(r"\s*(PRP|YES|REJ)\s*\(", text) is not None
 
 
+def is_answer(text: str) -> bool:
+    """Tell whether an offer or answer is an answer."""
+    return not text.lstrip().startswith("PRP")
+
+
 def read_message(
     games: VectorGame, sender: int, receiver: int, text: str
 ) -> tuple[str, list[ClauseRow]]:
@@ -164,8 +170,8 @@ def read_message(
 
 def _tree(text: str) -> list:
     """Return a text's words as nested lists, one for each pair of brackets."""
-    if len(text) > _MOST_SIGNS:
-        raise UserError(f"it is longer than {_MOST_SIGNS:,} signs")
+    if len(text) > MOST_SIGNS:
+        raise UserError(f"it is longer than {MOST_SIGNS:,} signs")
     stack: list[list] = [[]]
     for word in re.findall(r"[()]|[^\s()]+", text):
         if word == "(":

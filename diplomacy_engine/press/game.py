@@ -14,7 +14,7 @@ from ..games.game import Game as PlainGame
 from ..games.saved_game import NO_PRESS
 from ..rules.map import Map
 from ..rules.notation import read_place
-from .daide import ClauseRow, is_daide, offer_text, read_message
+from .daide import ClauseRow, is_answer, is_daide, offer_text, read_message
 from .deals import CONFIRMED, MAX_CLAUSES, Clause, Fate, Side, make_offers
 from .table import MOST_ROUNDS, Press, PressRules, notes_of
 from .words import offer_words
@@ -440,12 +440,20 @@ class Game(PlainGame):
         return game
 
     def take_up_talk(
-        self, press: str, press_rounds: int | None = None, binding: bool = True
+        self,
+        press: str,
+        press_rounds: int | None = None,
+        binding: bool = True,
+        strict: bool = True,
     ) -> None:
         """Let powers talk from here on; the `messages` of this phase are read back to deals.
 
+        Args:
+            press, press_rounds, binding: as for Game.
+            strict: False: messages that are no offers and answers here have no effect.
+
         Raises:
-            UserError: they are no offers and answers.
+            UserError: they are none, with `strict`.
         """
         self._talk_by(press, press_rounds, binding)
         for number, message in enumerate(self.messages, 1):
@@ -453,14 +461,16 @@ class Game(PlainGame):
                 try:
                     self._read(message)
                 except UserError as error:
-                    raise UserError(f"message {number} of {self.phase}: {error}") from None
+                    if strict:
+                        text = f"message {number} of {self.phase}: {error}"
+                        raise UserError(text) from None
 
     def _read(self, message: Mapping) -> None:
         """Do what a message of this phase says."""
         press = self._talking()
         p, q = (self.map.power_number(message[role]) for role in ("sender", "recipient"))
-        if message["message"].split()[0] != "PRP":
-            p, q = q, p  # an answer to an offer
+        if is_answer(message["message"]):
+            p, q = q, p  # the offer went the other way
         word, clauses = read_message(self._games, p, q, message["message"])
         if word == "PRP":
             self._put(press, p, q, tuple(clauses), write=False)

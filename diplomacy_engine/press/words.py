@@ -6,7 +6,7 @@ from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
-from .daide import ClauseRow, is_daide, read_message
+from .daide import ClauseRow, is_answer, is_daide, read_message
 from .deals import Clause, Side
 
 _VERBS = {"PRP": "offers", "YES": "agrees to", "REJ": "declines"}
@@ -43,7 +43,7 @@ def message_words(games: VectorGame, message: Mapping) -> str:
     text, powers = message["message"], games.map.power_index
     p, q = (powers.get(message[role]) for role in ("sender", "recipient"))
     if is_daide(text) and None not in (p, q):
-        if text.split()[0] != "PRP":
+        if is_answer(text):
             p, q = q, p  # an answer to an offer
         try:
             verb, clauses = read_message(games, p, q, text)

@@ -22,6 +22,8 @@ from diplomacy_engine.connections.diplomacy_wire import ServerError, Wire
 from diplomacy_engine.connections.loop import SeatLoop, dropped
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.loading import load_player
+from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.rules.map import load_map
 
 pytestmark = pytest.mark.skipif(
@@ -91,20 +93,28 @@ def test_seven_dumbbots_play_as_by_our_rules(server, end):
     assert counts.dropped == 0 and counts.orders > 20 * (int(end[1:5]) - 1901)
     phases = server.saved_game(end)["phases"]
     assert phases[-1]["name"] == end
+    played_again(phases)
+
+
+def played_again(phases) -> None:
+    """Check that every phase of the server leads to the same next one by our rules."""
     game = Game.from_state("standard", phases[0]["state"])
     for phase, following in pairwise(phases):
         for power, orders in phase["orders"].items():
             game.submit(power, orders or [], strict=False)
         game.adjudicate()
-        state = following["state"]
         assert game.phase == following["name"]
-        for power in POWERS:
-            gone = game.dislodged.get(power, {})
-            units = game.units[power] + [f"*{unit}" for unit in gone]
-            assert sorted(units) == sorted(state["units"][power])
-            assert sorted(game.centers[power]) == sorted(state["centers"][power])
-            places = {unit: sorted(there) for unit, there in gone.items()}
-            assert places == {u: sorted(there) for u, there in state["retreats"][power].items()}
+        same_position(game, following["state"])
+
+
+def same_position(game, state) -> None:
+    for power in POWERS:
+        gone = game.dislodged.get(power, {})
+        units = game.units[power] + [f"*{unit}" for unit in gone]
+        assert sorted(units) == sorted(state["units"][power])
+        assert sorted(game.centers[power]) == sorted(state["centers"][power])
+        places = {unit: sorted(there) for unit, there in gone.items()}
+        assert places == {u: sorted(there) for u, there in state["retreats"][power].items()}
 
 
 def test_our_legal_orders_are_the_servers(server):
@@ -313,11 +323,15 @@ def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
     assert names == list(dict.fromkeys(names)) and names[:2] == ["S1901M", "F1901M"]
 
 
-def test_seven_daide_seats(server):
+@pytest.mark.parametrize(
+    "end", ["S1903M", pytest.param("S1906M", marks=pytest.mark.slow)], ids=["to 1902", "to 1905"]
+)
+def test_seven_daide_seats(server, end):
     """What NOW and SCO say is the position that the same orders lead to by our rules."""
-    server.create("daide", n_controls=7)
+    name = f"daide-{end}"
+    server.create(name, n_controls=7)
     with server.administrator() as ask:
-        port = ask("join_game", game_id="daide")["daide_port"]
+        port = ask("join_game", game_id=name)["daide_port"]
     loops = []
     for power in POWERS:
         connection = DaideSeat(Address("127.0.0.1", port), power, STANDARD, say=lambda text: None)
@@ -331,25 +345,45 @@ def test_seven_daide_seats(server):
             loop._round()
             for position in loop.counts.last.values():
                 seen[position.game.phase] = position.game
-        return "W1902A" in seen or "S1903M" in seen
+        return end in seen
 
-    until(played, 120)
-    assert sum(loop.counts.dropped for loop in loops) == 0
-    assert sum(loop.counts.orders for loop in loops) > 80
+    until(played, 300)
     for loop in loops:
         loop.connection.close()
-    phases = server.saved_game("daide")["phases"]
-    compared = 0
+    years = int(end[1:5]) - 1901
+    assert sum(loop.counts.dropped for loop in loops) == 0
+    assert sum(loop.counts.orders for loop in loops) > 40 * years
+    phases = server.saved_game(name)["phases"]
+    phases = phases[: 1 + [phase["name"] for phase in phases].index(end)]
+    played_again(phases)
     for phase in phases:
-        game = seen.get(phase["name"])
-        if game is not None:
-            theirs = phase["state"]
-            for power in POWERS:
-                standing = [unit for unit in theirs["units"][power] if unit[0] != "*"]
-                assert sorted(game.units[power]) == sorted(standing)
-                assert game.centers[power] == sorted(theirs["centers"][power])
-                retreats = {u: sorted(there) for u, there in theirs["retreats"][power].items()}
-                mine = game.dislodged.get(power, {})
-                assert {u: sorted(there) for u, there in mine.items()} == retreats
-            compared += 1
-    assert compared >= 5
+        same_position(seen[phase["name"]], phase["state"])
+    assert len(phases) > 2 * years
+
+
+def test_two_programs_negotiate(server):
+    """Each has some of the seats; they make deals with each other over the wire and keep them."""
+    server.create("talk", "POWER_CHOICE", n_controls=7)
+    sides = [("AUSTRIA", "ENGLAND", "ITALY"), ("FRANCE", "GERMANY", "RUSSIA", "TURKEY")]
+
+    def play_some(powers):
+        connection = until_phase(seats(server, "talk", powers), "W1902A")
+        nash = load_player("nash+dumbbot", game_map=STANDARD, seed=1)
+        SeatLoop(connection, nash, talk=4, say=lambda text: None).run()
+
+    threads = [threading.Thread(target=play_some, args=(powers,)) for powers in sides]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
+    between = 0
+    for phase in server.saved_game("talk")["phases"]:
+        saved = {"map": "standard", "phases": [phase | {"orders": {}, "results": {}}]}
+        game = TalkingGame.from_saved_game(saved, press="offers")
+        for power, orders in phase["orders"].items():
+            game.submit(power, orders or [])  # none breaks a deal
+        deals = [offer for offer in game.said() if offer.state == "deal"]
+        first = {STANDARD.power_index[power] for power in sides[0]}
+        between += sum((deal.sender in first) != (deal.receiver in first) for deal in deals)
+    assert between

@@ -271,11 +271,6 @@ def test_without_the_package_that_it_needs(capsys, monkeypatch):
     assert "pip install '.[connect]'" in refusal(*words, capsys=capsys)
 
 
-def test_players_that_talk_are_refused(capsys):
-    words = ["connect", "diplomacy", "localhost:80", *SEAT, "--player", "nash+dumbbot"]
-    assert "players say nothing" in refusal(*words, capsys=capsys)
-
-
 def failing(server, capsys, *words):
     """Return the last line that a command ends with, and its exit code must be 2."""
     assert main(command(server, *words)) == 2
@@ -320,13 +315,6 @@ def test_any_power(server):
     )
     counts, told = play(connection, "F1901M")
     assert counts.orders == 3 and "TURKEY" in told[-1]
-
-
-def test_press_is_told(server):
-    server.rules = ["POWER_CHOICE"]
-    said = []
-    play(seats(server, say=said.append), "F1901M")
-    assert said == ["g: powers may talk in this game, and the player says nothing"]
 
 
 # Broken lines.

@@ -88,14 +88,16 @@ def game():
     return game
 
 
-def test_games_of_a_diplomacy_server(game):
-    with StandIn() as server:
-        server.game = game
+@pytest.mark.parametrize("rules", ["POWER_CHOICE NO_PRESS", "POWER_CHOICE"])
+def test_games_of_a_diplomacy_server(game, rules):
+    with StandIn(rules=rules) as server:
+        server.game = game.copy()
+        server.game.send("ENGLAND", "FRANCE", "PRP ( PCE ( ENG FRA ) )")
         data = json.loads(json.dumps(server.data("FRANCE")))
     reader = _GameReader(STANDARD, False, None)
 
     def read(changed):
-        reader.position("g", Fields(changed, "the game"), ["FRANCE"])
+        reader.position("g", [Fields(changed, "the game")], ["FRANCE"])
 
     assert survives(read, data, random.Random(1), 150) > 20
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 from support.commands import refusal
-from support.games import orderable, play_randomly
+from support.games import orderable, play_randomly, random_units
 from support.webdip import CODE, NUMBER, POWERS, Site, history, row_of, variant
 
 from diplomacy_engine.commands.cli import main
@@ -13,7 +13,7 @@ from diplomacy_engine.connections import webdip_site
 from diplomacy_engine.connections.connection import ConnectionLost, PhaseOver
 from diplomacy_engine.connections.loop import SeatLoop, dropped
 from diplomacy_engine.connections.sea_paths import convoy_path
-from diplomacy_engine.connections.webdip import WebdipSeat, _letters
+from diplomacy_engine.connections.webdip import WebdipSeat, _letters, kept_texts
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.webdiplomacy import classic, order_row, order_text, read_variant
@@ -22,6 +22,10 @@ from diplomacy_engine.rules.map import load_map
 
 STANDARD = load_map("standard")
 FRANCE = 2
+KINDS_OF_ORDERS = {
+    *("Hold", "Move", "Move by sea", "Support hold", "Support move", "Support move by sea"),
+    *("Convoy by sea", "Retreat", "Disband", "Destroy", "Build Army", "Build Fleet", "Wait"),
+}
 
 
 @pytest.fixture
@@ -104,6 +108,42 @@ def test_legal_orders_are_kept(site, seed):
             checked += len(orders)
         play_randomly(game, rng)
     assert checked > 40
+
+
+@pytest.mark.parametrize(
+    "count", [50, pytest.param(500, marks=pytest.mark.slow)], ids=["50 positions", "500 positions"]
+)
+def test_every_legal_order_is_kept(site, count):
+    """Each alone: our order -> its row -> the site takes it -> its row -> our order."""
+    known, rng, game = classic(STANDARD), random.Random(9), Game("standard")
+    checked: dict[str, int] = {}
+    for number in range(count):
+        site.game = game
+        if number % 3 == 0:  # units all over the board have more convoys than any game
+            units = random_units(STANDARD, rng, 7)
+            site.game = position(units, name=rng.choice(["S1901M", "F1901M"]))
+        for power, places in orderable(site.game).items():
+            before = site._defaults(power)
+            for text in {text for place in places for text in site.game.legal_orders(place)}:
+                if text != "WAIVE" and _is_lost_at_sea(site.game, text):
+                    continue
+                path = convoy_path(site.game, text)
+                kept = [dict(row) for row in before]
+                row = json.loads(
+                    json.dumps(order_row(known, text, site.game.phase[-1] == "A", path))
+                )
+                site._take(power, kept, set(), row)
+                texts = kept_texts(known, site.game, kept)
+                assert dropped(site.game, [text], texts) == [], row
+                kind = row["type"] + (" by sea" if row.get("convoyPath") else "")
+                checked[kind] = checked.get(kind, 0) + 1
+        play_randomly(game, rng, rng.randint(1, 3))
+        while number % 10 == 5 and not (game.dislodged or game.is_over):
+            play_randomly(game, rng)
+        if game.is_over:
+            game = Game("standard")
+    assert sum(checked.values()) > 100 * count, checked
+    assert set(checked) >= KINDS_OF_ORDERS, checked
 
 
 def _some_orders(game, power, rng):

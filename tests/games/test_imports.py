@@ -10,8 +10,9 @@ from support.pages import blocks, page_text, quoted_lines
 from support.webdip import history, variant
 
 from diplomacy_engine.commands.cli import main
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.imports import read_games
+from diplomacy_engine.games.imports import read_games, read_pasted
 from diplomacy_engine.games.order_blocks import completed, read_blocks, read_phase
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.play.file import read_session
@@ -278,9 +279,86 @@ def test_games_of_a_file_are_read_one_by_one(tmp_path):
 
 def test_the_example_of_the_page(tmp_path, capsys):
     page = page_text("docs/elsewhere.md")
-    (text,) = blocks(page, "text")
+    orders, units = blocks(page, "text")
     file = tmp_path / "orders.txt"
-    file.write_text(text)
+    file.write_text(orders)
     assert main(["import-game", str(file)]) == 0
     out, err = capsys.readouterr()
     assert out.strip() in quoted_lines(page) and err == ""
+    game = Game.from_saved_game(read_pasted(units, STANDARD))
+    assert game.phase == "F1902M" and game.centers["GERMANY"] == ["HOL", "KIE", "MUN"]
+
+
+POSITION = """Fall 1902
+FRANCE
+A Par, F Spa(sc)
+centers: Par, Spa, Mar
+Germany: A Mun, Fleet Kiel; Supply centres Mun, Kie, Bur
+"""
+
+
+def test_blocks_of_units_are_a_position(tmp_path):
+    text = POSITION.replace(", Bur", "")
+    file = tmp_path / "position.txt"
+    file.write_text(text)
+    for saved in (read_pasted(text, STANDARD), *read_games(file)):
+        game = Game.from_saved_game(saved)
+        assert game.phase == "F1902M" and game.history == []
+        assert game.units["FRANCE"] == ["A PAR", "F SPA/SC"]
+        assert game.units["GERMANY"] == ["A MUN", "F KIE"]
+        assert game.centers["FRANCE"] == ["MAR", "PAR", "SPA"]
+        assert game.centers["GERMANY"] == ["KIE", "MUN"]  # not Berlin, of which it does not speak
+        assert game.centers["ITALY"] == ["NAP", "ROM", "VEN"]
+
+
+def test_centers_that_are_not_named_are_the_likely_ones():
+    game = Game.from_saved_game(read_pasted("Italy: A Mun, A Boh\nGermany: F Kie", STANDARD))
+    assert game.phase == "S1901M"
+    assert game.centers["ITALY"] == ["MUN", "NAP", "ROM", "VEN"]
+    assert game.centers["GERMANY"] == ["BER", "KIE"]
+    assert game.centers["FRANCE"] == ["BRE", "MAR", "PAR"]
+
+
+def test_whatever_a_file_has_can_be_pasted(tmp_path):
+    game = Game("standard")
+    play_randomly(game, random.Random(1), 4)
+    state = game.to_state()
+    for text in (
+        json.dumps(state, indent=1),
+        json.dumps(game.to_saved_game()),
+        json.dumps(history(game)),
+        json.dumps([{}, game.to_saved_game()]),
+    ):
+        found = Game.from_saved_game(read_pasted(text, STANDARD))
+        assert found.to_state()["units"] == state["units"] and found.phase == game.phase
+    notes = []
+    saved = read_pasted("France: A Par-Bur, A Mar-Mos", STANDARD, notes.append)
+    assert [phase["name"] for phase in saved["phases"]] == ["S1901M", "F1901M"]
+    assert len(notes) == 1 and "A Mar-Mos" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (POSITION, "BUR is no center"),
+        ("Spring 1901\nFrance: A Par\nFall 1901\nItaly: A Rom", "one phase, not F1901M and S1901M"),
+        ("Fall 1901 Retreats\nFrance: A Par", "F1901R: where units may retreat to is not known"),
+        ("France: A Par, A Par", "PAR"),
+        ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is no unit"),
+        ("France: A Par, A Mar-Bur", "line 1: 'A Mar-Bur' is no unit"),
+        ("France: A Par\ncenters Par, \x1b[31m", "line 2"),
+        ("France: A MAO", "MAO"),
+        ("France: F Spa", "SPA"),
+        ("", "there are no orders in it"),
+        ("hello there", "stands under no power's name"),
+        ("{", "it begins like JSON, and is none"),
+        ("[]", "there is no game in it"),
+        ("{}", "the saved game has no 'map'"),
+        ('{"units": 3}', "the state"),
+        ("[" * 100_000, "it begins like JSON"),
+    ],
+)
+def test_what_is_no_game_is_not_taken(text, sentence):
+    with pytest.raises(UserError) as error:
+        Game.from_saved_game(read_pasted(text, STANDARD))
+    assert sentence in str(error.value) and str(error.value).isprintable()

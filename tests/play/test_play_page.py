@@ -671,3 +671,56 @@ def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
     host.click("#last")
     host.wait_for_selector("#end")
     assert host.inner_text("#end") == "A draw was agreed by England, Russia."
+
+
+PASTED = "Fall 1902\nFrance: A Par, F Bre\nGermany: A Mun, F Hol\ncenters: Mun, Hol\n"
+
+
+@pytest.mark.parametrize("size", [{}, PHONE], ids=["desktop", "phone"])
+def test_a_pasted_position_gets_hints(start, open_page, size):
+    server = start(Game("standard"), ["thinker", "hold"])
+    page = open_page(server.link("host"), **size)
+    page.click("#paste summary")
+    page.allowed.append("400 (Bad Request)")
+    page.fill("#pasted", "Fall 1902\nFrance: A Par, F Atlantis")
+    page.click("#take")
+    page.wait_for_selector("#taken.bad")
+    assert "Atlantis" in page.inner_text("#taken")
+    assert page.input_value("#pasted").endswith("Atlantis")  # it can be mended
+    page.fill("#pasted", PASTED)
+    page.click("#take")
+    until(lambda: "This is the position now" in page.inner_text("#taken"))
+    page.wait_for_selector('#board [data-unit="F HOL"]')
+    assert page.inner_text("#title") == "Fall 1902, movement"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.select_option("#seat-FRANCE", "me")
+    page.click("#start")
+    page.click("#hint")
+    page.wait_for_selector("#hints")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert len(chosen(page)) == 2
+    saved = json.loads(server.session.file.read_text())
+    assert [phase["name"] for phase in saved["phases"]] == ["F1902M"]
+
+
+def test_pasted_orders_bring_their_phases(start, open_page):
+    server = start(Game("standard"), ["hold"])
+    page = open_page(server.link("host"))
+    page.click("#paste summary")
+    page.fill("#pasted", "Spring 1901\nFrance: A Par-Bur, A Mar-Mos")
+    page.click("#take")
+    until(lambda: "A Mar-Mos" in page.inner_text("#taken"))
+    assert "This is the position now." in page.inner_text("#taken")
+    page.click("#start")
+    page.wait_for_selector("#submit")
+    page.click("#first")
+    page.wait_for_selector("#results li")
+    assert "A PAR - BUR" in orders_on_board(page)
+
+
+def test_what_is_too_long_is_not_sent(start, open_page):
+    page = open_page(start(Game("small"), ["hold"]).link("host"))
+    page.click("#paste summary")
+    page.evaluate("document.getElementById('pasted').value = 'x'.repeat(200000)")
+    page.click("#take")
+    assert "--resume FILE" in page.inner_text("#taken")

@@ -22,6 +22,8 @@ from diplomacy_engine.players.advice import advice, has_decision, orders_by_play
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
+from diplomacy_engine.press.game import Game as TalkingGame
+from diplomacy_engine.press.table import PressRules
 
 
 class Thinker:
@@ -677,3 +679,37 @@ def test_pages_and_saved_games_name_players_briefly(file, tmp_path):
     assert game_view(session, host)["powers"][1]["player"] == "small__1"
     assert session.saved_game()["players"]["RUSSIA"] == "small__1"
     assert read_session(file)[1]["opponents"] == [typed]  # to go on with
+
+
+def test_a_pasted_game_begins_the_session(tmp_path):
+    game = Game("standard", max_years=9)
+    session = PlaySession(
+        TalkingGame("standard", max_years=9), tmp_path / "g.jsonl", ["hold"], make_bot
+    )
+    host = session.viewer(session.tokens["host"])
+    with pytest.raises(PlayError) as error:
+        session.paste(session.viewer(session.tokens["watch"]), "France: A Par")
+    assert error.value.kind == "forbidden"
+    for text, reason in (
+        (json.dumps(Game("small").to_saved_game()), "this game is on map small, not on standard"),
+        (json.dumps(game.to_state() | {"name": "COMPLETED"}), "this game is over"),
+        ("", "there are no orders in it"),
+    ):
+        with pytest.raises(PlayError, match=reason):
+            session.paste(host, text)
+    assert session.game.phase == "S1901M" and len(session.game.units["FRANCE"]) == 3
+    assert session.paste(host, "Fall 1901\nFrance: A Par\nItaly: A Rom") == []
+    assert session.game.units["FRANCE"] == ["A PAR"] and session.game.max_years == 9
+    session.choose_seats(host, {p: "me" if p == "FRANCE" else "hold" for p in session.game.powers})
+    assert read_session(tmp_path / "g.jsonl")[0].phase == "F1901M"
+    with pytest.raises(PlayError) as error:
+        session.paste(host, "France: A Par")
+    assert error.value.kind == "stale"
+
+
+def test_a_pasted_game_has_the_press_of_the_session(tmp_path):
+    rules = PressRules("offers", 2)
+    game = TalkingGame("standard", press="offers", press_rounds=2)
+    session = PlaySession(game, tmp_path / "g.jsonl", ["hold"], make_bot, press=rules)
+    session.paste(session.viewer(session.tokens["host"]), "France: A Par\nItaly: A Rom")
+    assert session.game.press == "offers" and session.game.table.rounds == 2

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from ssl import SSLContext
 
 from diplomacy_engine.connections.connection import Address
 from diplomacy_engine.connections.diplomacy_wire import Wire
@@ -104,7 +105,11 @@ class StandIn:
     """
 
     def __init__(
-        self, n_controls: int = 1, rules: str = "POWER_CHOICE NO_PRESS", deadline: int = 0
+        self,
+        n_controls: int = 1,
+        rules: str = "POWER_CHOICE NO_PRESS",
+        deadline: int = 0,
+        ssl: SSLContext | None = None,
     ):
         from websockets.sync.server import serve
 
@@ -122,7 +127,7 @@ class StandIn:
         self._clock = 1
         self._lines: list = []
         self._lock = threading.RLock()
-        self._server = serve(self._line, "127.0.0.1", 0, compression=None)
+        self._server = serve(self._line, "127.0.0.1", 0, compression=None, ssl=ssl)
         self.address = Address(*self._server.socket.getsockname()[:2])
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -208,6 +213,7 @@ class StandIn:
             self.controllers[power] = user, self._now()
         if len(self.controllers) >= self.n_controls and self.status == "forming":
             self.status = "active"
+            self.tell("game_status_update", status="active")
         return self.data(power)
 
     def _now(self) -> int:
@@ -245,7 +251,13 @@ class StandIn:
             "state_history": {name: phase["state"] for name, phase in history.items()},
             "order_history": {name: phase["orders"] for name, phase in history.items()},
             "result_history": {name: phase["results"] for name, phase in history.items()},
+            "messages": self._heard(role, self.game.messages),
+            "message_history": {n: self._heard(role, p["messages"]) for n, p in history.items()},
         }
+
+    @staticmethod
+    def _heard(role: str, messages: list[dict]) -> list[dict]:
+        return [m for m in messages if {role, "GLOBAL"} & {m["sender"], m["recipient"]}]
 
     def _is_set(self, power: str) -> int:
         if power not in self.given:
@@ -300,6 +312,16 @@ class StandIn:
 
     def _vote(self, request: dict) -> None:
         self.votes.add(self._playing(request))
+
+    def _send_game_message(self, request: dict) -> int:
+        said = request["message"]
+        if "NO_PRESS" in self.rules:
+            raise _Refusal("ResponseException", "Messages not allowed for this game.")
+        if said["sender"] != self._playing(request) or said["phase"] != self.game.phase:
+            raise _Refusal("ResponseException", "A power can only send its own messages.")
+        kept = self.game.send(said["sender"], said["recipient"], said["message"])
+        self.tell("game_message_received", message=kept)
+        return kept["time_sent"]
 
     def _leave_game(self, request: dict) -> None:
         del self.controllers[request["game_role"]]

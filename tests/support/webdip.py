@@ -167,6 +167,7 @@ class Site:
         self.cancelled = self.processing = self.waits = False
         self.press = "NoPress"
         self._version, self._before = 1, {}
+        self._trial: tuple[Game, str, Game] | None = None  # where orders are tried
         self._lock = threading.RLock()
         site = self
 
@@ -392,11 +393,14 @@ class Site:
         text = self.text(row, kind)
         if text is None or not self._has_path(row, text):
             return False
-        trial = self.game.copy()
+        if self._trial is None or self._trial[:2] != (self.game, self.game.phase):
+            self._trial = self.game, self.game.phase, self.game.copy()
+        trial = self._trial[2]
         try:
             trial.submit(power, [text])
         except UserError:
             return False
+        trial.withdraw(power)
         return True
 
     def _has_path(self, row: dict, text: str) -> bool:
@@ -405,8 +409,7 @@ class Site:
         by_sea = kind == "Convoy" or (kind == "Move" and row["viaConvoy"] == "Yes")
         if kind == "Support move" and order.other.kind == 0:
             other = f"A {parent(CODE[row['fromTerrID']])} - {CODE[row['toTerrID']]}"
-            walks = self.game.copy().legal_orders(other.split(" - ")[0])
-            by_sea = other not in walks
+            by_sea = other not in self.game.legal_orders(other.split(" - ")[0])
         if not by_sea:
             return True
         path = row.get("convoyPath") or []

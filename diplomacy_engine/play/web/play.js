@@ -5,6 +5,8 @@ import { OrderPanel } from "/orders.js";
 import { TalkPanel } from "/talk.js";
 
 const $ = (id) => document.getElementById(id);
+const LONGEST = 90000; // bytes of what can be pasted
+const EXAMPLE = "Fall 1901\nFrance: A Bur, A Spa, F MAO\nGermany: A Mun, F Hol, A Kie";
 const WAIT = 1000; // milliseconds between questions to the server
 
 const state = {
@@ -273,7 +275,21 @@ function drawSetup(view) {
       h("h2", {}, "Who plays?"), ...rows,
       h("p", { class: "quiet" }, "Nobody plays? Then you watch. A power for somebody else gets a link of its own."),
       h("button", { class: "main", id: "start" }, "Begin")),
+    h("details", { id: "paste" }, h("summary", {}, "Begin from another position"),
+      h("label", { for: "pasted" }, "Units or orders by power, or a saved game:"),
+      h("textarea", { id: "pasted", rows: 8, spellcheck: "false", placeholder: EXAMPLE }),
+      h("p", { id: "taken", role: "status" }),
+      h("button", { id: "take", onclick: paste }, "Take this position")),
   );
+}
+
+async function paste() {
+  const text = $("pasted").value, told = $("taken");
+  const tooLong = "This is too long to be pasted: save it as a file and start with play --resume FILE.";
+  const refused = new Blob([text]).size > LONGEST ? tooLong : await send("/api/paste", { text });
+  say("");
+  told.classList.toggle("bad", Boolean(refused));
+  told.textContent = refused || ["This is the position now.", ...state.view.notes.map(sentence)].join(" ");
 }
 
 function start(event) {
