@@ -73,7 +73,7 @@ def args_from_dictionary(args_class: type, values: dict, source: str) -> Any:
     """Return the dataclass with the values of a dictionary, such as that of args.json.
 
     Raises:
-        UserError: unknown key, wrong type, or number out of range; names `source` and the key.
+        UserError: unknown setting, wrong type, or number out of range; names `source` and the key.
     """
     return args_class(**check_values(args_class, values, source))
 
@@ -82,7 +82,7 @@ def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
     """Return the values that a TOML file sets, checked and converted to the fields' types.
 
     Raises:
-        UserError: the file cannot be read, or has an unknown key or a value that does not fit.
+        UserError: the file cannot be read, or has an unknown setting or a value that does not fit.
     """
     try:
         values = tomllib.loads(read_file(path, MAX_FILE_BYTES).decode())
