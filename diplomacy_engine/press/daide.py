@@ -33,7 +33,7 @@ from ..constants import (
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
-from .deals import CONFIRMED, Clause, Offers, Side
+from .deals import CONFIRMED, MAX_CLAUSES, Clause, Offers, Side
 
 ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
@@ -165,6 +165,8 @@ def read_message(
         raise UserError("it is neither PRP ( ... ) nor an answer to one")
     body = tree[1]
     parts = body[1:] if body[:1] == ["AND"] else [body]
+    if not 1 <= len(parts) <= MAX_CLAUSES:
+        raise UserError(f"an offer has 1 to {MAX_CLAUSES} clauses, not {len(parts)}")
     return verb, [_read_clause(games, (sender, receiver), part) for part in parts]
 
 

@@ -8,6 +8,7 @@ import threading
 import pytest
 from support.commands import refusal
 from support.diplomacy_server import StandIn, free_port
+from support.waiting import until
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.connections import diplomacy_wire
@@ -391,7 +392,7 @@ def test_a_seat_that_was_taken_is_taken_again(server):
     connection.positions()
     server.n_controls = 99
     server.kick("FRANCE")
-    connection.wait(20)
+    until(lambda: connection.wait(1) or said)  # that the game has begun is news, too
     assert said == ["g: FRANCE was taken from us"]
     assert server.controllers == {}
     (position,) = connection.positions()

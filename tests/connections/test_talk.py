@@ -115,6 +115,8 @@ def test_only_messages_that_may_be_offers_are_read():
         "PRP ( PCE ( ENG FRA )",
         "YES ( PRP ( PCE ( ENG FRA ) ) )",
         "PRP " + "( " * 100,
+        "PRP ( AND " + "( PCE ( ENG FRA ) ) " * 9 + ")",
+        "PRP ( AND )",
         "PRP ( XDO ( ( FRA \x1b[31m PAR ) HLD ) )",
     ],
 )
