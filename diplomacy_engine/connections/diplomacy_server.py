@@ -117,8 +117,11 @@ class DiplomacySeats:
         return [position]
 
     def _watch(self) -> Fields:
-        """Return the game as somebody sees it who plays nobody, as of a finished one."""
-        token = next(iter(self._tokens.values()))
+        """Return the game as somebody sees it who plays nobody, as of a finished one.
+
+        A token has one role in a game, and keeps it where a vote has ended the game.
+        """
+        token = _sign_in(self._wire, next(iter(self._accounts.values())))
         return _game_data(self._wire, **self._where(token))
 
     def _where(self, token: object) -> dict:

@@ -117,6 +117,29 @@ def same_position(game, state) -> None:
         assert places == {u: sorted(there) for u, there in state["retreats"][power].items()}
 
 
+def test_a_draw_that_all_agree_to_is_the_servers(server):
+    """Its game ends as ours: without the orders of the phase in which the last one voted."""
+    server.create("draw", n_controls=7)
+    _, told = play(seats(server, "draw", POWERS), draws_after=1902)
+    assert told[-1].startswith("draw is over")
+    phases = server.saved_game("draw")["phases"]
+    game = Game("standard", draw_votes=True)
+    for phase in phases[:-2]:
+        for power, orders in phase["orders"].items():
+            game.submit(power, orders or [], strict=False)
+        game.adjudicate()
+    assert game.phase == "S1902M"
+    for power in POWERS:
+        game.vote(power)
+    game.adjudicate()
+    ours = game.to_saved_game()["phases"]
+    for mine, theirs in zip(ours[-2:], phases[-2:], strict=True):
+        assert mine["name"] == theirs["name"] and mine["results"] == theirs["results"] == {}
+        assert not any(theirs["orders"].values()) and not any(mine["orders"].values())
+        for power in POWERS:
+            assert sorted(mine["state"]["units"][power]) == sorted(theirs["state"]["units"][power])
+
+
 def test_our_legal_orders_are_the_servers(server):
     """Its list only has supports of fleets into split provinces besides, without their coast."""
     server.create("legal", n_controls=7)
