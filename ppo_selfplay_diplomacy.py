@@ -278,7 +278,7 @@ class Agent(nn.Module):
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None]:
-        """Do the same without values, for boards that have been encoded."""
+        """Draw or score orders as above, without values, for boards that have been encoded."""
         orders = self.inputs.orders(boards, decisions, chosen, self.autoregressive)
         tables = self.order_tables(codes, orders)
         if chosen is None:
