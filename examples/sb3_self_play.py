@@ -1,8 +1,8 @@
 """Self-play with Stable-Baselines3: MaskablePPO on `small`, against frozen copies of itself.
 
     pip install stable-baselines3 sb3-contrib
-    python examples/sb3_self_play.py --minutes 5
-    python examples/sb3_self_play.py --promote-by steps --promote-at 20000
+    python -m examples.sb3_self_play --minutes 5
+    python -m examples.sb3_self_play --promote-by steps --promote-at 20000
 
 Stage 1 plays against `random`. At each promotion a copy of the policy is frozen, and from its next
 game on every environment draws its opponents from the last copies. runs/sb3_self_play then has the
@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from diplomacy_engine import evaluate_player, load_player, make_bot
@@ -32,9 +31,11 @@ from diplomacy_engine.matches.population import rank_player
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.population import read_population
+from examples.sb3_vec_env import NativeVecEnv
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "runs" / "sb3_self_play"
+NUM_ENVS = 64  # games at once, played in compiled loops
 
 
 class OneHotBoard(BaseFeaturesExtractor):
@@ -113,7 +114,7 @@ class SelfPlay(BaseCallback):
         file = self.folder / f"copy_{len(self.promotions)}.zip"
         self.model.save(file)
         self.copies = [*self.copies, player(file)][-self.pool :]
-        self.training_env.env_method("set_opponents", self.copies, next_game=True)
+        self.training_env.envs.set_opponents(self.copies, next_game=True)
         print(f"{self.num_timesteps:,} steps: promotion {len(self.promotions)}, won {rate:.0%}")
         self._new_stage()
 
@@ -121,7 +122,9 @@ class SelfPlay(BaseCallback):
 def curve_svg(curve: list[tuple[int, float]], promotions: list[int]) -> str:
     """Return the share of games won over steps as a picture, with a line at each promotion."""
     last = max(curve[-1][0] if curve else 1, *promotions, 1)
-    line = " ".join(f"{60 + 720 * steps / last:.1f},{20 + 300 * (1 - won):.1f}" for steps, won in curve)
+    line = " ".join(
+        f"{60 + 720 * steps / last:.1f},{20 + 300 * (1 - won):.1f}" for steps, won in curve
+    )
     parts = [
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="20" y2="320" stroke="#c33" stroke-dasharray="4"/>'
         for x in (60 + 720 * steps / last for steps in promotions)
@@ -136,7 +139,9 @@ def curve_svg(curve: list[tuple[int, float]], promotions: list[int]) -> str:
         '<text x="60" y="340">games won of the last 100; dashed: promotions</text>',
     ]
     head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 350" font-family="sans-serif"'
-    return f'{head} font-size="12"><rect width="800" height="350" fill="#fff"/>{"".join(parts)}</svg>'
+    return (
+        f'{head} font-size="12"><rect width="800" height="350" fill="#fff"/>{"".join(parts)}</svg>'
+    )
 
 
 def show_strength(file: Path, games: int) -> None:
@@ -149,11 +154,11 @@ def show_strength(file: Path, games: int) -> None:
         print(f"against {bot}, {games:,} games won: {won}")
     bots = [make_bot("random"), make_bot("dumbbot"), load_player("small-pure-1")]
     result = play_tournament("small", [model, *bots], num_games=games, seed=1).result()
-    for row in result["players"]:
-        print(f"tournament: {row['player']:14} rating {row['rating']['value']:.0f}")
+    for name, found in result["players"].items():
+        print(f"tournament of {games:,} games: {name}, rating {found['rating']['value']:.1f}")
     population = read_population(ROOT / "runs" / "population" / "small")
     standing = rank_player(population, model, load_members(population), games, seed=1)
-    print(f"population: rank {standing.rank} of {len(population.members) + 1}")
+    print(f"among the population of small: {standing.text()}")
 
 
 def main() -> None:
@@ -161,7 +166,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=5.0, help="of training, at most")
     parser.add_argument("--steps", type=int, default=10_000_000, help="of training, at most")
-    parser.add_argument("--promote-by", choices=("steps", "episodes", "win-rate"), default="win-rate")
+    parser.add_argument(
+        "--promote-by", choices=("steps", "episodes", "win-rate"), default="win-rate"
+    )
     parser.add_argument("--promote-at", type=float, default=0.9)
     parser.add_argument("--pool", type=int, default=5, help="newest copies that are opponents")
     parser.add_argument("--games", type=int, default=400, help="of each evaluation at the end")
@@ -171,13 +178,10 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)  # as fast as more, for so small a network
 
-    def make_env() -> gymnasium.Env:
-        return gymnasium.make("diplomacy_engine:Diplomacy-small-v0", opponents="random")
-
-    envs = make_vec_env(make_env, 16, seed=arguments.seed)
+    envs = NativeVecEnv("Diplomacy-small-v0", NUM_ENVS, seed=arguments.seed, opponents="random")
     network = {"features_extractor_class": OneHotBoard, "net_arch": [128, 128]}
     model = MaskablePPO(
-        "MultiInputPolicy", envs, n_steps=64, batch_size=256, n_epochs=4, learning_rate=5e-4,
+        "MultiInputPolicy", envs, n_steps=32, batch_size=512, n_epochs=4, learning_rate=5e-4,
         ent_coef=0.01, seed=arguments.seed, device="cpu", policy_kwargs=network,
     )  # fmt: skip
     play = SelfPlay(

@@ -1,8 +1,8 @@
 """A policy that another library trained in an environment, as a player of this engine.
 
-    model = MaskablePPO.load("model.zip")
-    policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
-    evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
+model = MaskablePPO.load("model.zip")
+policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
+evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import with_vote_open, whole_numbers
+from .forms import whole_numbers, with_vote_open
 from .gymnasium_env import FORMS
 from .kernels import AgentSeats
 
@@ -191,9 +191,7 @@ class ObservationPlayer:
             raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
         return np.ascontiguousarray(actions[..., :-1]) if self._draw_votes else actions
 
-    def _illegal(
-        self, games: VectorGame, decisions: Decisions, row: int, count: int
-    ) -> UserError:
+    def _illegal(self, games: VectorGame, decisions: Decisions, row: int, count: int) -> UserError:
         game, power = int(decisions.game[row]), int(decisions.power[row])
         phase = phase_name(int(games.state.year[game]), int(games.state.phase[game]))
         return UserError(

@@ -118,7 +118,9 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
         raise
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PlayerError(f"player {quoted(spec.text, 300)} cannot be made: {reason:.300}") from error
+        raise PlayerError(
+            f"player {quoted(spec.text, 300)} cannot be made: {reason:.300}"
+        ) from error
     if not callable(getattr(player, "act", None)):
         raise PlayerError(
             f"{quoted(spec.text, 300)} is no player: it has no method act, but is "

@@ -8,7 +8,7 @@
     runs/population/small/NAME.npz        a member of a population
     population, population:FOLDER         members that `play` draws
     fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium, matrix
-    my_module:NAME, my_module:NAME:TEXT   what NAME of your module returns, for the text if there is one
+    my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
     llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
     nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
 
