@@ -4,8 +4,8 @@
     python -m examples.sb3_self_play --minutes 5
     python -m examples.sb3_self_play --promote-by steps --promote-at 20000
 
-Stage 1 plays against `random`. At each promotion a copy of the policy is frozen, and from its next
-game on every environment draws its opponents from the last copies. runs/sb3_self_play then has the
+Stage 1 plays against `random`. At each promotion a copy of the policy is frozen, and every game that
+begins from then on draws its opponents from the newest copies. runs/sb3_self_play then has the
 model, the copies, and the curve as a picture (curve.svg). The model plays wherever a player can:
 
     python -m diplomacy_engine evaluate --player examples.sb3_self_play:player --against dumbbot
@@ -36,6 +36,7 @@ from examples.sb3_vec_env import NativeVecEnv
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "runs" / "sb3_self_play"
 NUM_ENVS = 64  # games at once, played in compiled loops
+PROMOTE_AT = {"steps": 20_000, "episodes": 500, "win-rate": 0.8}
 
 
 class OneHotBoard(BaseFeaturesExtractor):
@@ -88,11 +89,11 @@ class SelfPlay(BaseCallback):
     def _new_stage(self) -> None:
         self.began, self.episodes, self.wins = self.num_timesteps, 0, deque(maxlen=100)
         # Games that are running were begun against the opponents of the stage before.
-        self.of_before = None if self.n_calls == 0 else set(range(self.training_env.num_envs))
+        self.of_before = set(range(self.training_env.num_envs)) if self.promotions else set()
 
     def _on_step(self) -> bool:
         for row in np.flatnonzero(self.locals["dones"]):
-            if self.of_before and row in self.of_before:
+            if row in self.of_before:
                 self.of_before.remove(row)
                 continue
             self.episodes += 1
@@ -138,10 +139,8 @@ def curve_svg(curve: list[tuple[int, float]], promotions: list[int]) -> str:
         f'<text x="780" y="340" text-anchor="end">{last:,} steps</text>',
         '<text x="60" y="340">games won of the last 100; dashed: promotions</text>',
     ]
-    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 350" font-family="sans-serif"'
-    return (
-        f'{head} font-size="12"><rect width="800" height="350" fill="#fff"/>{"".join(parts)}</svg>'
-    )
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 350" font-size="12">'
+    return f'{head}<rect width="800" height="350" fill="#fff"/>{"".join(parts)}</svg>'
 
 
 def show_strength(file: Path, games: int) -> None:
@@ -166,10 +165,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=5.0, help="of training, at most")
     parser.add_argument("--steps", type=int, default=10_000_000, help="of training, at most")
-    parser.add_argument(
-        "--promote-by", choices=("steps", "episodes", "win-rate"), default="win-rate"
-    )
-    parser.add_argument("--promote-at", type=float, default=0.9)
+    parser.add_argument("--promote-by", choices=PROMOTE_AT, default="win-rate")
+    parser.add_argument("--promote-at", type=float, help=f"if not at {PROMOTE_AT}")
     parser.add_argument("--pool", type=int, default=5, help="newest copies that are opponents")
     parser.add_argument("--games", type=int, default=400, help="of each evaluation at the end")
     parser.add_argument("--seed", type=int, default=1)
@@ -184,10 +181,9 @@ def main() -> None:
         "MultiInputPolicy", envs, n_steps=32, batch_size=512, n_epochs=4, learning_rate=5e-4,
         ent_coef=0.01, seed=arguments.seed, device="cpu", policy_kwargs=network,
     )  # fmt: skip
-    play = SelfPlay(
-        arguments.promote_by, arguments.promote_at, 60 * arguments.minutes, arguments.pool,
-        arguments.folder,
-    )  # fmt: skip
+    by, seconds = arguments.promote_by, 60 * arguments.minutes
+    at = arguments.promote_at or PROMOTE_AT[by]
+    play = SelfPlay(by, at, seconds, arguments.pool, arguments.folder)
     model.learn(arguments.steps, callback=play)
     model.save(arguments.folder / "model.zip")
     (arguments.folder / "curve.svg").write_text(curve_svg(play.curve, play.promotions))

@@ -86,10 +86,10 @@ def test_holding_by_actions_is_holding():
 @pytest.mark.parametrize("form", FORMS)
 def test_all_powers_of_many_games_at_once(form):
     """Each decision is answered as if it were asked alone, whatever phase it is of."""
-    games = VectorGame("three", 12, seed=1, auto_reset=False)
+    games = VectorGame("standard", 4, seed=1, auto_reset=False)
     rng = np.random.default_rng(5)
 
-    env = DiplomacyEnv("three", form)
+    env = DiplomacyEnv("standard", form)
 
     def policy(seen, mask):
         """Draw from a seed that is a function of what it sees."""
@@ -97,17 +97,17 @@ def test_all_powers_of_many_games_at_once(form):
         return Scripted(env, sum(int(part.astype(int).sum() ** 2) for part in parts))(seen, mask)
 
     player = ObservationPlayer(policy, form, single=True)
-    phases = set()
-    for _ in range(12):
-        some = rng.random(12) < 0.7  # so that games come to be in different phases
-        decisions = games.decisions(np.flatnonzero(some))
-        games.step(orders_of(games, make_bot("random"), decisions), np.flatnonzero(some))
+    compared = set()
+    while len(compared) < 5:  # all kinds of phases
+        some = np.flatnonzero(rng.random(4) < 0.7)  # so that games come to be in different phases
+        games.step(orders_of(games, make_bot("chaos"), games.decisions(some)), some)
+        if compared >= set(games.state.phase.tolist()):
+            continue
+        compared |= set(games.state.phase.tolist())
         decisions = games.decisions()
-        phases |= set(games.state.phase.tolist())
         together = player.act(games, decisions)
         alone = [player.act(games, decisions.take(np.array([d]))) for d in range(decisions.count)]
         assert together.dtype == np.int32 and np.array_equal(together, np.concatenate(alone))
-    assert len(phases) >= 4
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_illegal_orders_hold_or_are_errors():
         return np.where(seen["board"][:, :, 1] == 1, 900, 0)
 
     assert (ObservationPlayer(policy).act(games, decisions) == -1).all()
-    with pytest.raises(UserError, match=r"'mine': of what it orders as ENGLAND in S1901M, 3 is"):
+    with pytest.raises(UserError, match=r"'mine': of what it orders as ENGLAND in S1901M, 1 is"):
         ObservationPlayer(policy, name="mine", strict=True).act(games, decisions)
 
 
@@ -172,7 +172,7 @@ def test_players_of_modules(tmp_path, monkeypatch):
         ("mine_of_nowhere:Mine", "cannot import 'mine_of_nowhere': No module named"),
         ("mine_of_modules:Yours", "mine_of_modules has no class or function 'Yours'"),
         ("mine_of_modules:Broken", "cannot be made: ValueError: no file model.zip"),
-        ("mine_of_modules:make_bot:nobody", "unknown bot 'nobody'"),
+        ("mine_of_modules:make_bot:nobody", "there is no bot 'nobody'"),
         ("builtins:str", "is no player: it has no method act, but is 'str'"),
     ):
         with pytest.raises(UserError) as error:
@@ -255,8 +255,8 @@ def test_a_frozen_policy_as_an_opponent():
     """Against itself as a player, a policy that holds sees games in which nothing changes."""
     env = DiplomacyEnv("three", opponents=ObservationPlayer(hold), max_years=2)
     env.reset(seed=1)
-    over = False
+    before, over = env.game.units, False
     while not over:
-        *_, terminated, truncated, info = env.step(np.zeros(env.action_space.shape, int))
+        *_, terminated, truncated, _ = env.step(np.zeros(env.action_space.shape, int))
         over = terminated or truncated
-    assert info["centers"] == 3 and truncated
+    assert env.game.units == before and truncated
