@@ -4,8 +4,8 @@
     python -m examples.sb3_self_play --minutes 5
     python -m examples.sb3_self_play --promote-by steps --promote-at 20000
 
-Stage 1 plays against `random`. At each promotion a copy of the policy is frozen, and every game that
-begins from then on draws its opponents from the newest copies. runs/sb3_self_play then has the
+Stage 1 plays against `random`. At each promotion a copy of the policy is frozen, and games that
+begin from then on draw their opponents from the newest copies. runs/sb3_self_play then has the
 model, the copies, and the curve as a picture (curve.svg). The model plays wherever a player can:
 
     python -m diplomacy_engine evaluate --player examples.sb3_self_play:player --against dumbbot

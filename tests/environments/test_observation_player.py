@@ -86,7 +86,7 @@ def test_holding_by_actions_is_holding():
 @pytest.mark.parametrize("form", FORMS)
 def test_all_powers_of_many_games_at_once(form):
     """Each decision is answered as if it were asked alone, whatever phase it is of."""
-    games = VectorGame("standard", 4, seed=1, auto_reset=False)
+    games = VectorGame("standard", 4, seed=1)
     rng = np.random.default_rng(5)
 
     env = DiplomacyEnv("standard", form)
