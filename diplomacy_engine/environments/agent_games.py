@@ -69,7 +69,72 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
     return np.array([seed_from(number) for number in numbers], np.uint64)
 
 
-class AgentGames:
+class AgentBoards:
+    """E positions with an agent in each: what the forms read and write.
+
+    Args:
+        games: the positions.
+        gap: 1 lays the mask out with an entry for "no order" before each province's orders.
+
+    Attributes:
+        games: the VectorGame.
+        agent: (E,) int8, the agent's power.
+        orders: (E, V) int32, orders for the coming step.
+        mask: (E, M) int8, what the agent may order; see `assign_decisions`.
+        queue, queued: (E, V) int16 and (E,) int16, the agent's slots (a province, or NONE for an
+            adjustment) and how many.
+    """
+
+    def __init__(self, games: VectorGame, gap: int):
+        self.games, self._gap = games, gap
+        num_games, provinces = games.num_games, len(games.board.terrain)
+        self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)
+        self.agent = np.zeros(num_games, np.int8)
+        self.orders = games.new_orders()
+        self.mask = np.zeros((num_games, self.mask_size), np.int8)
+        self.queue = np.zeros((num_games, provinces), np.int16)
+        self.queued = np.zeros(num_games, np.int16)
+        self.every_row = np.arange(num_games)
+        self._idle = np.zeros(num_games, np.int64)
+
+    def assign(
+        self,
+        rows: np.ndarray,
+        decisions: Decisions,
+        seats: AgentSeats,
+        who: np.ndarray,
+        made: np.ndarray,
+    ) -> np.ndarray:
+        """Say who makes the decisions of `rows`, and note what the agents may order.
+
+        Args:
+            who, made: written; see `assign_decisions`.
+
+        Returns:
+            The rows in which the agent has no decision.
+        """
+        games = self.games
+        idle = games.call(
+            assign_decisions,
+            games.board,
+            games.table,
+            games.state,
+            rows,
+            decisions,
+            seats,
+            self._gap,
+            self.orders,
+            self.mask,
+            self.queue,
+            self.queued,
+            who,
+            made,
+            self._idle,
+        )
+        return rows if idle == len(rows) else self._idle[:idle].copy()
+
+
+class AgentGames(AgentBoards):
     """E games with an agent in each.
 
     Args:
@@ -77,16 +142,11 @@ class AgentGames:
         num_games: E.
         settings: of the environment.
         threads: threads that share the games; None: as many as there are processors.
-        gap: 1 lays the mask out with an entry for "no order" before each province's orders.
+        gap: see AgentBoards.
         movement_only: retreats and adjustments of the agent are `dumbbot-deepdip`'s.
 
     Attributes:
-        games: the VectorGame; a finished game stays until `start`.
-        agent: (E,) int8, the agent's power.
-        orders: (E, V) int32, orders for the coming step; those of others are there already.
-        mask: (E, M) int8, what the agent may order; see `assign_decisions`.
-        queue, queued: (E, V) int16 and (E,) int16, the agent's slots (a province, or NONE for an
-            adjustment) and how many.
+        games: a finished game stays until `start`; orders of others are in `orders` already.
         reward: (E,) float64, since the agent's last decision.
         terminated, truncated: (E,) bool.
         votes: (E,) bool, whether the agent votes for a draw in the coming step; None: nobody can.
@@ -102,14 +162,15 @@ class AgentGames:
         gap: int = 1,
         movement_only: bool = False,
     ):
-        self.games = VectorGame(
+        games = VectorGame(
             settings.map_of(game_map),
             num_games,
             max_years=settings.max_years,
             threads=threads,
             auto_reset=False,
         )
-        games, powers = self.games, self.games.num_powers
+        super().__init__(games, gap)
+        powers, provinces = games.num_powers, len(games.board.terrain)
         self._power = NONE if settings.power is None else games.map.power_number(settings.power)
         for index in range(powers) if self._power == NONE else [self._power]:
             if index not in games.board.start_unit_power and index not in games.board.home_power:
@@ -118,49 +179,49 @@ class AgentGames:
                     f"{games.map.name!r}, so it cannot be played"
                 )
         self._settings = settings
-        self._opponents = make_opponents(settings.opponents, games.map, settings.script)
         self._reward, self._teams = settings.reward_of(games.map), games.map.teams
         names = self._reward.parts.keys()
         self._pays = AT_END if names.isdisjoint(PAID_IN_FALL) else AFTER_CAPTURES
         if not names <= REWARDS.keys() or self._teams.text:
             self._pays = EVERY_STEP
-        self._gap = gap
-        self.players = [*self._opponents, RandomBot()]
-        warm_up_player, helper = len(self.players) - 1, NONE
-        if movement_only:
-            helper = len(self.players)
-            self.players.append(make_bot("dumbbot-deepdip"))
-        self._remembering = [p for p in self.players if isinstance(p, StatefulPlayer)]
-        provinces = len(games.board.terrain)
-        self.mask_size = len(games.vocabulary) + (provinces - 1 if gap else 0)
-        self.agent = np.zeros(num_games, np.int8)
+        self._own = [RandomBot(), *([make_bot("dumbbot-deepdip")] if movement_only else [])]
         self._seats = AgentSeats(
             self.agent,
-            np.zeros((num_games, powers), np.int8),
+            np.zeros((num_games, powers), np.int16),
             np.zeros(num_games, np.int32),
             np.zeros(num_games, bool),
-            warm_up_player,
-            helper,
+            NONE,
+            NONE,
         )
-        self._who = np.zeros(num_games * powers, np.int8)
-        self._made = np.zeros(len(self.players), np.int32)
-        self.orders = games.new_orders()
-        self.mask = np.zeros((num_games, self.mask_size), np.int8)
+        self.players: list[Player] = []
+        self.set_opponents(settings.opponents)
+        self._who = np.zeros(num_games * powers, np.int16)
         self.nothing = np.zeros(self.mask_size, np.int8)
         if gap:
             self.nothing[games.table.province_first[:-1] + np.arange(provinces)] = 1
-        self.queue = np.zeros((num_games, provinces), np.int16)
-        self.queued = np.zeros(num_games, np.int16)
         self.reward = np.zeros(num_games)
         self.terminated = np.zeros(num_games, bool)
         self.truncated = np.zeros(num_games, bool)
         self.votes = np.zeros(num_games, bool) if settings.draw_votes else None
-        self.every_row = np.arange(num_games)
         self._row_buffers = [np.zeros(num_games, np.int64) for _ in range(4)]
         self._result: StepResult | None = None
         self._picked_buffers: Decisions | None = None
         self._counts = np.zeros(3, np.int64)
         self._on_over: Callable[[np.ndarray], None] | None = None
+
+    def set_opponents(self, opponents) -> None:
+        """Play against others in the games that begin from now on; see `make_opponents`."""
+        found = make_opponents(opponents, self.games.map, self._settings.script)
+        players, seat = [*found, *self._own], self._seats.seat
+        if self.players:  # those of games that are not over keep their seats, under new numbers
+            used, place = np.unique(seat, return_inverse=True)
+            seat[:] = (len(players) + place).reshape(seat.shape)
+            players += [self.players[number] for number in used]
+        self.players, self._num_opponents = players, len(found)
+        helper = len(found) + 1 if len(self._own) > 1 else NONE
+        self._seats = self._seats._replace(warm_up_player=len(found), helper=helper)
+        self._remembering = [p for p in players if isinstance(p, StatefulPlayer)]
+        self._made = np.zeros(len(players), np.int32)
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
@@ -183,7 +244,7 @@ class AgentGames:
             games.state,
             rows,
             self._power,
-            len(self._opponents),
+            self._num_opponents,
             self._settings.most_phases,
             self._seats,
         )
@@ -303,24 +364,7 @@ class AgentGames:
         decisions = games.decisions(self._or_all(rows), reuse=True)
         who, made = self._who[: decisions.count], self._made
         made.fill(0)
-        idle = games.call(
-            assign_decisions,
-            games.board,
-            games.table,
-            games.state,
-            rows,
-            decisions,
-            self._seats,
-            self._gap,
-            self.orders,
-            self.mask,
-            self.queue,
-            self.queued,
-            who,
-            made,
-            self._row_buffers[0],
-        )
-        rows = rows if idle == len(rows) else self._row_buffers[0][:idle].copy()
+        rows = self.assign(rows, decisions, self._seats, who, made)
         for number, count in enumerate(made.tolist()):
             if count:
                 mine = decisions if count == len(who) else self._picked(decisions, who, number)

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from ..constants import NONE
-from .agent_games import AgentGames
+from .agent_games import AgentBoards
 from .deepdip_kernels import deepdip_observation, take_deepdip_actions
 from .forms import ProvinceForm, illegal_order, unit_text
 
@@ -26,7 +26,7 @@ class DeepDipForm(ProvinceForm):
     agent_games: ClassVar = {"gap": 0, "movement_only": True}
     has_masks = False
 
-    def __init__(self, agents: AgentGames):
+    def __init__(self, agents: AgentBoards):
         super().__init__(agents)
         powers, provinces = self._games.num_powers, len(self._games.board.terrain)
         units = len(self._games.map.unit_powers) + 1

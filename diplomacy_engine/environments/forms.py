@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..games.observation import feature_sizes
 from ..games.vector_game import VectorGame
 from ..rules.state import is_retreat
-from .agent_games import AgentGames
+from .agent_games import AgentBoards, AgentGames
 from .kernels import mask_slots, take_province_actions, take_unit_actions
 
 
@@ -100,7 +100,7 @@ class ProvinceForm:
     agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
     has_masks = True
 
-    def __init__(self, agents: AgentGames):
+    def __init__(self, agents: AgentBoards):
         self._agents, self._games = agents, agents.games
         games = self._games
         self.observation_space = observation_space(games)
@@ -158,7 +158,7 @@ class SequentialForm(ProvinceForm):
 
     agent_games: ClassVar = {"gap": 0}
 
-    def __init__(self, agents: AgentGames):
+    def __init__(self, agents: AgentBoards):
         super().__init__(agents)
         games = self._games
         provinces = len(games.board.terrain)
@@ -244,11 +244,11 @@ class VoteForm:
     def masks(self) -> np.ndarray | None:
         """Return the masks of all rows, (E, M) int8; None without `has_masks`."""
         masks = self._form.masks()
-        return None if masks is None else _with_vote_open(masks)
+        return None if masks is None else with_vote_open(masks)
 
     def final_masks(self, rows: np.ndarray) -> np.ndarray:
         """Return the masks of `rows`, whose games are over, (rows, M) int8."""
-        return _with_vote_open(self._form.final_masks(rows))
+        return with_vote_open(self._form.final_masks(rows))
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
         """Write the orders and note the votes of actions (E, V + 1); see ProvinceForm.take."""
@@ -271,5 +271,6 @@ def wrong_vote(vote: int) -> UserError:
     return UserError(f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}")
 
 
-def _with_vote_open(masks: np.ndarray) -> np.ndarray:
+def with_vote_open(masks: np.ndarray) -> np.ndarray:
+    """Return masks (E, M) of such a space, (E, M + 2) int8: a vote is always legal."""
     return np.concatenate([masks, np.ones((len(masks), 2), masks.dtype)], 1)

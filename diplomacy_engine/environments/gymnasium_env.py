@@ -49,6 +49,15 @@ def _make_form(
     return agents, VoteForm(asks, agents) if settings.draw_votes else asks
 
 
+def _set_opponents(agents: AgentGames, opponents: Any, running: bool) -> None:
+    if running:
+        raise UserError(
+            "opponents cannot change in the middle of a game: play it to its end, or set them with "
+            "next_game=True for the games that begin after it"
+        )
+    agents.set_opponents(opponents)
+
+
 class DiplomacyEnv(gymnasium.Env):
     """One power of one game. `step` plays on to the power's next decision.
 
@@ -86,6 +95,18 @@ class DiplomacyEnv(gymnasium.Env):
     def game(self) -> Game:
         """The current position as a Game, to look at."""
         return Game.from_row(self._agents.games, 0)
+
+    def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
+        """Play against others from now on.
+
+        Args:
+            opponents: as the argument of that name; see AgentSettings.
+            next_game: a game that is running goes on as it is, and the next one is against them.
+
+        Raises:
+            UserError: a game is running, and next_game is not set; or there is no such player.
+        """
+        _set_opponents(self._agents, opponents, self._running and not next_game)
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal now, (M,) int8, as sb3-contrib asks for it."""
@@ -197,6 +218,21 @@ class DiplomacyVectorEnv(VectorEnv):
         self.single_action_space = self._form.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
+        """Play against others: in every game from the next `reset` on.
+
+        After a `reset` games are always running, as a new one begins where one is over.
+
+        Args:
+            opponents: as the argument of that name; see AgentSettings.
+            next_game: games that are running go on as they are, and those that begin after them
+                are against the new opponents.
+
+        Raises:
+            UserError: games are running, and next_game is not set; or there is no such player.
+        """
+        _set_opponents(self._agents, opponents, self._running and not next_game)
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal now, (E, M) int8."""

@@ -18,7 +18,7 @@ class AgentSeats(NamedTuple):
     """Who plays what in E games; players are numbered."""
 
     agent: np.ndarray  # (E,) int8, the agent's power
-    seat: np.ndarray  # (E, P) int8, the player of each other power
+    seat: np.ndarray  # (E, P) int16, the player of each other power
     warm_up: np.ndarray  # (E,) int32, phases of random play that are left
     begun: np.ndarray  # (E,) bool, whether the agent has decided yet
     warm_up_player: int
@@ -74,7 +74,7 @@ def assign_decisions(
     Returns how many of the games have no decision of the agent; these are at the front of `idle`.
 
     Reads   decisions of games `rows`
-    Writes  who (D,) int8: a player's number, or AGENT; made: how many decisions each player makes;
+    Writes  who (D,) int16: a player's number, or AGENT; made: how many decisions each player makes;
             seats.begun, where an agent decides;
             of `rows`: orders, emptied;
             mask (E, M) int8: order n of province v is at n + gap * (v + 1). With a gap of 1 the

@@ -24,6 +24,7 @@ from .names import (
     DrawnSpec,
     LanguageSpec,
     MemberSpec,
+    OwnSpec,
     PlayerSpec,
     PolicySpec,
     SearchSpec,
@@ -35,7 +36,7 @@ from .names import (
 from .negotiators.making import make_voice
 from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .population import Population, PopulationMember, read_population, read_weights
-from .protocols import Player
+from .protocols import Player, SamplingPlayer
 from .search.making import make_search
 
 
@@ -86,11 +87,49 @@ def load_player(
                 return load_members(
                     population, members, greedy=greedy or spec.greedy, seed=seed, threads=1
                 )[0]
+            case OwnSpec():
+                return _own_player(spec, seed)
             case PolicySpec():
                 return _policy(spec, game_map, script, device, greedy or spec.greedy, seed)
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
 
     return load(assuming(parse_player(name), assume))
+
+
+def _own_player(spec: OwnSpec, seed: int) -> Player:
+    """Return the player of a module that the user has named, and that is imported."""
+    try:
+        module = importlib.import_module(spec.module)
+    except Exception as error:
+        # Whatever a user's module does wrong while it is imported, this sentence says where.
+        raise PlayerError(
+            f"there is no player {quoted(spec.text, 300)}: cannot import {quoted(spec.module)}: "
+            f"{error!s:.300}{did_you_mean(spec.module, (*SEARCHES, GREEDY))}"
+        ) from error
+    make = getattr(module, spec.name, None)
+    if not callable(make):
+        raise PlayerError(
+            f"there is no player {quoted(spec.text, 300)}: {spec.module} has no class or function "
+            f"{quoted(spec.name)}"
+        )
+    try:
+        player = make() if spec.argument is None else make(spec.argument)
+    except UserError:
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise PlayerError(
+            f"player {quoted(spec.text, 300)} cannot be made: {reason:.300}"
+        ) from error
+    if not callable(getattr(player, "act", None)):
+        raise PlayerError(
+            f"{quoted(spec.text, 300)} is no player: it has no method act, but is "
+            f"{quoted(type(player).__name__)}"
+        )
+    player.name = short_name(spec)
+    if isinstance(player, SamplingPlayer):
+        player.generator.manual_seed(seed)
+    return player
 
 
 def _policy(

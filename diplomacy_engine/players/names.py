@@ -8,6 +8,7 @@
     runs/population/small/NAME.npz        a member of a population
     population, population:FOLDER         members that `play` draws
     fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium, matrix
+    my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
     llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
     nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
 
@@ -61,6 +62,8 @@ _OPTIONS = r"(?:\(([^()]*)\))?"
 _VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)
 _SEARCH = re.compile(rf"({'|'.join(SEARCHES)}){_OPTIONS}:(.+)", re.DOTALL)
 _SCRIPT = re.compile(r"(.+?\.py):(.+)", re.DOTALL)
+# A name of one letter is a drive's.
+_OWN = re.compile(r"([^\W\d]\w+(?:\.[^\W\d]\w*)*):([^\W\d]\w*)(?::(.+))?", re.DOTALL)
 _DRAWN = re.compile(rf"{DRAWN}(?::(.*?))?(?:#([0-9]+))?", re.DOTALL)
 
 
@@ -116,6 +119,15 @@ class LanguageSpec(PlayerSpec):
 
 
 @dataclass(frozen=True)
+class OwnSpec(PlayerSpec):
+    """A player that a class or function of the user's returns."""
+
+    module: str
+    name: str  # of the class or function
+    argument: str | None  # that it is called with; None: with nothing
+
+
+@dataclass(frozen=True)
 class SearchSpec(PlayerSpec):
     """A player that searches."""
 
@@ -156,8 +168,12 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
             return found
     if Path(text).suffix == MEMBER:
         return MemberSpec(text, text)
-    script = _SCRIPT.fullmatch(text)
-    return PolicySpec(text, script[2], script[1]) if script else PolicySpec(text, text)
+    script, own = _SCRIPT.fullmatch(text), _OWN.fullmatch(text)
+    if script:
+        return PolicySpec(text, script[2], script[1])
+    if own and not os.path.exists(text):
+        return OwnSpec(text, *own.groups())
+    return PolicySpec(text, text)
 
 
 def _language(text: str) -> LanguageSpec:
@@ -329,6 +345,8 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
         case MemberSpec():
             name = path_tail(Path(spec.path).with_name(spec.name))
             return f"{GREEDY}:{name}" if spec.greedy else name
+        case OwnSpec(argument=str(argument)):
+            return f"{spec.module}:{spec.name}:{path_tail(argument)}"
         case LanguageSpec() if spec.file:
             return f"{LANGUAGE}{path_tail(spec.file)}"
         case LanguageSpec() if not spec.url:

@@ -121,8 +121,7 @@ def timed_learning(steps: int) -> tuple[float, int]:
     """Return MaskablePPO's decisions/s on the small map, after as many to warm up."""
     import torch
     from sb3_contrib import MaskablePPO
-    from sb3_vec_env import NativeVecEnv
-    from train_sb3 import MASKED, NUM_ENVS
+    from train_sb3 import MASKED, NUM_ENVS, NativeVecEnv
 
     torch.set_num_threads(2)
     model = MaskablePPO(env=NativeVecEnv("Diplomacy-small-v0", NUM_ENVS, seed=1), **MASKED)

@@ -8,6 +8,7 @@ with `--steps 0`, the policy plays 1,000 games against the same opponent.
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -15,12 +16,14 @@ import gymnasium
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
-from sb3_vec_env import NativeVecEnv
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 import diplomacy_engine
 from diplomacy_engine.matches.statistics import wilson_interval
+
+sys.path.append(str(Path(__file__).parents[2]))
+from examples.sb3_vec_env import NativeVecEnv
 
 NUM_ENVS = 64
 

@@ -12,6 +12,7 @@ from diplomacy_engine.players.names import (
     DrawnSpec,
     LanguageSpec,
     MemberSpec,
+    OwnSpec,
     PolicySpec,
     SearchSpec,
     VoiceSpec,
@@ -49,6 +50,9 @@ def test_what_names_say():
     assert parse_player("population") == DrawnSpec("population", None, None)
     assert parse_player("population:a#b#12") == DrawnSpec("population:a#b#12", "a#b", 12)
     assert parse_player("llm:a.toml") == LanguageSpec("llm:a.toml", file="a.toml")
+    assert parse_player("ab.cd:D") == OwnSpec("ab.cd:D", "ab.cd", "D", None)
+    assert parse_player("ab:C:x/y.zip:1") == OwnSpec("ab:C:x/y.zip:1", "ab", "C", "x/y.zip:1")
+    assert short_name("ab:C:x/y.zip") == "ab:C:y.zip"
     with pytest.raises(UserError, match="a name has at most 1,000 letters"):
         parse_player("nash+" * 1000)
 

@@ -11,6 +11,8 @@ from diplomacy_engine.environments.registration import register_environments
 
 register_environments()
 
+OUTCOME = ("win", "solo", "centers", "years")
+
 
 class NativeVecEnv(VecEnv):
     """`gymnasium.make_vec` as a VecEnv: `NativeVecEnv("Diplomacy-small-v0", 64, seed=1)`."""
@@ -38,7 +40,10 @@ class NativeVecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict]]:
-        """Play on; infos have what SB3 looks for: the last observation and the episode's sums."""
+        """Play on; infos have what SB3 looks for, the last observation and the episode's sums.
+
+        That of a finished game also has its `win`, `solo`, `centers` and `years`.
+        """
         seen, reward, terminated, truncated, infos = self.envs.step(self._actions)
         over = terminated | truncated
         self._returns += reward
@@ -46,6 +51,7 @@ class NativeVecEnv(VecEnv):
         listed: list[dict] = [{} for _ in range(self.num_envs)]
         for row in np.flatnonzero(over):
             listed[row] = {
+                **{name: infos["final_info"][name][row] for name in OUTCOME},
                 "terminal_observation": infos["final_obs"][row],
                 "TimeLimit.truncated": bool(truncated[row]),
                 "episode": {"r": self._returns[row], "l": int(self._lengths[row])},

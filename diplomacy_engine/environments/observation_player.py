@@ -1,0 +1,206 @@
+"""A policy that another library trained in an environment, as a player of this engine.
+
+model = MaskablePPO.load("model.zip")
+policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
+evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._suggest import did_you_mean, quoted
+from ..constants import NONE, phase_name
+from ..errors import UserError
+from ..games.decisions import Decisions
+from ..games.vector_game import VectorGame
+from ..players.asking import ask_player
+from ..players.bots import make_bot
+from ..players.protocols import Seedable
+from ..rules.map import Map, load_map
+from ..rules.state import in_movement
+from ..rules.vocabulary import vocabulary
+from .agent_games import AgentBoards
+from .forms import whole_numbers, with_vote_open
+from .gymnasium_env import FORMS
+from .kernels import AgentSeats
+
+
+class ObservationPlayer:
+    """Plays as a policy that sees what a single-agent environment shows.
+
+    It is asked about all pending decisions at once, as `DiplomacyVectorEnv` asks. In the form
+    `deepdip` retreats and adjustments are `dumbbot-deepdip`'s, as they are there.
+
+    Args:
+        policy: of observations and masks, returns actions. Observations are those of the vector
+            environment: arrays, D rows each, in a dictionary or (deepdip) alone; masks are
+            (D, M) int8, or None for deepdip; actions are integers, one for each of D rows.
+        form: of the environment in which it was trained: `provinces`, `sequential` or `deepdip`.
+        name: of the player.
+        game_map: the one on which it was trained; games on others are refused. None: any.
+        single: the policy is asked about one decision at a time, without the first axis, as
+            `DiplomacyEnv` asks.
+        draw_votes: it was trained with them: a mask ends with two entries, an action with a vote.
+            The vote has no effect: in a match, players vote as bots do.
+        strict: an order outside the mask is a UserError. Otherwise it counts as none.
+        generator: from which the policy draws, such as `torch.default_generator`; it is seeded
+            where every phase has a seed of its own.
+    """
+
+    def __init__(
+        self,
+        policy: Callable[[Any, np.ndarray | None], Any],
+        form: str = "provinces",
+        *,
+        name: str = "policy",
+        game_map: str | Path | Map | None = None,
+        single: bool = False,
+        draw_votes: bool = False,
+        strict: bool = False,
+        generator: Seedable | None = None,
+    ):
+        if not callable(policy):
+            raise UserError(
+                f"{quoted(policy)} is no policy: it must be a function of observations and masks"
+            )
+        if form not in FORMS:
+            raise UserError(
+                f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
+                f"{did_you_mean(str(form), FORMS)}"
+            )
+        self.name = name
+        self._policy, self._form_class = policy, FORMS[form]
+        self._map = None if game_map is None else load_map(game_map)
+        self._single, self._draw_votes, self._strict = single, draw_votes, strict
+        self._helper = None
+        if self._form_class.agent_games.get("movement_only"):
+            self._helper = make_bot("dumbbot-deepdip")
+        if generator is not None:
+            self.generator = generator
+        self._boards: AgentBoards | None = None
+        self._form: Any = None
+
+    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return an order number for each slot, (S,) int32; see Player.
+
+        Raises:
+            UserError: another map, or the policy's actions have the wrong shape or type, or strict
+                and an illegal order.
+        """
+        if self._helper is None:
+            return self._ask(games, decisions)
+        movement = in_movement(games.state, decisions.game)
+        slot_moves = np.repeat(movement, np.diff(decisions.slot_start))
+        numbers = np.empty(len(slot_moves), np.int32)
+        if not movement.all():
+            numbers[~slot_moves] = ask_player(games, decisions.take(~movement), self._helper)
+        if movement.any():
+            numbers[slot_moves] = self._ask(games, decisions.take(movement))
+        return numbers
+
+    def _ask(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        slots = np.diff(decisions.slot_start)
+        place = np.argsort(-slots, kind="stable")  # so that those with slots left are in front
+        orders = self._play(games, decisions.take(place))[np.argsort(place)]
+        # An order of winter has no slot of its own: they come one after the other, by province.
+        numbers, decision = np.empty(len(decisions.slot_province), np.int32), np.arange(len(slots))
+        decision = np.repeat(decision, slots)
+        given = np.take_along_axis(orders, np.argsort(orders == NONE, axis=1, kind="stable"), 1)
+        nth = np.arange(len(decision)) - decisions.slot_start[decision]
+        province = decisions.slot_province
+        numbers[:] = np.where(
+            province == NONE, given[decision, nth], orders[decision, np.maximum(province, 0)]
+        )
+        return numbers
+
+    def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders of decisions, (D, V) int32, of which those with more slots come first.
+
+        Each decision has a board to itself, as in an environment, which its game is copied to.
+        """
+        boards, form = self._prepared(games, decisions.count)
+        rows, slots = boards.every_row[: decisions.count], np.diff(decisions.slot_start)
+        boards.games.copy_from(games, decisions.game, rows, keep_seeds=True)
+        boards.agent[rows] = decisions.power
+        boards.queued[:] = 0
+        seats = AgentSeats(
+            boards.agent,
+            np.zeros((boards.games.num_games, games.num_powers), np.int16),
+            np.zeros(boards.games.num_games, np.int32),
+            np.zeros(boards.games.num_games, bool),
+            NONE,
+            NONE,
+        )
+        asked = decisions._replace(game=rows.astype(np.int32))
+        who, made = np.zeros(decisions.count, np.int16), np.zeros(1, np.int32)
+        boards.assign(rows, asked, seats, who, made)
+        form.asked(boards.every_row)
+        one_by_one = form.action_space.shape == ()
+        for done in range(slots.max() if one_by_one else 1):
+            left = rows[slots > done]
+            _, illegal = form.take(self._actions(form, left), False)
+            if self._strict and illegal[left].any():
+                row = int(left[illegal[left] > 0][0])
+                raise self._illegal(games, decisions, row, int(illegal[row]))
+        return boards.orders[rows]
+
+    def _prepared(self, games: VectorGame, count: int) -> tuple[AgentBoards, Any]:
+        """Return boards for so many decisions, and the form that asks about them."""
+        if self._map is not None and games.vocabulary.hash != vocabulary(self._map).hash:
+            raise UserError(
+                f"player {quoted(self.name, 60)} plays on map {self._map.name!r} and not on "
+                f"{games.map.name!r}"
+            )
+        kept = self._boards.games if self._boards else None
+        if (
+            kept is None
+            or kept.num_games < count
+            or kept.max_years != games.max_years
+            or kept.vocabulary.hash != games.vocabulary.hash
+        ):
+            kept = VectorGame(
+                games.map, count, max_years=games.max_years, threads=games.threads, auto_reset=False
+            )
+            self._boards = AgentBoards(kept, self._form_class.agent_games["gap"])
+            self._form = self._form_class(self._boards)
+        return self._boards, self._form
+
+    def _actions(self, form: Any, rows: np.ndarray) -> np.ndarray:
+        """Return the policy's actions for `rows`, without votes."""
+        seen, masks = form.observe(rows), form.masks()
+        if masks is not None:
+            masks = masks[: len(rows)]
+            masks = with_vote_open(masks) if self._draw_votes else masks
+        shape = form.action_space.shape
+        shape = (shape[0] + 1,) if self._draw_votes else shape
+        try:
+            if not self._single:
+                actions = whole_numbers(self._policy(seen, masks), (len(rows), *shape))
+            else:
+                actions = [
+                    whole_numbers(
+                        self._policy(_row(seen, i), None if masks is None else masks[i]), shape
+                    )
+                    for i in range(len(rows))
+                ]
+                actions = np.array(actions)
+        except UserError as error:
+            raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
+        return np.ascontiguousarray(actions[..., :-1]) if self._draw_votes else actions
+
+    def _illegal(self, games: VectorGame, decisions: Decisions, row: int, count: int) -> UserError:
+        game, power = int(decisions.game[row]), int(decisions.power[row])
+        phase = phase_name(int(games.state.year[game]), int(games.state.phase[game]))
+        return UserError(
+            f"player {quoted(self.name, 60)}: of what it orders as {games.map.powers[power]} in "
+            f"{phase}, {count} is not legal"
+        )
+
+
+def _row(seen: Any, row: int) -> Any:
+    if isinstance(seen, dict):
+        return {name: array[row] for name, array in seen.items()}
+    return seen[row]

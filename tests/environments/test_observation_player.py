@@ -1,0 +1,262 @@
+"""Policies over observations as players, and opponents that change between games."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from diplomacy_engine import UserError, VectorGame, evaluate_player, load_player, make_bot
+from diplomacy_engine.environments.agent_games import seeds_of
+from diplomacy_engine.environments.gymnasium_env import FORMS, DiplomacyEnv, DiplomacyVectorEnv
+from diplomacy_engine.environments.observation_player import ObservationPlayer
+from diplomacy_engine.players.asking import ask_players, orders_of
+
+
+class Scripted:
+    """Draws legal actions (deepdip: any) from a seed, and keeps what it has been shown."""
+
+    def __init__(self, env: DiplomacyEnv, seed: int = 1):
+        self.space, self.shown, self.rng = env.action_space, [], np.random.default_rng(seed)
+
+    def __call__(self, seen, mask):
+        self.shown.append((seen, mask))
+        if mask is None:
+            return self.rng.integers(0, self.space.nvec)
+        if isinstance(self.space, gymnasium.spaces.Discrete):
+            return self.rng.choice(np.flatnonzero(mask))
+        parts = np.split(mask, np.cumsum(self.space.nvec)[:-1])
+        return np.array([self.rng.choice(np.flatnonzero(part)) for part in parts])
+
+
+def of_environment(env: DiplomacyEnv, policy: Scripted, seed: int) -> dict:
+    """Play a game as an environment's agent; return its last info."""
+    seen, info = env.reset(seed=seed)
+    over = False
+    while not over:
+        action = policy(seen, info.get("action_mask"))
+        seen, _, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+    return info
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("draw_votes", [False, True])
+def test_a_player_sees_and_does_what_an_environment_shows_and_takes(form, draw_votes):
+    """A game by an environment, and the same one by a match: position for position."""
+    if draw_votes and form == "sequential":
+        pytest.skip("has no votes")
+    power = 1
+    votes = {"draw_votes": True, "draws_after": 3000} if draw_votes else {}
+    env = DiplomacyEnv("small", form, opponents="dumbbot", power="RUSSIA", **votes)
+    for seed in (3, 4):
+        theirs, ours = Scripted(env), Scripted(env)
+        info = of_environment(env, theirs, seed)
+        player = ObservationPlayer(ours, form, single=True, draw_votes=draw_votes)
+        games = VectorGame("small", 1, auto_reset=False)
+        games.seed_games(np.arange(1), seeds_of([seed]))
+        games.reset(np.arange(1))
+        while (decisions := games.decisions()).count:
+            who = (decisions.power != power).astype(int)
+            games.step(ask_players(games, decisions, [player, make_bot("dumbbot")], who))
+        assert len(ours.shown) == len(theirs.shown) > 5
+        for (seen, mask), (wanted, wanted_mask) in zip(ours.shown, theirs.shown):
+            if form == "deepdip":
+                assert np.array_equal(seen, wanted) and mask is wanted_mask is None
+                continue
+            assert seen.keys() == wanted.keys() and np.array_equal(mask, wanted_mask)
+            assert all(np.array_equal(seen[name], wanted[name]) for name in seen)
+        assert games.outcomes().centers[0, power] == info["centers"]
+        assert games.outcomes().years[0] == info["years"]
+
+
+def hold(seen, masks):
+    """Order nothing: units hold, builds are waived, removals are left to civil disorder."""
+    return np.zeros((len(masks), seen["board"].shape[1]), int)
+
+
+def test_holding_by_actions_is_holding():
+    """The known answer: the same games as `hold` plays, against an opponent that takes centers."""
+
+    def report(player):
+        found = evaluate_player("three", player, make_bot("dumbbot"), 12, seed=2).result()
+        return {name: found[name] for name in ("overall", "by_power")}
+
+    assert report(ObservationPlayer(hold)) == report(make_bot("hold"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_powers_of_many_games_at_once(form):
+    """Each decision is answered as if it were asked alone, whatever phase it is of."""
+    games = VectorGame("standard", 4, seed=1)
+    rng = np.random.default_rng(5)
+
+    env = DiplomacyEnv("standard", form)
+
+    def policy(seen, mask):
+        """Draw from a seed that is a function of what it sees."""
+        parts = [seen] if form == "deepdip" else [seen["board"], seen["scalars"]]
+        return Scripted(env, sum(int(part.astype(int).sum() ** 2) for part in parts))(seen, mask)
+
+    player = ObservationPlayer(policy, form, single=True)
+    compared = set()
+    while len(compared) < 5:  # all kinds of phases
+        some = np.flatnonzero(rng.random(4) < 0.7)  # so that games come to be in different phases
+        games.step(orders_of(games, make_bot("chaos"), games.decisions(some)), some)
+        if compared >= set(games.state.phase.tolist()):
+            continue
+        compared |= set(games.state.phase.tolist())
+        decisions = games.decisions()
+        together = player.act(games, decisions)
+        alone = [player.act(games, decisions.take(np.array([d]))) for d in range(decisions.count)]
+        assert together.dtype == np.int32 and np.array_equal(together, np.concatenate(alone))
+
+
+@pytest.mark.parametrize(
+    ("form", "actions", "sentence"),
+    [
+        ("provinces", np.zeros((2, 19), int), "integers of shape (4, 19), not int64 of shape (2"),
+        ("provinces", np.zeros((4, 19)), "integers of shape (4, 19), not float64 of shape (4, 19)"),
+        ("sequential", [[1], [2, 3]], "integers of shape (4,), not a ragged list"),
+        ("deepdip", None, "integers of shape (4, 19), not object of shape ()"),
+    ],
+)
+def test_wrong_actions_are_one_sentence(form, actions, sentence):
+    games = VectorGame("small", 2)
+    player = ObservationPlayer(lambda seen, masks: actions, form, name="mine")
+    with pytest.raises(UserError) as error:
+        player.act(games, games.decisions())
+    assert str(error.value).startswith("player 'mine': an action must be ")
+    assert sentence in str(error.value)
+
+
+def test_illegal_orders_hold_or_are_errors():
+    games = VectorGame("small", 2)
+    decisions = games.decisions()
+
+    def policy(seen, masks):
+        return np.where(seen["board"][:, :, 1] == 1, 900, 0)
+
+    assert (ObservationPlayer(policy).act(games, decisions) == -1).all()
+    with pytest.raises(UserError, match=r"'mine': of what it orders as ENGLAND in S1901M, 1 is"):
+        ObservationPlayer(policy, name="mine", strict=True).act(games, decisions)
+
+
+def test_what_is_no_such_player_is_refused():
+    with pytest.raises(UserError, match="'dumbbot' is no policy: it must be a function"):
+        ObservationPlayer("dumbbot")
+    with pytest.raises(UserError, match=r"form must be one of .*, not 'province'; did you mean"):
+        ObservationPlayer(hold, "province")
+    games = VectorGame("three", 1)
+    with pytest.raises(UserError, match="'policy' plays on map 'small' and not on 'three'"):
+        ObservationPlayer(hold, game_map="small").act(games, games.decisions())
+
+
+def test_players_of_modules(tmp_path, monkeypatch):
+    (tmp_path / "mine_of_modules.py").write_text(
+        "from diplomacy_engine import make_bot\n"
+        "class Mine:\n"
+        "    def __init__(self, text='nothing'):\n"
+        "        self.text = text\n"
+        "    act = make_bot('hold').act\n"
+        "class Broken:\n"
+        "    def __init__(self):\n"
+        "        raise ValueError('no file\\nmodel.zip')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    player = load_player("mine_of_modules:Mine")
+    assert (player.name, player.text) == ("mine_of_modules:Mine", "nothing")
+    player = load_player("mine_of_modules:Mine:some/where/model.zip")
+    assert (player.name, player.text) == ("mine_of_modules:Mine:model.zip", "some/where/model.zip")
+    games = VectorGame("small", 1)
+    assert np.array_equal(orders_of(games, player), orders_of(games, make_bot("hold")))
+    for name, sentence in (
+        ("mine_of_nowhere:Mine", "cannot import 'mine_of_nowhere': No module named"),
+        ("mine_of_modules:Yours", "mine_of_modules has no class or function 'Yours'"),
+        ("mine_of_modules:Broken", "cannot be made: ValueError: no file model.zip"),
+        ("mine_of_modules:make_bot:nobody", "there is no bot 'nobody'"),
+        ("builtins:str", "is no player: it has no method act, but is 'str'"),
+    ):
+        with pytest.raises(UserError) as error:
+            load_player(name)
+        assert sentence in str(error.value) and "\n" not in str(error.value)
+
+
+def test_opponents_change_between_games():
+    env = DiplomacyEnv("small", opponents="hold", power="ENGLAND", max_years=1)
+    nothing = np.zeros(env.action_space.shape, int)
+
+    def russia_moved() -> bool:
+        env.reset(seed=1)
+        before = env.game.units["RUSSIA"]
+        env.step(nothing)
+        return env.game.units["RUSSIA"] != before
+
+    env.set_opponents("dumbbot")  # before the first game
+    assert russia_moved()
+    with pytest.raises(UserError, match="opponents cannot change in the middle of a game: play"):
+        env.set_opponents("hold")
+    env.set_opponents("hold", next_game=True)
+    before = env.game.units["RUSSIA"]
+    env.step(nothing)
+    assert env.game.units["RUSSIA"] != before  # the running game's is as it was
+    assert not russia_moved()
+    over = False
+    while not over:
+        *_, terminated, truncated, _ = env.step(nothing)
+        over = terminated or truncated
+    with pytest.raises(UserError, match="there is no player 'nobody'"):
+        env.set_opponents("nobody")
+    with pytest.raises(UserError, match="the list of opponents is empty"):
+        env.set_opponents([])
+    assert not russia_moved()  # nothing has changed
+
+
+class Counted:
+    """Holds, and counts which rows it is asked for."""
+
+    def __init__(self, name: str):
+        self.name, self.asked = name, set()
+
+    def act(self, games, decisions):
+        self.asked |= set(decisions.game.tolist())
+        return make_bot("hold").act(games, decisions)
+
+
+def test_opponents_of_a_vector_change_as_games_begin():
+    """Rows that run go on against the old ones, also over several changes."""
+    first, second, third = map(Counted, ("first", "second", "third"))
+    envs = DiplomacyVectorEnv(3, "small", opponents=first, power="ENGLAND", max_years=2)
+    nothing = np.zeros(envs.action_space.shape, int)
+    envs.reset(seed=1)
+    assert first.asked == {0, 1, 2}
+    with pytest.raises(UserError, match="with next_game=True"):
+        envs.set_opponents(second)
+    envs.set_opponents(second, next_game=True)
+    first.asked.clear()
+    envs.step(nothing)
+    assert first.asked == {0, 1, 2} and not second.asked
+    over = np.zeros(3, bool)
+    while not over.any():
+        _, _, terminated, truncated, _ = envs.step(nothing)
+        over = terminated | truncated
+    assert over.all() and second.asked == {0, 1, 2}
+    envs.set_opponents([third, third], next_game=True)
+    envs.set_opponents(third, next_game=True)
+    first.asked.clear(), second.asked.clear()
+    envs.step(nothing)
+    assert second.asked == {0, 1, 2} and not first.asked and not third.asked
+    envs.reset()
+    second.asked.clear()
+    assert third.asked == {0, 1, 2}
+    envs.step(nothing)
+    assert not second.asked and not first.asked
+
+
+def test_a_frozen_policy_as_an_opponent():
+    """Against itself as a player, a policy that holds sees games in which nothing changes."""
+    env = DiplomacyEnv("three", opponents=ObservationPlayer(hold), max_years=2)
+    env.reset(seed=1)
+    before, over = env.game.units, False
+    while not over:
+        *_, terminated, truncated, _ = env.step(np.zeros(env.action_space.shape, int))
+        over = terminated or truncated
+    assert env.game.units == before and truncated

@@ -1,0 +1,52 @@
+"""The example of self-play with Stable-Baselines3, if that is installed: a short run of it."""
+
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+pytest.importorskip("sb3_contrib")
+
+from diplomacy_engine import evaluate_player, load_player, make_bot
+from examples import sb3_self_play
+
+
+@pytest.mark.parametrize(("by", "at", "fewest"), [("steps", 512, 2), ("episodes", 1, 1)])
+def test_the_example_trains_promotes_and_plays(by, at, fewest, tmp_path, monkeypatch, capsys):
+    """A few hundred steps: promotions at the steps said, a picture of them, a model that plays."""
+    monkeypatch.setattr(sb3_self_play, "NUM_ENVS", 16)
+    told = f"example --steps 1536 --promote-by {by} --promote-at {at} --games 2".split()
+    monkeypatch.setattr(sys, "argv", [*told, "--folder", str(tmp_path)])
+    monkeypatch.setattr(sb3_self_play, "show_strength", lambda file, games: None)
+    sb3_self_play.main()
+    said = capsys.readouterr().out.splitlines()
+    promoted = [int(line.split()[0].replace(",", "")) for line in said if "promotion" in line][:-1]
+    assert len(promoted) >= fewest and said[-1].startswith("1,536 steps")
+    if by == "steps":
+        assert promoted[0] % at == 0 and said[-1] == f"1,536 steps, {len(promoted)} promotions"
+    assert all((tmp_path / f"copy_{n + 1}.zip").is_file() for n in range(len(promoted)))
+    picture = ET.fromstring((tmp_path / "curve.svg").read_text())
+    dashed = [part for part in picture if "stroke-dasharray" in part.attrib]
+    last = 1536
+    assert [float(part.attrib["x1"]) for part in dashed] == [
+        pytest.approx(60 + 720 * steps / last, abs=0.06) for steps in promoted
+    ]
+    name = f"examples.sb3_self_play:player:{tmp_path / 'model.zip'}"
+
+    def centers(seed):
+        player = load_player(name, seed=seed)
+        found = evaluate_player("small", player, make_bot("dumbbot"), 8, seed=1, max_years=4)
+        return found.result()["overall"]["centers"]["value"]
+
+    assert load_player(name).name == "examples.sb3_self_play:player:model.zip"
+    assert centers(1) == centers(1)  # its draws come from the seed
+
+
+def test_a_stage_counts_its_own_games():
+    """Those that were begun against the opponents before do not count."""
+    play = sb3_self_play.SelfPlay("win-rate", 0.5, 60, 3, None)
+    play.locals = {"dones": [True, True], "infos": [{"win": True}, {"win": False}]}
+    play.of_before = {0}
+    play._on_step()
+    play._on_step()
+    assert (play.episodes, list(play.wins)) == (3, [False, True, False])
