@@ -9,7 +9,7 @@ begin from then on draw their opponents from the newest copies. runs/sb3_self_pl
 model, the copies, and the curve as a picture (curve.svg). The model plays wherever a player can:
 
     python -m diplomacy_engine evaluate --player examples.sb3_self_play:player --against dumbbot
-    python -m diplomacy_engine tournament examples.sb3_self_play:player dumbbot random
+    python -m diplomacy_engine tournament --players examples.sb3_self_play:player dumbbot random
     python -m diplomacy_engine population rank --player examples.sb3_self_play:player
 """
 
@@ -139,7 +139,7 @@ def curve_svg(curve: list[tuple[int, float]], promotions: list[int]) -> str:
         f'<text x="780" y="340" text-anchor="end">{last:,} steps</text>',
         '<text x="60" y="340">games won of the last 100; dashed: promotions</text>',
     ]
-    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 350" font-size="12">'
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 350" font-family="sans-serif">'
     return f'{head}<rect width="800" height="350" fill="#fff"/>{"".join(parts)}</svg>'
 
 

@@ -129,7 +129,11 @@ def known_flags() -> set[str]:
         tools = (action.choices for action in parser._actions if isinstance(action.choices, dict))
         parsers += [tool for choices in tools for tool in choices.values()]
     tests = ROOT / "tests"
-    for path in (tests / "conftest.py", *(tests / "benchmarks").glob("*.py")):
+    for path in (
+        tests / "conftest.py",
+        *ROOT.glob("examples/*.py"),
+        *tests.glob("benchmarks/*.py"),
+    ):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     docker = ["build-arg", "env", "file", "gpus", "publish", "rm", "tag", "target", "volume"]
     flags |= {f"--{name}" for name in docker}
@@ -348,10 +352,10 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(10))
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Stable-Baselines3 recommends a Monitor
 def test_the_examples_of_environments_run(number, capsys):
-    assert len(blocks(ENVIRONMENTS, "python")) == 9
+    assert len(blocks(ENVIRONMENTS, "python")) == 10
     code = blocks(ENVIRONMENTS, "python")[number]
     exec(compile(code, f"environments.md, example {number}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == shown(code) != []

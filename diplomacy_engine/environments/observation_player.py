@@ -1,8 +1,10 @@
 """A policy that another library trained in an environment, as a player of this engine.
 
-model = MaskablePPO.load("model.zip")
-policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
-evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
+    model = MaskablePPO.load("model.zip")
+    policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
+    evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
+
+docs/environments.md and examples/sb3_self_play.py show more of it.
 """
 
 from collections.abc import Callable
@@ -106,15 +108,10 @@ class ObservationPlayer:
         place = np.argsort(-slots, kind="stable")  # so that those with slots left are in front
         orders = self._play(games, decisions.take(place))[np.argsort(place)]
         # An order of winter has no slot of its own: they come one after the other, by province.
-        numbers, decision = np.empty(len(decisions.slot_province), np.int32), np.arange(len(slots))
-        decision = np.repeat(decision, slots)
         given = np.take_along_axis(orders, np.argsort(orders == NONE, axis=1, kind="stable"), 1)
+        decision, province = decisions.slot_decision, decisions.slot_province
         nth = np.arange(len(decision)) - decisions.slot_start[decision]
-        province = decisions.slot_province
-        numbers[:] = np.where(
-            province == NONE, given[decision, nth], orders[decision, np.maximum(province, 0)]
-        )
-        return numbers
+        return np.where(province == NONE, given[decision, nth], orders[decision, province])
 
     def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return the orders of decisions, (D, V) int32, of which those with more slots come first.

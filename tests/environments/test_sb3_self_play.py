@@ -15,15 +15,18 @@ from examples import sb3_self_play
 def test_the_example_trains_promotes_and_plays(by, at, fewest, tmp_path, monkeypatch, capsys):
     """A few hundred steps: promotions at the steps said, a picture of them, a model that plays."""
     monkeypatch.setattr(sb3_self_play, "NUM_ENVS", 16)
-    told = f"example --steps 1536 --promote-by {by} --promote-at {at} --games 2".split()
+    told = f"example --steps 1536 --promote-by {by} --promote-at {at} --games 4".split()
     monkeypatch.setattr(sys, "argv", [*told, "--folder", str(tmp_path)])
-    monkeypatch.setattr(sb3_self_play, "show_strength", lambda file, games: None)
+    if by == "episodes":
+        monkeypatch.setattr(sb3_self_play, "show_strength", lambda file, games: None)
     sb3_self_play.main()
     said = capsys.readouterr().out.splitlines()
-    promoted = [int(line.split()[0].replace(",", "")) for line in said if "promotion" in line][:-1]
-    assert len(promoted) >= fewest and said[-1].startswith("1,536 steps")
+    promoted = [int(line.split()[0].replace(",", "")) for line in said if "promotion " in line]
+    assert len(promoted) >= fewest and f"1,536 steps, {len(promoted)} promotions" in said
     if by == "steps":
-        assert promoted[0] % at == 0 and said[-1] == f"1,536 steps, {len(promoted)} promotions"
+        assert promoted == [512, 1024, 1536]
+        assert any(line.startswith("against dumbbot, 4 games won: all") for line in said)
+        assert said[-1].startswith("among the population of small: rank ")
     assert all((tmp_path / f"copy_{n + 1}.zip").is_file() for n in range(len(promoted)))
     picture = ET.fromstring((tmp_path / "curve.svg").read_text())
     dashed = [part for part in picture if "stroke-dasharray" in part.attrib]
