@@ -427,8 +427,9 @@ def load_state(games: VectorGame, state: Mapping) -> None:
             if not isinstance(places, list | tuple):
                 raise UserError(f"the retreats of {quoted(text, 40)} are not a list")
             dislodged[power, read_unit(games.map, text)[0]] = places
-    retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS) and row.end[0] == RUNNING
-    if dislodged and not retreating:
+    # A draw that was agreed, or a concession, may also have ended the game before the retreats.
+    retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS)
+    if dislodged and not retreating and row.end[0] == RUNNING:
         raise UserError(f"{state['name']} is no retreat phase, but a unit is dislodged")
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.games import orderable, play_randomly, standard
 from support.webdip import history
@@ -213,6 +213,7 @@ def test_a_team_wins_when_the_others_have_conceded():
 
 
 @settings(max_examples=25, deadline=None)
+@example(2749, "standard")  # ends before retreats, with a unit still dislodged
 @given(st.integers(0, 2**32), st.sampled_from(MAP_NAMES))
 def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name):
     rng = random.Random(seed)
