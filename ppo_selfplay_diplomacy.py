@@ -300,7 +300,7 @@ AT_RANDOM = NONE  # in the place of a member: the power still begins at random
 RANDOM_BOT = engine.load_player("random")
 FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
 MEMORY = 0.995  # per game, of the running means of wins
-LAST_BOTS = {"lookahead": 2, "mcts": 10}  # met at the end, in a half and a tenth of the games
+LAST_BOTS = {"lookahead": 2, "mcts": 20}  # met at the end, in one of so many games
 RECENCY_DECAY = 0.8  # weight of a copy, relative to the next newer one
 WARM_UP_PHASES = 8  # the most phases of a random beginning
 
@@ -661,7 +661,7 @@ def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = F
     """Play the policy against each bot, all seats equally often, a part on each rank; log it."""
     args, parts = run.args, {}
     games = dict.fromkeys(args.eval_bots, args.eval_games)
-    if last:
+    if last and len(run.game_map.provinces) <= 100:  # searches of larger maps take hours
         games = {bot: args.eval_games // part for bot, part in LAST_BOTS.items()} | games
     for number, name in enumerate(bot for bot in games if games[bot]):
         drawn = [args.seed, run.step, number]
