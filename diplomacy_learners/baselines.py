@@ -477,11 +477,10 @@ def assign_seats(run: Run, rows: np.ndarray) -> None:
     weights = np.maximum(1 - args.weak_seats * run.win_share, 0.05)
     arrival = rng.exponential(size=by_side) / weights  # the first to arrive are the learner's
     arrival[:, np.setdiff1d(side, side[playable])] = np.inf
-    rank = arrival.argsort(1).argsort(1)[:, side]
-    place = np.array([(side[:power] == team).sum() for power, team in enumerate(side)])  # in a team
-    learns = rank < (1 if args.teams else args.learner_seats)
+    learns = arrival.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
     members = run.pool.sample(rng, by_side)[:, side]
-    stream = rows[:, None] * args.learner_seats + (place if args.teams else rank)
+    place = arrival[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
+    stream = rows[:, None] * run.streams_per_game + place
     if args.partners == "pool":  # one power of the team is the learner's
         drawn = rng.random(shape) * (learns & playable)
         learns = np.arange(len(side)) == drawn.argmax(1)[:, None]

@@ -96,14 +96,17 @@ class AgentBoards:
         self.queued = np.zeros(num_games, np.int16)
         self.every_row = np.arange(num_games)
         self._idle = np.zeros(num_games, np.int64)
+        self._seats = AgentSeats(  # the agents', and nobody else's
+            self.agent,
+            np.zeros((num_games, games.num_powers), np.int16),
+            np.zeros(num_games, np.int32),
+            np.zeros(num_games, bool),
+            NONE,
+            NONE,
+        )
 
     def assign(
-        self,
-        rows: np.ndarray,
-        decisions: Decisions,
-        seats: AgentSeats,
-        who: np.ndarray,
-        made: np.ndarray,
+        self, rows: np.ndarray, decisions: Decisions, who: np.ndarray, made: np.ndarray
     ) -> np.ndarray:
         """Say who makes the decisions of `rows`, and note what the agents may order.
 
@@ -121,7 +124,7 @@ class AgentBoards:
             games.state,
             rows,
             decisions,
-            seats,
+            self._seats,
             self._gap,
             self.orders,
             self.mask,
@@ -185,14 +188,6 @@ class AgentGames(AgentBoards):
         if not names <= REWARDS.keys() or self._teams.text:
             self._pays = EVERY_STEP
         self._own = [RandomBot(), *([make_bot("dumbbot-deepdip")] if movement_only else [])]
-        self._seats = AgentSeats(
-            self.agent,
-            np.zeros((num_games, powers), np.int16),
-            np.zeros(num_games, np.int32),
-            np.zeros(num_games, bool),
-            NONE,
-            NONE,
-        )
         self.players: list[Player] = []
         self.set_opponents(settings.opponents)
         self._who = np.zeros(num_games * powers, np.int16)
@@ -364,7 +359,7 @@ class AgentGames(AgentBoards):
         decisions = games.decisions(self._or_all(rows), reuse=True)
         who, made = self._who[: decisions.count], self._made
         made.fill(0)
-        rows = self.assign(rows, decisions, self._seats, who, made)
+        rows = self.assign(rows, decisions, who, made)
         for number, count in enumerate(made.tolist()):
             if count:
                 mine = decisions if count == len(who) else self._picked(decisions, who, number)

@@ -27,7 +27,6 @@ from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
 from .forms import whole_numbers, with_vote_open
 from .gymnasium_env import FORMS
-from .kernels import AgentSeats
 
 
 class ObservationPlayer:
@@ -123,17 +122,9 @@ class ObservationPlayer:
         boards.games.copy_from(games, decisions.game, rows, keep_seeds=True)
         boards.agent[rows] = decisions.power
         boards.queued[:] = 0
-        seats = AgentSeats(
-            boards.agent,
-            np.zeros((boards.games.num_games, games.num_powers), np.int16),
-            np.zeros(boards.games.num_games, np.int32),
-            np.zeros(boards.games.num_games, bool),
-            NONE,
-            NONE,
-        )
         asked = decisions._replace(game=rows.astype(np.int32))
         who, made = np.zeros(decisions.count, np.int16), np.zeros(1, np.int32)
-        boards.assign(rows, asked, seats, who, made)
+        boards.assign(rows, asked, who, made)
         form.asked(boards.every_row)
         one_by_one = form.action_space.shape == ()
         for done in range(slots.max() if one_by_one else 1):

@@ -41,8 +41,17 @@ from .learners import Learner
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .run_log import NoLog, RunLog, start_wandb
 
-__all__ = ["Begun", "Clock", "Ranks", "RunLog", "logs", "main", "run", "streams_per_game"]
-__all__ += ["thoughts_of"]
+__all__ = [
+    "Begun",
+    "Clock",
+    "Ranks",
+    "RunLog",
+    "logs",
+    "main",
+    "run",
+    "streams_per_game",
+    "thoughts_of",
+]
 CONFIGS = Path(__file__).parents[2] / "configs"
 VERSIONS = {1: "0.1", 2: "0.2"}  # of this project, by the format of their runs
 

@@ -137,8 +137,8 @@ class RunLog:
             for bot, result in evaluations.items()
             for name, share in result["orders"].items()
         }
-        for bot in [*reports][-1:]:
-            name = f"eval/{bot}/win"
+        if reports:
+            name = f"eval/{list(reports)[-1]}/win"
             if figures[name] > self.folder.most(name):
                 self.folder.save_best(partial(torch.save, dict(policy)))
         self.scalars(figures | ratings, global_step)

@@ -49,7 +49,7 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
 
 
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
-    """Return that a power is asked; its player draws from `seed`."""
+    """Return the talk in which one power is asked; its player draws from `seed`."""
     seed_player(player, seed)
     copy = game.copy().vector_game  # seeds of its own would end the deals of the game itself
     copy.seed_games(np.zeros(1, int), np.array([seed], np.uint64))

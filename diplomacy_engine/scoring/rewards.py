@@ -170,7 +170,7 @@ def draw_size(game: RewardInput) -> np.ndarray:
 
 
 def first_place(game: RewardInput) -> np.ndarray:
-    """1 for a solo, else at the year limit 1 shared by all powers with the most centers."""
+    """1 for a solo, else at a draw 1 shared by all powers with the most centers."""
     first = game.alive & (game.centers == game.centers.max(1, keepdims=True))
     return _pay(game, 1.0, 0.0, first / np.maximum(first.sum(1, keepdims=True), 1), 0.0)
 
