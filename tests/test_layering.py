@@ -12,7 +12,10 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
-    ("_fields", "_files", "_jit", "_progress", "_suggest", "_timed_reader", "constants", "errors"),
+    (
+        *("_fields", "_files", "_jit", "_progress", "_short", "_suggest", "_timed_reader"),
+        *("constants", "errors"),
+    ),
     ("rules", "scoring"),
     ("pictures", "map_import"),
     ("games",),

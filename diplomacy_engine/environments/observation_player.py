@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._short import player_name
 from .._suggest import did_you_mean, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
@@ -50,6 +51,8 @@ class ObservationPlayer:
         generator: from which the policy draws, such as `torch.default_generator`; it is seeded
             where every phase has a seed of its own.
     """
+
+    __repr__ = player_name
 
     def __init__(
         self,
