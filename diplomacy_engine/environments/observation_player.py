@@ -4,7 +4,7 @@
     policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
     evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
 
-docs/environments.md and examples/sb3_self_play.py show more of it.
+docs/other_libraries.md and examples/sb3_self_play.py show more of it.
 """
 
 from collections.abc import Callable
