@@ -1,1 +1,9 @@
 """Learners beside the one-file trainer; each runs as `python -m diplomacy_learners.NAME`."""
+
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.training.settings import fail
+
+try:
+    import diplomacy_engine.learning  # noqa: F401
+except UserError as error:  # it says which packages are missing
+    fail(error)

@@ -352,20 +352,19 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-@pytest.mark.parametrize("number", range(10))
+EXAMPLES = {"environments": 5, "other_libraries": 3, "thesis": 3, "other_engines": 1}
+NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
+
+
+@pytest.mark.parametrize("page, number", NUMBERED)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Stable-Baselines3 recommends a Monitor
-def test_the_examples_of_environments_run(number, capsys):
-    assert len(blocks(ENVIRONMENTS, "python")) == 10
-    code = blocks(ENVIRONMENTS, "python")[number]
-    exec(compile(code, f"environments.md, example {number}", "exec"), {"__name__": "__main__"})
+def test_the_examples_of_pages_run(page, number, capsys):
+    codes = blocks(page_text(f"docs/{page}.md"), "python")
+    assert len(codes) == EXAMPLES[page]
+    code = codes[number]
+    exec(compile(code, f"{page}.md, example {number}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
     assert max(map(len, code.splitlines())) <= 100
-
-
-def test_the_example_of_other_engines_runs(capsys):
-    (code,) = blocks(page_text("docs/other_engines.md"), "python")
-    exec(compile(code, "other_engines.md", "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
 def test_every_argument_of_the_environments_is_explained():

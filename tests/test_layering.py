@@ -12,7 +12,10 @@ PACKAGE = Path(__file__).parent.parent / "diplomacy_engine"
 LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
-    ("_fields", "_files", "_jit", "_progress", "_suggest", "_timed_reader", "constants", "errors"),
+    (
+        *("_fields", "_files", "_jit", "_progress", "_short", "_suggest", "_timed_reader"),
+        *("constants", "errors"),
+    ),
     ("rules", "scoring"),
     ("pictures", "map_import"),
     ("games",),
@@ -132,7 +135,7 @@ def test_no_module_but_those_that_learn_loads_pytorch():
 import importlib, sys
 for name in {sorted(modules)!r}:
     importlib.import_module(name)
-learners = {{"torch", "tensorboard", "transformers", "tokenizers", "wandb"}}
+learners = {{"torch", "tensorboard", "transformers", "tokenizers", "tyro", "wandb"}}
 learners |= {{"ppo_selfplay_diplomacy", "diplomacy_learners", "diplomacy_engine.learning"}}
 print(sorted(learners & sys.modules.keys()))
 """

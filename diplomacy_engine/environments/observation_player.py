@@ -4,7 +4,7 @@
     policy = lambda seen, masks: model.predict(seen, action_masks=masks)[0]
     evaluate_player("small", ObservationPlayer(policy), make_bot("dumbbot"), num_games=200)
 
-docs/environments.md and examples/sb3_self_play.py show more of it.
+docs/other_libraries.md and examples/sb3_self_play.py show more of it.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._short import player_name
 from .._suggest import did_you_mean, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
@@ -50,6 +51,8 @@ class ObservationPlayer:
         generator: from which the policy draws, such as `torch.default_generator`; it is seeded
             where every phase has a seed of its own.
     """
+
+    __repr__ = player_name
 
     def __init__(
         self,

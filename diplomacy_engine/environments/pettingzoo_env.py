@@ -1,6 +1,6 @@
 """A PettingZoo environment: all powers at once, one phase a step; with press two of movement.
 
-    from diplomacy_engine.environments.pettingzoo_env import parallel_env
+    from diplomacy_engine.environments import parallel_env
 
     env = parallel_env(map="three")
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit_allocating
+from .._short import array_shapes
 from ..constants import NONE
 
 
@@ -36,6 +37,8 @@ class Decisions(NamedTuple):
     slot_province: np.ndarray  # (S,) int16, the unit's province; NONE in winter
     order_start: np.ndarray  # (S + 1,) int32, legal orders of slot s: order_start[s]..
     order: np.ndarray  # (N,) int32, order numbers
+
+    __repr__ = array_shapes
 
     @property
     def count(self) -> int:

@@ -763,6 +763,10 @@ class Game:
         game._votes = set(self._votes)
         return game
 
+    def _repr_svg_(self) -> str:
+        """Return the picture that a notebook shows of the game."""
+        return self.to_svg()
+
     def __repr__(self) -> str:
         return f"Game({self.map.name!r}, {self.phase})"
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit, jit_inner
+from .._short import array_shapes
 from ..constants import NONE
 from ..rules.state import adjustments_owed, count_centers, count_units, is_winter
 
@@ -49,6 +50,8 @@ class Observation(NamedTuple):
     last_order: np.ndarray  # (D, V) int32, order given here in the last movement phase, or NONE
     scalars: np.ndarray  # (D, 4 + 3 P) int16; years_left is -1 without a year limit
 
+    __repr__ = array_shapes
+
 
 class BoardViews(NamedTuple):
     """What D powers see of G boards; each is there once, as the map's first power sees it."""
@@ -58,6 +61,8 @@ class BoardViews(NamedTuple):
     scalars: np.ndarray  # (G, 4 + 3 P) int16
     row: np.ndarray  # (D,) int64, which of the boards it is
     power: np.ndarray  # (D,) int8, who looks at it
+
+    __repr__ = array_shapes
 
     def take(self, rows: np.ndarray) -> "BoardViews":
         """Return the views of the given rows, in that order, and only the boards they need."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import compiled, jit
+from .._short import array_shapes
 from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
 from ..rules.adjudicator.movement import movement_scratch
@@ -60,6 +61,8 @@ class StepResult(NamedTuple):
     alive: np.ndarray  # (E, P) bool, has a unit or a center after the step
     eliminated: np.ndarray  # (E, P) bool, lost the last of them in this step
     year: np.ndarray  # (E,) int16, calendar year of the phase played
+
+    __repr__ = array_shapes
 
 
 @jit
@@ -207,6 +210,9 @@ class VectorGame:
         self._every_row, self._nobody = np.arange(num_games), np.zeros(0, bool)
         self._code: dict[Callable, Callable] = {}
         self.reset()
+
+    def __repr__(self) -> str:
+        return f"VectorGame({self.map.name!r}, {self.num_games} games)"
 
     @property
     def num_powers(self) -> int:

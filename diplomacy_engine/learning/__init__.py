@@ -1,1 +1,8 @@
 """What the learners share and PyTorch is needed for: nothing below this folder imports PyTorch."""
+
+from importlib.util import find_spec
+
+from ..errors import UserError
+
+if not all(map(find_spec, ("torch", "tensorboard", "tyro"))):
+    raise UserError('this needs PyTorch and more packages: pip install "diplomacy-selfplay[train]"')

@@ -34,6 +34,11 @@ class MatchReport:
     # have what others began with.
     cause: UserError | KeyboardInterrupt | None = None
 
+    def __repr__(self) -> str:
+        names = " and ".join(map(repr, self.players))
+        where = self.settings.game_map.name
+        return f"{type(self).__name__}({names} on {where}, {len(self.number)} games)"
+
     @property
     def saved_games(self) -> list[dict]:
         """The saved games, by number; `players` of each are the names of who played each power."""

@@ -61,7 +61,7 @@ def pixels(svg: str, game_map: Map, width: int) -> np.ndarray:
         UserError: as for `png`.
     """
     try:
-        from PIL import Image  # only when pixels are wanted; tensorboard brings it along
+        from PIL import Image  # only when pixels are wanted
     except ImportError:
         raise UserError("pixels of pictures need the package Pillow (pip install pillow)") from None
     with Image.open(BytesIO(png(svg, game_map, width=width))) as image:

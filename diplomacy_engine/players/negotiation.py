@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from .._short import player_name
 from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions
@@ -193,6 +194,8 @@ class Silent:
         if isinstance(player, Negotiator):
             raise UserError(f"{name!r:.100}: a player that talks cannot be given another voice")
         self.player, self.name = player, name
+
+    __repr__ = player_name
 
     @property
     def greedy(self) -> bool:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._short import player_name
 from .._suggest import quoted
 from ..errors import UserError
 from ..games.decisions import Decisions, order_numbers
@@ -81,6 +82,8 @@ class PolicyPlayer:
     ):
         self.agent, self.name, self.generator = agent, name, generator
         self.greedy, self.settings = greedy, settings
+
+    __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""

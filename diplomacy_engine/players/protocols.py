@@ -4,6 +4,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from .._short import array_shapes
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 
@@ -81,6 +82,8 @@ class Explanation(NamedTuple):
 
     probability: np.ndarray  # (N,) float32, of each legal order of its slot, 0..1
     value: np.ndarray  # (D,) float32, discounted training reward that the deciding power expects
+
+    __repr__ = array_shapes
 
 
 @runtime_checkable

@@ -42,6 +42,13 @@ class Offer(NamedTuple):
 class Game(PlainGame):
     """One game of a map in which powers may make deals before they order.
 
+        game = Game("standard", press="offers")
+        game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"])   # 1
+        game.offers("ENGLAND")     # {1: "FRANCE: A PAR - PIC; ENGLAND and FRANCE keep out ..."}
+        game.accept("ENGLAND", 1)
+        game.deals("FRANCE")       # ["with ENGLAND: A PAR - PIC; ENGLAND and FRANCE keep out ..."]
+        game.legal_orders("PAR")   # ["A PAR - PIC"]
+
     Args:
         game_map, max_years, draw_votes: as for games.game.Game, which says what else there is.
         press: None: nobody makes deals. `mutual`: peace between two powers that offer it to each
@@ -51,13 +58,6 @@ class Game(PlainGame):
             each other power, if it is `propose-choose`.
         binding: whether orders that break a deal cannot be given. Else the history tells under
             `broken` with whom a power broke a deal, and saved games keep that they could.
-
-        game = Game("standard", press="offers")
-        game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"], zone=["ENG"])   # 1
-        game.offers("ENGLAND")     # {1: "FRANCE: A PAR - PIC; ENGLAND and FRANCE keep out ..."}
-        game.accept("ENGLAND", 1)
-        game.deals("FRANCE")       # ["with ENGLAND: A PAR - PIC; ENGLAND and FRANCE keep out ..."]
-        game.legal_orders("PAR")   # ["A PAR - PIC"]
     """
 
     def __init__(

@@ -19,8 +19,6 @@ import typing
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn
 
-import tyro
-
 from .._fields import ENOUGH, Kind, check_values, convert, field_kinds, kind_of, kind_text, today
 from .._files import read_file
 from .._progress import forget
@@ -153,6 +151,8 @@ def _print_help(defaults: Any) -> NoReturn:
 
     A comment on a line of its own, such as `# The games`, is the heading of the fields below it.
     """
+    import tyro  # only where there is something to learn: commands use this file without it
+
     args_class, groups = type(defaults), {}
     hints = typing.get_type_hints(args_class, include_extras=True)
     kinds, about = field_kinds(args_class), _about_fields(args_class)

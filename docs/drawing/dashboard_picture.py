@@ -1,6 +1,7 @@
 """Take docs/dashboard.png: what TensorBoard shows of a run.
 
-    pip install -e '.[dev]' && python docs/drawing/dashboard_picture.py runs/small__...
+    pip install -r requirements.txt -e '.[dev]'
+    python docs/drawing/dashboard_picture.py runs/small__...
 
 Needs Chromium. The run's own layout (custom scalars) must be there: any run of this version has it.
 """

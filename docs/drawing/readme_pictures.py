@@ -1,6 +1,6 @@
 """Draw the pictures of README.md from a game of the bots: docs/board.png and docs/replay.gif.
 
-pip install -e '.[dev]' && python docs/drawing/readme_pictures.py
+pip install -r requirements.txt -e '.[dev]' && python docs/drawing/readme_pictures.py
 """
 
 import io

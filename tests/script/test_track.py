@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -55,6 +56,13 @@ def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
     assert logged == lines and lines[-1]["global_step"] >= 200
     assert ids == [None, "first"]
     assert [run.kept for run in runs] == [[("policy-first", "model")]] * 2
+
+
+def test_without_the_package(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
+    wanted = 'error: --track needs W&B: pip install "diplomacy-selfplay[track]"\n'
+    assert capsys.readouterr().err == wanted
 
 
 def test_without_an_account(tmp_path, monkeypatch, capsys):

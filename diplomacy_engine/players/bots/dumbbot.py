@@ -11,6 +11,7 @@ the three differ (dumbbot_rules.py).
 import numpy as np
 
 from ..._jit import jit, jit_inner
+from ..._short import player_name
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
@@ -232,6 +233,8 @@ class Dumbbot:
     salt = int(Salt.DUMBBOT)
 
     kernel = staticmethod(dumbbot_orders)
+
+    __repr__ = player_name
 
     def __init__(self):
         self._map: Map | None = None  # that what each thread works with, below, is for

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..._jit import jit, jit_inner
+from ..._short import player_name
 from ...constants import MOVE, MOVE_VIA, NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
@@ -109,6 +110,8 @@ class RandomBot:
     restless = False
     salt = int(Salt.RANDOM)
 
+    __repr__ = player_name
+
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""
         numbers = np.empty(len(decisions.slot_province), np.int32)
@@ -142,6 +145,8 @@ class HoldBot:
     """Holds; disbands what is dislodged; gives no orders in winter."""
 
     name = "hold"
+
+    __repr__ = player_name
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._files import check_target
+from ..._short import player_name
 from ...constants import NONE
 from ...errors import UserError
 from ...games.decisions import Decisions
@@ -95,6 +96,8 @@ class LanguagePlayer:
                 self._log.touch()
 
     # --- A player ---------------------------------------------------------------------------
+
+    __repr__ = player_name
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         """Forget what was in these rows."""

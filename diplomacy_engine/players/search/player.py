@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..._short import player_name
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
@@ -26,6 +27,8 @@ class SearchPlayer:
     def __init__(self, own: Draws, value: LeafValue, name: str):
         self.own, self.value, self.name = own, value, name
         self._leaves: Leaves | None = None
+
+    __repr__ = player_name
 
     @property
     def greedy(self) -> bool:

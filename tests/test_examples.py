@@ -1,0 +1,31 @@
+"""The notebooks of examples/: every cell runs, and prints what stands below it."""
+
+import json
+import re
+
+import pytest
+from support.pages import ROOT
+
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_as_shown(path, monkeypatch, capsys):
+    """But for digits where a network computes, which may differ between machines in the last."""
+    monkeypatch.chdir(ROOT)
+    space: dict = {"__name__": "__main__"}
+    for number, cell in enumerate(json.loads(path.read_text())["cells"]):
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{path.name}, cell {number}", "exec"), space)
+            printed = [output["text"] for output in cell["outputs"] if "text" in output]
+            shown, found = "".join(map("".join, printed)), capsys.readouterr().out
+            if "torch" in space or "load_player" in space:
+                shown, found = (re.sub(r"-?\d+", "0", text) for text in (shown, found))
+            assert found == shown
+
+
+def test_they_are_small_and_of_no_machine():
+    assert len(NOTEBOOKS) == 3
+    for path in NOTEBOOKS:
+        text = path.read_text()
+        assert len(text) < 250_000 and not re.search(r"/(home|root|tmp|Users|work)/", text)

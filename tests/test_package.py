@@ -1,0 +1,140 @@
+"""The package as pip installs it: what a wheel holds, and what needs no PyTorch and what does."""
+
+import email
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from support.pages import ROOT, code_spans, page_text
+
+import diplomacy_engine
+from diplomacy_engine.players.policy_files import ready_policies
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PINS = dict(
+    line.split("==")
+    for line in (ROOT / "requirements.txt").read_text().splitlines()
+    if not line.startswith("#")
+)
+SOURCES = (
+    *("LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py"),
+    *("ppo_selfplay_diplomacy.py", "diplomacy_engine", "diplomacy_learners"),
+    *("configs", "runs/reference"),
+)
+PLAYS_AND_DRAWS = """
+import gymnasium
+from diplomacy_engine import Game
+from diplomacy_engine.pictures.png import pixels
+
+env = gymnasium.make("diplomacy_engine:Diplomacy-small-v0", opponents="random")
+env.reset(seed=1)
+env.step(env.action_space.sample())
+game = Game("small")
+print(game.phase, pixels(game.to_svg(), game.map, width=200).shape[1])
+"""
+EVALUATE = "diplomacy-engine evaluate --map small"
+NEEDS_PYTORCH = (
+    f"{EVALUATE} --player small-pure-1 --against random",
+    "diplomacy-train --map small",
+    "python -m diplomacy_learners.press",
+)
+
+
+# Only what is installed is found, and nothing is compiled.
+ELSEWHERE = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+ELSEWHERE |= {"NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
+
+
+def pip(*arguments: object, python: Path | None = None) -> None:
+    """Run pip, for another environment than this one if its Python is given."""
+    other = [] if python is None else ["--python", python]
+    command = [sys.executable, "-m", "pip", *other, *arguments, "--quiet"]
+    command.append("--disable-pip-version-check")
+    subprocess.run([*map(str, command)], env=ELSEWHERE, check=True)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Return the wheel of these sources, built beside them: no older build lies there."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in SOURCES:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(ROOT / name, folder / "source" / name)
+    pip("wheel", "--no-deps", "--wheel-dir", folder, folder / "source")
+    (file,) = folder.glob("*.whl")
+    return file
+
+
+def test_ranges_and_pins():
+    """What the package asks for is what was tested, or near it; nothing is pinned in two places."""
+    extras = PROJECT["optional-dependencies"]
+    needs = [*PROJECT["dependencies"], *extras["train"], *extras["track"]]
+    found = {need.name: need.specifier for need in map(Requirement, needs)}
+    assert found.keys() == PINS.keys()
+    for name, versions in found.items():
+        assert versions.contains(PINS[name]) and not str(versions).startswith("=="), name
+
+
+def test_what_comes_along_is_listed():
+    """docs/training.md has every kind of ready policy, by the name of its first seed."""
+    names = {name for name in code_spans(page_text("docs/training.md")) if name in ready_policies()}
+    assert {name.rpartition("-")[0] for name in ready_policies()} == {
+        name.removesuffix("-1") for name in names if name.endswith("-1")
+    }
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {diplomacy_engine.__version__}\n" in citation
+    assert f"\n  - name: {PROJECT['authors'][0]['name']}\n" in citation
+
+
+def test_what_a_wheel_holds(wheel):
+    """Two packages and the script, with every file that is none of Python, and what comes along."""
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+        (about,) = [name for name in names if name.endswith("/METADATA")]
+        facts = email.message_from_bytes(file.read(about))
+    tops = {name.partition("/")[0] for name in names if ".dist-info" not in name}
+    assert tops == {"diplomacy_engine", "diplomacy_learners", "ppo_selfplay_diplomacy.py"}
+    for folder in ("diplomacy_engine", "diplomacy_learners"):
+        assert f"{folder}/py.typed" in names
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.is_file() and path.suffix != ".pyc":
+                assert str(path.relative_to(ROOT)) in names
+    assert len(ready_policies()) == sum(name.endswith("/policy.pt") for name in names) > 0
+    assert "diplomacy_engine/configs/small.toml" in names
+    assert (facts["License-Expression"], facts["Author"]) == ("MIT", PROJECT["authors"][0]["name"])
+
+
+def test_the_engine_alone(wheel, tmp_path):
+    """Without PyTorch it plays, draws and makes environments; what learns says what to install."""
+    venv.create(tmp_path / "bare")
+    programs = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin")
+    pip("install", "--constraint", ROOT / "requirements.txt", wheel, python=programs / "python")
+
+    def run(line: str, *words: str) -> subprocess.CompletedProcess:
+        program, *others = [*line.split(), *words]
+        command = [str(programs / program), *others]
+        return subprocess.run(command, cwd=tmp_path, env=ELSEWHERE, capture_output=True, text=True)
+
+    assert "No module named 'torch'" in run("python -c", "import torch").stderr
+    found = run(f"{EVALUATE} --player random --against dumbbot --games 2 --max-years 2")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.startswith("random against dumbbot on map small: 2 games")
+    found = run("python -c", PLAYS_AND_DRAWS)
+    assert (found.stdout, found.stderr) == ("S1901M 200\n", "")
+    for line in NEEDS_PYTORCH:
+        found = run(line)
+        assert found.returncode == 2 and found.stdout == ""
+        assert re.fullmatch(r"error: this needs PyTorch .*\n", found.stderr)
+        assert 'pip install "diplomacy-selfplay[train]"' in found.stderr
