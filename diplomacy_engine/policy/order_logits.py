@@ -1,4 +1,4 @@
-"""Kernels of a policy over legal orders, and of sums of a table's rows.
+"""Kernels of a policy over legal orders.
 
 An order's score is the inner product of a weight vector with the positive part of its code; a
 slot's policy is the softmax over its legal orders. The lists are ragged and the sums short: kernels
@@ -13,8 +13,8 @@ from ..games.decisions import Decisions
 from .inputs import (
     FIRST_RELATION,
     NUM_BOARD,
+    ORDER_CLASS,
     RELATION,
-    ROWS,
     OrderColumns,
     OrderRows,
     relate,
@@ -22,55 +22,38 @@ from .inputs import (
 
 
 @jit_float
-def _sum_rows(rows, table, out):
-    for b in range(rows.shape[0]):
-        for h in range(table.shape[1]):
-            out[b, h] = 0
-        for k in range(rows.shape[1]):
-            if rows[b, k] != NONE:
-                summand = table[rows[b, k]]
-                for h in range(table.shape[1]):
-                    out[b, h] += summand[h]
+def _add_role(code, rows, role, board_table, kind_table):
+    if rows[role] != NONE:
+        province, standing = board_table[rows[role]], kind_table[rows[NUM_BOARD + role]]
+        for h in range(code.shape[0]):
+            code[h] += province[h] + standing[h]
 
 
 @jit_float
-def _spread_rows(rows, slopes, out):
-    for b in range(rows.shape[0]):
-        for k in range(rows.shape[1]):
-            if rows[b, k] != NONE:
-                target = out[rows[b, k]]
-                for h in range(slopes.shape[1]):
-                    target[h] += slopes[b, h]
-
-
-def sum_rows(rows: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return (sums, H) the sums of rows (sums, rows) of a table (length, H) float32."""
-    out = np.empty((len(rows), table.shape[1]), np.float32)
-    _sum_rows(rows, table, out)
-    return out
-
-
-def spread_rows(rows: np.ndarray, slopes: np.ndarray, count: int) -> np.ndarray:
-    """Return the gradient (count, H) of a table from that of its `sum_rows`, (B, H)."""
-    out = np.zeros((count, slopes.shape[1]), np.float32)
-    _spread_rows(rows, slopes, out)
-    return out
+def _begin(start, base, rows, first, last, board_table, kind_table):
+    """Sum up what the codes of a slot's orders have in common; tell whether that is a source."""
+    for h in range(start.shape[0]):
+        start[h] = base[h]
+    for n in range(first + 1, last):
+        if rows[n, 0] != rows[first, 0] or rows[n, NUM_BOARD] != rows[first, NUM_BOARD]:
+            return False
+    _add_role(start, rows[first], 0, board_table, kind_table)
+    return True
 
 
 @jit_float
-def _code(code, base, rows, board_table, kind_table):
-    for h in range(code.shape[0]):
-        code[h] = base[h]
-    for k in range(NUM_BOARD):
-        if rows[k] != NONE:
-            summand = board_table[rows[k]]
-            for h in range(code.shape[0]):
-                code[h] += summand[h]
-    for k in range(NUM_BOARD, ROWS):
-        if rows[k] != NONE:
-            summand = kind_table[rows[k]]
-            for h in range(code.shape[0]):
-                code[h] += summand[h]
+def _code(code, start, one_source, rows, board_table, kind_table):
+    """Write an order's code, which goes on from the `start` of its slot."""
+    order_class = kind_table[rows[ORDER_CLASS]]
+    if rows[RELATION] == NONE:
+        for h in range(code.shape[0]):
+            code[h] = start[h] + order_class[h]
+    else:
+        relation = kind_table[rows[RELATION]]
+        for h in range(code.shape[0]):
+            code[h] = start[h] + order_class[h] + relation[h]
+    for role in range(int(one_source), NUM_BOARD):
+        _add_role(code, rows, role, board_table, kind_table)
 
 
 @jit_float
@@ -98,15 +81,17 @@ def _softmax(scores, blocked, first, last):
 
 
 @jit_float
-def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, picked, code, out):
+def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, picked, codes, out):
+    start, code = codes
     probability, logprob, entropy, greatest = out
     order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
         first, last = order_start[slot], order_start[slot + 1]
+        one_source = _begin(start, bases[slot], rows, first, last, board_table, kind_table)
         possible = 0
         for n in range(first, last):
             possible += not blocked[n]
-            _code(code, bases[slot], rows[n], board_table, kind_table)
+            _code(code, start, one_source, rows[n], board_table, kind_table)
             probability[n] = _score(code, weight)
         chosen = np.float32(-np.inf) if blocked[picked[slot]] else probability[picked[slot]]
         logprob[slot] = chosen - _softmax(probability, blocked, first, last)
@@ -116,6 +101,19 @@ def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, p
             if probability[n] > 0:
                 sum_ -= probability[n] * np.log(probability[n])
         entropy[slot] = sum_
+
+
+@jit_float
+def _add_to(target, slopes):
+    for h in range(slopes.shape[0]):
+        target[h] += slopes[h]
+
+
+@jit_float
+def _spread_role(slopes, rows, role, d_board, d_kind):
+    if rows[role] != NONE:
+        _add_to(d_board[rows[role]], slopes)
+        _add_to(d_kind[rows[NUM_BOARD + role]], slopes)
 
 
 @jit_float
@@ -131,15 +129,19 @@ def _backward(
     entropy,
     d_logprob,
     d_entropy,
-    code,
+    codes,
     d_board,
     d_kind,
     d_bases,
     d_weight,
 ):
+    start, code = codes
     order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
-        for n in range(order_start[slot], order_start[slot + 1]):
+        first, last = order_start[slot], order_start[slot + 1]
+        one_source = _begin(start, bases[slot], rows, first, last, board_table, kind_table)
+        base = d_bases[slot]
+        for n in range(first, last):
             p = probability[n]
             slope = -d_logprob[slot] * p
             if n == picked[slot]:
@@ -148,24 +150,19 @@ def _backward(
                 slope -= d_entropy[slot] * p * (np.log(p) + entropy[slot])
             if slope == 0:
                 continue
-            _code(code, bases[slot], rows[n], board_table, kind_table)
+            _code(code, start, one_source, rows[n], board_table, kind_table)
             for h in range(code.shape[0]):
                 positive = code[h] > 0
                 d_weight[h] += slope * code[h] if positive else np.float32(0.0)
                 code[h] = slope * weight[h] if positive else np.float32(0.0)
-            base = d_bases[slot]
-            for h in range(code.shape[0]):
-                base[h] += code[h]
-            for k in range(NUM_BOARD):
-                if rows[n, k] != NONE:
-                    row = d_board[rows[n, k]]
-                    for h in range(code.shape[0]):
-                        row[h] += code[h]
-            for k in range(NUM_BOARD, ROWS):
-                if rows[n, k] != NONE:
-                    row = d_kind[rows[n, k]]
-                    for h in range(code.shape[0]):
-                        row[h] += code[h]
+            _add_to(base, code)
+            for role in range(int(one_source), NUM_BOARD):
+                _spread_role(code, rows[n], role, d_board, d_kind)
+            _add_to(d_kind[rows[n, ORDER_CLASS]], code)
+            if rows[n, RELATION] != NONE:
+                _add_to(d_kind[rows[n, RELATION]], code)
+        if one_source:  # each of its orders goes on from it
+            _spread_role(base, rows[first], 0, d_board, d_kind)
 
 
 @jit_float
@@ -190,7 +187,7 @@ def _draw(
     logprob,
 ):
     slot_start, order_start, order = decisions.slot_start, decisions.order_start, decisions.order
-    code, base, plain = scratch[0], scratch[1], scratch[2]
+    code, base, start, plain = scratch
     hidden = code.shape[0]
     for d in range(slot_start.shape[0] - 1):
         begin = slot_start[d]
@@ -200,12 +197,13 @@ def _draw(
         for slot in range(begin, slot_start[d + 1]):
             first, last = order_start[slot], order_start[slot + 1]
             best, pick, pick_score = np.float32(-np.inf), first, np.float32(0.0)
+            one_source = _begin(start, base, rows, first, last, board_table, kind_table)
             for n in range(first, last):
                 relation, blocked[n] = relate(columns, given, begin, slot, order[n])
                 if blocked[n]:
                     continue
                 rows[n, RELATION] = FIRST_RELATION + relation if autoregressive else NONE
-                _code(code, base, rows[n], board_table, kind_table)
+                _code(code, start, one_source, rows[n], board_table, kind_table)
                 probability[n] = _score(code, weight)
                 rank = probability[n]
                 if noise.shape[0] > 0:  # score + Gumbel noise: the highest is a sample
@@ -217,13 +215,17 @@ def _draw(
             given[slot] = order[pick]
             if autoregressive:
                 rows[pick, RELATION] = NONE
-                _code(plain, context[d], rows[pick], board_table, kind_table)
+                _code(plain, context[d], False, rows[pick], board_table, kind_table)
                 for i in range(hidden):
                     total = earlier_bias[i]
                     weights = earlier_weight[i]
                     for h in range(hidden):
                         total += weights[h] * max(plain[h], np.float32(0.0))
                     base[i] += total
+
+
+def _scratch(count: int, width: int) -> tuple[np.ndarray, ...]:
+    return tuple(np.empty(width, np.float32) for _ in range(count))
 
 
 def score_orders(
@@ -250,7 +252,7 @@ def score_orders(
     """
     slots, orders = len(bases), len(decisions.order)
     out = tuple(np.empty(size, np.float32) for size in (orders, slots, slots, slots))
-    code = np.empty(bases.shape[1], np.float32)
+    codes = _scratch(2, len(weight))
     _forward(
         decisions,
         rows.rows,
@@ -260,7 +262,7 @@ def score_orders(
         bases,
         weight,
         picked,
-        code,
+        codes,
         out,
     )
     return out
@@ -285,7 +287,7 @@ def score_gradients(
     """
     inputs = board_table, kind_table, bases, weight
     gradients = tuple(np.zeros_like(array) for array in inputs)
-    code = np.empty(len(weight), np.float32)
+    codes = _scratch(2, len(weight))
     _backward(
         decisions,
         rows.rows,
@@ -295,7 +297,7 @@ def score_gradients(
         entropy,
         d_logprob,
         d_entropy,
-        code,
+        codes,
         *gradients,
     )
     return gradients
@@ -329,7 +331,7 @@ def draw_orders(
     slots, orders = len(decisions.slot_province), len(decisions.order)
     chosen, given = np.empty(slots, np.int64), np.empty(slots, np.int32)
     probability, logprob = np.zeros(orders, np.float32), np.empty(len(context), np.float32)
-    scratch = np.empty((3, len(weight)), np.float32)
+    scratch = _scratch(4, len(weight))
     _draw(
         columns,
         decisions,

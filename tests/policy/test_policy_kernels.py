@@ -26,12 +26,7 @@ from diplomacy_engine.policy.inputs import (
     province_borders,
     province_reach,
 )
-from diplomacy_engine.policy.order_logits import (
-    score_gradients,
-    score_orders,
-    spread_rows,
-    sum_rows,
-)
+from diplomacy_engine.policy.order_logits import score_gradients, score_orders
 
 MAPS = ("small", "three", "standard")
 HIDDEN = 9
@@ -198,21 +193,6 @@ def test_borders_share_one(name):
         here = np.flatnonzero(board.location_province == v)
         reached = board.reach[:, here].any((0, 1))
         np.testing.assert_allclose(borders[v], reached / max(1, reached.sum()))
-
-
-def test_sums_of_rows_and_their_gradient():
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(20, HIDDEN)).astype(np.float32)
-    rows = rng.integers(-1, 20, (50, 4)).astype(np.int32)
-    slopes = rng.normal(size=(50, HIDDEN)).astype(np.float32)
-    padded = torch.from_numpy(np.vstack([table, np.zeros((1, HIDDEN), np.float32)]))
-    padded.requires_grad_(True)
-    sums = padded[torch.from_numpy(rows).long()].sum(1)
-    np.testing.assert_allclose(sum_rows(rows, table), sums.detach(), rtol=1e-5, atol=1e-6)
-    (sums * torch.from_numpy(slopes)).sum().backward()
-    np.testing.assert_allclose(
-        spread_rows(rows, slopes, 20), padded.grad[:-1], rtol=1e-5, atol=1e-6
-    )
 
 
 @pytest.mark.parametrize(("name", "phases"), [("three", 12), ("standard", 9), ("standard", 14)])
