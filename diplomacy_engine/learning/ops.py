@@ -32,8 +32,9 @@ class OrderTables(NamedTuple):
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
-    """Return (N,) uniform in (0, 1), by which orders are drawn; None for torch's own generator."""
-    return uniform(len(decisions.order), generator)
+    """Return (N,) Gumbel noise, by which orders are drawn; None for torch's own generator."""
+    noise = torch.from_numpy(uniform(len(decisions.order), generator))
+    return noise.log_().neg_().log_().neg_().numpy()
 
 
 def uniform(count: int, generator: torch.Generator | None = None) -> np.ndarray:
@@ -52,7 +53,7 @@ def draw_orders(
     Args:
         orders: of which nothing is picked yet.
         tables: what their scores are computed from.
-        noise: (N,) in (0, 1), by which they are drawn; LIKELIEST: the likeliest ones.
+        noise: (N,) Gumbel noise, by which they are drawn; LIKELIEST: the likeliest ones.
         temperature: (D,), divides the scores that are drawn from; None for 1.
 
     Returns:
@@ -262,9 +263,11 @@ class _SlotScores(torch.autograd.Function):
     def forward(ctx, orders: Orders, *tables: torch.Tensor) -> tuple[torch.Tensor, ...]:
         tables = tuple(map(_array, tables))
         about = orders.decisions, orders.lookup
-        probability, *of_slots = order_logits.score_orders(*about, *tables, orders.picked)
-        ctx.saved = *about, *tables, orders.picked, probability, of_slots[1]
-        logprob, entropy, greatest = map(torch.from_numpy, of_slots)
+        *policy, logprob, entropy, greatest = order_logits.score_orders(
+            *about, *tables, orders.picked
+        )
+        ctx.saved = *about, *tables, orders.picked, *policy, entropy
+        logprob, entropy, greatest = map(torch.from_numpy, (logprob, entropy, greatest))
         ctx.mark_non_differentiable(greatest)
         return logprob, entropy, greatest
 

@@ -213,7 +213,7 @@ def test_noise_decides_and_temperature_flattens():
     agent = make_agent("three")
     noise = ops.draw_noise(decisions, torch.Generator().manual_seed(5))
     assert noise.dtype == np.float32 and len(noise) == len(decisions.order)
-    assert noise.min() > 0 and noise.max() < 1
+    assert np.isfinite(noise).all()
     one, _, _ = act(agent, obs, decisions, noise=noise)
     two, _, _ = act(agent, obs, decisions, noise=noise)
     likeliest, _, _ = act(agent, obs, decisions, noise=ops.LIKELIEST)

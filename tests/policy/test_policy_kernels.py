@@ -210,8 +210,10 @@ def test_scores_and_gradients_equal_those_of_plain_operations(name, phases):
     shapes = (num_board, HIDDEN), (NUM_KINDS, HIDDEN), (slots, HIDDEN), (HIDDEN,)
     inputs = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
     slopes = [rng.normal(size=slots).astype(np.float32) for _ in range(2)]
-    probability, logprob, entropy, greatest = score_orders(decisions, found, *inputs, picked)
-    gradients = score_gradients(decisions, found, *inputs, picked, probability, entropy, *slopes)
+    *policy, logprob, entropy, greatest = score_orders(decisions, found, *inputs, picked)
+    gradients = score_gradients(decisions, found, *inputs, picked, *policy, entropy, *slopes)
+    probability, logprobs = policy
+    np.testing.assert_allclose(np.exp(logprobs) * ~found.blocked, probability, rtol=1e-4, atol=1e-6)
 
     board, kinds, bases, weight = tensors = [
         torch.from_numpy(array).double().requires_grad_(True) for array in inputs
@@ -258,7 +260,7 @@ def test_an_order_that_is_blocked_has_no_chance():
             tables = [np.zeros((size, HIDDEN), np.float32) for size in (10**4, NUM_KINDS)]
             bases = np.zeros((len(picked), HIDDEN), np.float32)
             weight = np.ones(HIDDEN, np.float32)
-            _, logprob, _, _ = score_orders(decisions, found, *tables, bases, weight, picked)
+            _, _, logprob, _, _ = score_orders(decisions, found, *tables, bases, weight, picked)
             assert np.isfinite(logprob[begin]) and logprob[begin + 1] == -np.inf
             return
     raise AssertionError("no decision of two adjustments was found")
