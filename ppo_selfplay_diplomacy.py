@@ -225,23 +225,23 @@ class Agent(nn.Module):
 
     def encode(self, boards: Boards) -> Codes:
         """Return the codes of all provinces and powers of G boards, and of the D viewers."""
-        x = ops.sum_rows(boards.features, self.province_features.weight)  # (G V, H)
+        board = self.global_features(boards.globals)  # (G, H), a province's sum begins with it
+        x = ops.sum_rows(boards.features, self.province_features.weight, board)  # (G V, H)
         x = x.view(-1, self.inputs.num_provinces, x.shape[1])  # (G, V, H)
-        x = x + self.global_features(boards.globals).unsqueeze(1)
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
-            x = x + out(F.relu(own(y) + self.inputs.borders @ near(y)))  # the mean of neighbors
+            x = x + out(F.relu(own(y) + ops.mean_neighbors(near(y), self.inputs)))
         x = self.norms[-1](x)
-        mine = boards.own_units @ x  # (G, P, H), mean of the provinces of a power's units
-        whole = x.mean(1, keepdim=True).expand_as(mine)
-        powers = torch.cat([whole, mine, self.power.weight.expand_as(mine)], -1)
+        whole, mine = ops.mean_provinces(x, boards)  # (G, 1, H) of a board, (G, P, H) of own units
+        powers = torch.cat([whole.expand_as(mine), mine, self.power.weight.expand_as(mine)], -1)
         return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
 
     def order_tables(self, codes: Codes, orders: Orders) -> ops.OrderTables:
         """Return what legal orders are scored from; only provinces that one of them names."""
         x, layer = codes.provinces.flatten(0, 1), self.order_provinces
-        roles = zip(orders.named, layer.weight.chunk(3), layer.bias.chunk(3))
-        provinces = torch.cat([F.linear(x.index_select(0, n), w, bias) for n, w, bias in roles])
+        named = x.index_select(0, torch.cat(orders.named)).split([len(n) for n in orders.named])
+        roles = zip(named, layer.weight.chunk(3), layer.bias.chunk(3))
+        provinces = torch.cat([F.linear(rows, w, bias) for rows, w, bias in roles])
         earlier = self.earlier_orders if self.autoregressive else None
         context = self.order_context(codes.view)  # (D, H)
         return ops.OrderTables(
@@ -705,7 +705,7 @@ class Run:
             self.agent.load_state_dict(begun.weights)
         # Evaluated, frozen and kept: the newest weights go around in circles, averages do not.
         self.average = groups.frozen_copy(self.agent) if args.average else self.agent
-        adam = {"lr": args.learning_rate, "eps": 1e-5, "foreach": True}  # fewer calls of PyTorch
+        adam = {"lr": args.learning_rate, "eps": 1e-5, "fused": True}  # one pass over the weights
         self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
         if ranks.rank:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks

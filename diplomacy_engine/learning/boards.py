@@ -30,9 +30,10 @@ class Boards(NamedTuple):
 
     features: torch.Tensor  # (G V, features) int32, rows of the table of province features
     globals: torch.Tensor  # (G, num_globals) float32, what holds for a whole board
-    own_units: torch.Tensor  # (G, P, V) float32, shares 1 among the provinces of a power's units
+    owner: torch.Tensor  # (G, V) int8, the power 1..P of a province's unit; 0: none
     viewer: torch.Tensor  # (D,) int64, board * P + power of those who look
     views: BoardViews
+    num_powers: int  # P
 
     def split(self, firsts: np.ndarray, boards: np.ndarray) -> "Iterator[Boards]":
         """Yield K parts.
@@ -41,15 +42,14 @@ class Boards(NamedTuple):
             firsts: (K + 1,), part k has views firsts[k]..firsts[k + 1] - 1.
             boards: (K + 1,), and these look at none but boards[k]..boards[k + 1] - 1.
         """
-        powers, provinces = self.own_units.shape[1:]
-        views, sizes = np.diff(firsts), np.diff(boards)
+        views, sizes, provinces = np.diff(firsts), np.diff(boards), self.owner.shape[1]
         before = np.repeat(boards[:-1], views)
-        viewer = self.viewer - torch.from_numpy(before * powers).to(self.viewer.device)
+        viewer = self.viewer - torch.from_numpy(before * self.num_powers).to(self.viewer.device)
         row = self.views.row - before
         tensors = zip(
             self.features.split((sizes * provinces).tolist()),
             self.globals.split(sizes.tolist()),
-            self.own_units.split(sizes.tolist()),
+            self.owner.split(sizes.tolist()),
             viewer.split(views.tolist()),
         )
         arrays = [*self.views[:3]], [row, *self.views[4:]]
@@ -57,7 +57,8 @@ class Boards(NamedTuple):
         for part, ((a, b), (first, last)) in zip(tensors, spans):
             of_boards = (array[a:b] for array in arrays[0])
             of_views = (array[first:last] for array in arrays[1])
-            yield Boards(*part, type(self.views)(*of_boards, *of_views))
+            own = type(self.views)(*of_boards, *of_views)
+            yield Boards(*part, own, self.num_powers)
 
 
 class Codes(NamedTuple):
@@ -163,12 +164,11 @@ class BoardInputs(nn.Module):
     def forward(self, views: BoardViews) -> Boards:
         """Return the boards of D views."""
         device = self.borders.device
-        owner = views.board[:, None, :, UNIT_OWNER]
-        own = (owner == np.arange(1, self.num_powers + 1)[:, None]).astype(np.float32)
-        own /= np.maximum(own.sum(-1, keepdims=True), 1)
+        owner = np.ascontiguousarray(views.board[..., UNIT_OWNER])
         viewer = views.row * np.int64(self.num_powers) + views.power
-        arrays = self.network.features(views), self.network.globals(views), own, viewer
-        return Boards(*(torch.from_numpy(array).to(device) for array in arrays), views)
+        arrays = self.network.features(views), self.network.globals(views), owner, viewer
+        tensors = (torch.from_numpy(array).to(device) for array in arrays)
+        return Boards(*tensors, views, self.num_powers)
 
     def orders(
         self,

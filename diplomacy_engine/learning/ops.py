@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from ..constants import NONE
 from ..games.decisions import Decisions
-from ..policy import order_logits as kernels
-from ..policy.inputs import NUM_BOARD
-from .boards import Orders
+from ..policy import order_logits, sums
+from ..policy.inputs import NUM_BOARD, NetworkInputs
+from .boards import BoardInputs, Boards, Orders
 
 LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
 
@@ -32,8 +32,9 @@ class OrderTables(NamedTuple):
 
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
-    """Return (N,) uniform in (0, 1), by which orders are drawn; None for torch's own generator."""
-    return uniform(len(decisions.order), generator)
+    """Return (N,) Gumbel noise, by which orders are drawn; None for torch's own generator."""
+    noise = torch.from_numpy(uniform(len(decisions.order), generator))
+    return noise.log_().neg_().log_().neg_().numpy()
 
 
 def uniform(count: int, generator: torch.Generator | None = None) -> np.ndarray:
@@ -52,7 +53,7 @@ def draw_orders(
     Args:
         orders: of which nothing is picked yet.
         tables: what their scores are computed from.
-        noise: (N,) in (0, 1), by which they are drawn; LIKELIEST: the likeliest ones.
+        noise: (N,) Gumbel noise, by which they are drawn; LIKELIEST: the likeliest ones.
         temperature: (D,), divides the scores that are drawn from; None for 1.
 
     Returns:
@@ -70,7 +71,7 @@ def draw_orders(
     )
     if temperature is None:
         temperature = np.ones(len(context), np.float32)
-    return kernels.draw_orders(
+    return order_logits.draw_orders(
         orders.columns,
         orders.decisions,
         orders.lookup,
@@ -85,20 +86,60 @@ def draw_orders(
     )
 
 
-def sum_rows(rows: torch.Tensor | np.ndarray, table: torch.Tensor) -> torch.Tensor:
-    """Return (sums, H) the sums of rows (sums, any) of a table; NONE stands for no row."""
-    rows = torch.as_tensor(rows)
+def sum_rows(
+    rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the sums (sums, H) of rows (sums, any) of a table; NONE stands for no row.
+
+    `starts` (n, H) are what the sums begin with, each for as many of them that follow each other.
+    """
     if table.device.type == "cpu":
-        if not torch.is_grad_enabled():  # many small networks notice what `apply` costs
-            return torch.from_numpy(kernels.sum_rows(rows.numpy(), table.contiguous().numpy()))
-        return _RowSums.apply(rows.numpy(), table)
-    return plain_sum_rows(rows.to(table.device), table)
+        starts = table.new_empty(0, table.shape[1]) if starts is None else starts
+        return _RowSums.apply(torch.as_tensor(rows).numpy(), table, starts)
+    return plain_sum_rows(rows, table, starts)
 
 
-def plain_sum_rows(rows: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+def plain_sum_rows(
+    rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
+) -> torch.Tensor:
     """Do as `sum_rows` on any device, by operations of PyTorch."""
+    rows = torch.as_tensor(rows).to(table.device)
     padded = F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
-    return F.embedding(rows.long() + 1, padded).sum(1)
+    found = F.embedding(rows.long() + 1, padded).sum(1)
+    if starts is None:
+        return found
+    return found + starts.repeat_interleave(len(rows) // len(starts), 0)
+
+
+def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return means of provinces' codes (G, V, H): of all, (G, 1, H), and by power (G, P, H).
+
+    A power's are those where its units are; the mean of none is 0.
+    """
+    if codes.device.type != "cpu":
+        return plain_mean_provinces(codes, boards)
+    means = _ProvinceMeans.apply(codes, boards.owner.numpy(), boards.num_powers)
+    return means[:, :1], means[:, 1:]
+
+
+def plain_mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
+    """Do as `mean_provinces` on any device, by operations of PyTorch."""
+    numbers = torch.arange(1, 1 + boards.num_powers, device=codes.device)[:, None]
+    owned = (boards.owner[:, None] == numbers).to(codes.dtype)  # (G, P, V)
+    shares = owned / owned.sum(-1, keepdim=True).clamp(min=1)
+    return codes.mean(1, keepdim=True), shares @ codes
+
+
+def mean_neighbors(codes: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
+    """Return of each province the mean (G, V, H) of its neighbors' codes (G, V, H)."""
+    if codes.device.type == "cpu":
+        return _NeighborMeans.apply(codes, inputs.network)
+    return plain_mean_neighbors(codes, inputs)
+
+
+def plain_mean_neighbors(codes: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
+    """Do as `mean_neighbors` on any device, by operations of PyTorch."""
+    return inputs.borders @ codes
 
 
 def score_orders(
@@ -151,6 +192,13 @@ def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
 
 def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
     """Return for each slot the sum (S, H) of the codes (S, H) of its decision's earlier slots."""
+    if codes.device.type == "cpu":
+        return _EarlierSums.apply(codes, orders.decisions.slot_start)
+    return plain_sum_of_earlier(codes, orders)
+
+
+def plain_sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
+    """Do as `sum_of_earlier` on any device, by operations of PyTorch."""
     starts, decision = orders.decisions.slot_start, orders.decisions.slot_decision
     most = int(np.diff(starts).max(initial=0))
     place = decision * most + np.arange(len(codes)) - starts[:-1][decision]
@@ -160,33 +208,73 @@ def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
     return (table.cumsum(1) - table).flatten(0, 1).index_select(0, where)
 
 
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().contiguous().numpy()
+
+
 class _RowSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, rows: np.ndarray, table: torch.Tensor) -> torch.Tensor:
-        ctx.rows, ctx.count = rows, len(table)
-        return torch.from_numpy(kernels.sum_rows(rows, table.detach().contiguous().numpy()))
+    def forward(ctx, rows: np.ndarray, table: torch.Tensor, starts: torch.Tensor):
+        ctx.rows, ctx.counts = rows, (len(table), len(starts))
+        return torch.from_numpy(sums.sum_rows(rows, _array(table), _array(starts)))
 
     @staticmethod
     def backward(ctx, slopes: torch.Tensor):
-        slopes = slopes.contiguous().numpy()
-        return None, torch.from_numpy(kernels.spread_rows(ctx.rows, slopes, ctx.count))
+        found = sums.spread_rows(ctx.rows, _array(slopes), *ctx.counts)
+        return None, *map(torch.from_numpy, found)
+
+
+class _ProvinceMeans(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, codes: torch.Tensor, owner: np.ndarray, num_powers: int):
+        ctx.owner = owner
+        return torch.from_numpy(sums.mean_provinces(owner, _array(codes), num_powers))
+
+    @staticmethod
+    def backward(ctx, slopes: torch.Tensor):
+        return torch.from_numpy(sums.spread_means(ctx.owner, _array(slopes))), None, None
+
+
+class _NeighborMeans(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, codes: torch.Tensor, network: NetworkInputs):
+        ctx.back = network.neighbor_of
+        return torch.from_numpy(sums.mean_neighbors(network.neighbors, _array(codes)))
+
+    @staticmethod
+    def backward(ctx, slopes: torch.Tensor):
+        return torch.from_numpy(sums.mean_neighbors(ctx.back, _array(slopes))), None
+
+
+class _EarlierSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, codes: torch.Tensor, slot_start: np.ndarray):
+        ctx.slot_start = slot_start
+        return torch.from_numpy(sums.sum_earlier(slot_start, _array(codes)))
+
+    @staticmethod
+    def backward(ctx, slopes: torch.Tensor):
+        found = sums.sum_earlier(ctx.slot_start, _array(slopes), backwards=True)
+        return torch.from_numpy(found), None
 
 
 class _SlotScores(torch.autograd.Function):
     @staticmethod
     def forward(ctx, orders: Orders, *tables: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        tables = tuple(table.detach().contiguous().numpy() for table in tables)
+        tables = tuple(map(_array, tables))
         about = orders.decisions, orders.lookup
-        probability, *of_slots = kernels.score_orders(*about, *tables, orders.picked)
-        ctx.saved = *about, *tables, orders.picked, probability, of_slots[1]
-        logprob, entropy, greatest = map(torch.from_numpy, of_slots)
+        *policy, logprob, entropy, greatest = order_logits.score_orders(
+            *about, *tables, orders.picked
+        )
+        ctx.saved = *about, *tables, orders.picked, *policy, entropy
+        logprob, entropy, greatest = map(torch.from_numpy, (logprob, entropy, greatest))
         ctx.mark_non_differentiable(greatest)
         return logprob, entropy, greatest
 
     @staticmethod
     def backward(ctx, d_logprob: torch.Tensor, d_entropy: torch.Tensor, _):
-        slopes = d_logprob.contiguous().numpy(), d_entropy.contiguous().numpy()
-        return None, *map(torch.from_numpy, kernels.score_gradients(*ctx.saved, *slopes))
+        slopes = _array(d_logprob), _array(d_entropy)
+        return None, *map(torch.from_numpy, order_logits.score_gradients(*ctx.saved, *slopes))
 
 
 assert NONE == -1  # so that rows + 1 are those of a padded table

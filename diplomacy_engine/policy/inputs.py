@@ -44,6 +44,7 @@ from ..games.observation import (
 )
 from ..rules.map import Board, Map
 from ..rules.vocabulary import OrderTable, vocabulary
+from .sums import Neighbors
 
 NUM_BOARD = 3  # the provinces an order is about, each in its role: source, place, other
 ORDER_CLASS, RELATION = 2 * NUM_BOARD, 2 * NUM_BOARD + 1  # after these and how they stand
@@ -336,6 +337,7 @@ class NetworkInputs:
         num_features, num_globals, num_kinds: rows of the province features' table, width of
             `globals`, rows of the table of kinds.
         borders: see `province_borders`.
+        neighbors, neighbor_of: the same as lists, and those of its transpose.
     """
 
     def __init__(self, game_map: Map):
@@ -343,6 +345,8 @@ class NetworkInputs:
         self.columns = order_columns(board, vocabulary(game_map).table)
         self.reach, self.offsets = province_reach(board), feature_offsets(board)
         self.borders = province_borders(board)
+        self.neighbors = Neighbors.of(self.borders)
+        self.neighbor_of = Neighbors.of(self.borders.T)
         self.num_features, self.num_globals = int(self.offsets[-1]), num_globals(board.num_powers)
         self.num_kinds = NUM_KINDS
 

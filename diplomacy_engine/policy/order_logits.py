@@ -1,4 +1,4 @@
-"""Kernels of a policy over legal orders, and of sums of a table's rows.
+"""Kernels of a policy over legal orders.
 
 An order's score is the inner product of a weight vector with the positive part of its code; a
 slot's policy is the softmax over its legal orders. The lists are ragged and the sums short: kernels
@@ -19,42 +19,7 @@ from .inputs import (
     OrderRows,
     relate,
 )
-
-
-@jit_float
-def _sum_rows(rows, table, out):
-    for b in range(rows.shape[0]):
-        for h in range(table.shape[1]):
-            out[b, h] = 0
-        for k in range(rows.shape[1]):
-            if rows[b, k] != NONE:
-                summand = table[rows[b, k]]
-                for h in range(table.shape[1]):
-                    out[b, h] += summand[h]
-
-
-@jit_float
-def _spread_rows(rows, slopes, out):
-    for b in range(rows.shape[0]):
-        for k in range(rows.shape[1]):
-            if rows[b, k] != NONE:
-                target = out[rows[b, k]]
-                for h in range(slopes.shape[1]):
-                    target[h] += slopes[b, h]
-
-
-def sum_rows(rows: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return (sums, H) the sums of rows (sums, rows) of a table (length, H) float32."""
-    out = np.empty((len(rows), table.shape[1]), np.float32)
-    _sum_rows(rows, table, out)
-    return out
-
-
-def spread_rows(rows: np.ndarray, slopes: np.ndarray, count: int) -> np.ndarray:
-    """Return the gradient (count, H) of a table from that of its `sum_rows`, (B, H)."""
-    out = np.zeros((count, slopes.shape[1]), np.float32)
-    _spread_rows(rows, slopes, out)
-    return out
+from .sums import aligned, zeros
 
 
 @jit_float
@@ -82,24 +47,25 @@ def _score(code, weight):
 
 
 @jit_float
-def _softmax(scores, blocked, first, last):
-    """Turn scores first..last-1 into probabilities, 0 if blocked; return the log of their sum."""
+def _softmax(scores, blocked, first, last, probability):
+    """Turn scores first..last-1 into log-probabilities; write the probabilities, 0 if blocked."""
     highest = np.float32(-np.inf)
     for n in range(first, last):
         if not blocked[n]:
             highest = max(highest, scores[n])
     total = np.float32(0.0)
     for n in range(first, last):
-        scores[n] = np.float32(0.0) if blocked[n] else np.exp(scores[n] - highest)
-        total += scores[n]
+        probability[n] = np.float32(0.0) if blocked[n] else np.exp(scores[n] - highest)
+        total += probability[n]
+    log_total = highest + np.log(total)
     for n in range(first, last):
-        scores[n] /= total
-    return highest + np.log(total)
+        probability[n] /= total
+        scores[n] -= log_total
 
 
 @jit_float
 def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, picked, code, out):
-    probability, logprob, entropy, greatest = out
+    probability, logprobs, logprob, entropy, greatest = out
     order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
         first, last = order_start[slot], order_start[slot + 1]
@@ -107,15 +73,13 @@ def _forward(decisions, rows, blocked, board_table, kind_table, bases, weight, p
         for n in range(first, last):
             possible += not blocked[n]
             _code(code, bases[slot], rows[n], board_table, kind_table)
-            probability[n] = _score(code, weight)
-        chosen = np.float32(-np.inf) if blocked[picked[slot]] else probability[picked[slot]]
-        logprob[slot] = chosen - _softmax(probability, blocked, first, last)
-        greatest[slot] = np.log(np.float32(possible))
+            logprobs[n] = _score(code, weight)
+        _softmax(logprobs, blocked, first, last, probability)
         sum_ = np.float32(0.0)
         for n in range(first, last):
-            if probability[n] > 0:
-                sum_ -= probability[n] * np.log(probability[n])
-        entropy[slot] = sum_
+            sum_ -= probability[n] * logprobs[n]
+        logprob[slot] = np.float32(-np.inf) if blocked[picked[slot]] else logprobs[picked[slot]]
+        entropy[slot], greatest[slot] = sum_, np.log(np.float32(possible))
 
 
 @jit_float
@@ -128,6 +92,7 @@ def _backward(
     weight,
     picked,
     probability,
+    logprobs,
     entropy,
     d_logprob,
     d_entropy,
@@ -140,12 +105,10 @@ def _backward(
     order_start = decisions.order_start
     for slot in range(order_start.shape[0] - 1):
         for n in range(order_start[slot], order_start[slot + 1]):
-            p = probability[n]
-            slope = -d_logprob[slot] * p
+            of_entropy = d_entropy[slot] * (logprobs[n] + entropy[slot])
+            slope = -probability[n] * (d_logprob[slot] + of_entropy)
             if n == picked[slot]:
                 slope += d_logprob[slot]
-            if p > 0:
-                slope -= d_entropy[slot] * p * (np.log(p) + entropy[slot])
             if slope == 0:
                 continue
             _code(code, bases[slot], rows[n], board_table, kind_table)
@@ -183,6 +146,7 @@ def _draw(
     noise,
     temperature,
     scratch,
+    scores,
     probability,
     blocked,
     given,
@@ -199,20 +163,20 @@ def _draw(
         logprob[d] = 0
         for slot in range(begin, slot_start[d + 1]):
             first, last = order_start[slot], order_start[slot + 1]
-            best, pick, pick_score = np.float32(-np.inf), first, np.float32(0.0)
+            best, pick = np.float32(-np.inf), first
             for n in range(first, last):
                 relation, blocked[n] = relate(columns, given, begin, slot, order[n])
                 if blocked[n]:
                     continue
                 rows[n, RELATION] = FIRST_RELATION + relation if autoregressive else NONE
                 _code(code, base, rows[n], board_table, kind_table)
-                probability[n] = _score(code, weight)
-                rank = probability[n]
-                if noise.shape[0] > 0:  # score + Gumbel noise: the highest is a sample
-                    rank -= temperature[d] * np.log(-np.log(noise[n]))
+                rank = scores[n] = _score(code, weight)
+                if noise.shape[0] > 0:  # the highest of score + Gumbel noise is a sample
+                    rank += temperature[d] * noise[n]
                 if rank > best:
-                    best, pick, pick_score = rank, n, probability[n]
-            logprob[d] += pick_score - _softmax(probability, blocked, first, last)
+                    best, pick = rank, n
+            _softmax(scores, blocked, first, last, probability)
+            logprob[d] += scores[pick]
             chosen[slot] = pick - first
             given[slot] = order[pick]
             if autoregressive:
@@ -234,7 +198,7 @@ def score_orders(
     bases: np.ndarray,
     weight: np.ndarray,
     picked: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, ...]:
     """Return the policy of each slot.
 
     Args:
@@ -245,12 +209,12 @@ def score_orders(
         picked: (S,) int64, which of the N orders was chosen in each slot.
 
     Returns:
-        (N,) probabilities; (S,) logarithm of that of the picked order, entropy of the slot's
-        policy, and the greatest entropy possible, in nats.
+        (N,) probabilities and their logarithms; (S,) that of the picked order, entropy of the
+        slot's policy, and the greatest entropy possible, in nats.
     """
     slots, orders = len(bases), len(decisions.order)
-    out = tuple(np.empty(size, np.float32) for size in (orders, slots, slots, slots))
-    code = np.empty(bases.shape[1], np.float32)
+    out = tuple(np.empty(size, np.float32) for size in (orders, orders, slots, slots, slots))
+    code = aligned(len(weight))
     _forward(
         decisions,
         rows.rows,
@@ -275,23 +239,25 @@ def score_gradients(
     weight: np.ndarray,
     picked: np.ndarray,
     probability: np.ndarray,
+    logprobs: np.ndarray,
     entropy: np.ndarray,
     d_logprob: np.ndarray,
     d_entropy: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the gradients of board_table, kind_table, bases and weight.
 
-    `d_logprob` and `d_entropy` (S,) are those of `score_orders`' second and third result.
+    `d_logprob` and `d_entropy` (S,) are those of `score_orders`' third and fourth result.
     """
     inputs = board_table, kind_table, bases, weight
-    gradients = tuple(np.zeros_like(array) for array in inputs)
-    code = np.empty(len(weight), np.float32)
+    gradients = tuple(zeros(*array.shape) for array in inputs)
+    code = aligned(len(weight))
     _backward(
         decisions,
         rows.rows,
         *inputs,
         picked,
         probability,
+        logprobs,
         entropy,
         d_logprob,
         d_entropy,
@@ -319,7 +285,7 @@ def draw_orders(
     Args:
         context: (D, H) float32, added to the code of each order of a decision.
         earlier: (H, H) and (H,), the layer through which a chosen order's code reaches later units.
-        noise: (N,) uniform in (0, 1); empty: the likeliest orders.
+        noise: (N,) Gumbel noise; empty: the likeliest orders.
         temperature: (D,), of the draws.
 
     Returns:
@@ -328,8 +294,8 @@ def draw_orders(
     """
     slots, orders = len(decisions.slot_province), len(decisions.order)
     chosen, given = np.empty(slots, np.int64), np.empty(slots, np.int32)
-    probability, logprob = np.zeros(orders, np.float32), np.empty(len(context), np.float32)
-    scratch = np.empty((3, len(weight)), np.float32)
+    scores, probability = np.zeros((2, orders), np.float32)
+    logprob, scratch = np.empty(len(context), np.float32), aligned(3, len(weight))
     _draw(
         columns,
         decisions,
@@ -343,6 +309,7 @@ def draw_orders(
         noise,
         temperature,
         scratch,
+        scores,
         probability,
         rows.blocked,
         given,

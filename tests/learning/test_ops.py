@@ -50,15 +50,44 @@ def assert_same(one: list, two: list) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * max(scale, 1))
 
 
-def test_sums_of_rows():
+@pytest.mark.parametrize("num_starts", [0, 1, 10])
+def test_sums_of_rows(num_starts):
     rows = np.random.default_rng(0).integers(-1, 20, (50, 4)).astype(np.int32)
-    table = random(20, HIDDEN)
-    plain = with_gradients(lambda t: ops.plain_sum_rows(torch.from_numpy(rows), t), table)
-    found = with_gradients(lambda t: ops.sum_rows(rows, t), table)
+    table, starts = random(20, HIDDEN), random(num_starts, HIDDEN, seed=1)
+    tensors = (table, starts) if num_starts else (table,)
+    plain = with_gradients(lambda *t: ops.plain_sum_rows(rows, *t), *tensors)
+    found = with_gradients(lambda *t: ops.sum_rows(rows, *t), *tensors)
     for one, two in zip(found, plain):
         assert_same(one, two)
     none = np.full((3, 2), -1, np.int32)
     assert (ops.sum_rows(none, table) == 0).all()
+
+
+def test_means_of_provinces():
+    _, obs, _ = positions("standard")
+    boards = make_agent("standard").inputs(obs)
+    codes = random(*boards.owner.shape, HIDDEN)
+    plain = with_gradients(lambda c: ops.plain_mean_provinces(c, boards), codes)
+    found = with_gradients(lambda c: ops.mean_provinces(c, boards), codes)
+    for one, two in zip(found, plain):
+        assert_same(one, two)
+    (whole, mine), _ = found
+    g, power = int(obs.row[0]), int(obs.power[0])
+    own = codes[g, boards.owner[g] == 1 + power]
+    assert len(own) > 0
+    torch.testing.assert_close(mine[g, power], own.mean(0))
+    torch.testing.assert_close(whole[g, 0], codes[g].mean(0))
+    nobody = boards._replace(owner=torch.zeros_like(boards.owner))
+    assert (ops.mean_provinces(codes, nobody)[1] == 0).all()
+
+
+def test_means_of_neighbors():
+    inputs = BoardInputs(load_map("standard"))
+    codes = random(3, inputs.num_provinces, HIDDEN)
+    plain = with_gradients(lambda c: ops.plain_mean_neighbors(c, inputs), codes)
+    found = with_gradients(lambda c: ops.mean_neighbors(c, inputs), codes)
+    for one, two in zip(found, plain):
+        assert_same(one, two)
 
 
 @CASES
@@ -108,11 +137,12 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
     def plain(function):
         return lambda *args: calls.append(function) or function(*args)
 
-    monkeypatch.setattr(ops, "score_orders", plain(ops.plain_score_orders))
-    rows = plain(lambda rows, table: ops.plain_sum_rows(torch.as_tensor(rows), table))
-    monkeypatch.setattr(ops, "sum_rows", rows)
+    kernels = ["score_orders", "sum_rows", "mean_provinces", "mean_neighbors"]
+    kernels += ["sum_of_earlier"] * autoregressive
+    for kernel in kernels:
+        monkeypatch.setattr(ops, kernel, plain(getattr(ops, f"plain_{kernel}")))
     expected = learned()
-    assert len(set(calls)) == 2
+    assert len(set(calls)) == len(kernels)
     for one, two in zip(found, expected):
         assert_same(one, two)
 
@@ -157,9 +187,11 @@ def test_sums_over_slots():
             rows += [codes[a:s].sum(0) for s in range(a, b)]
         return torch.stack(rows)
 
-    found = with_gradients(lambda c: ops.sum_of_earlier(c, orders), codes)
-    for one, two in zip(found, with_gradients(slowly, codes)):
-        assert_same(one, two)
+    expected = with_gradients(slowly, codes)
+    for function in (ops.sum_of_earlier, ops.plain_sum_of_earlier):
+        found = with_gradients(lambda c, function=function: function(c, orders), codes)
+        for one, two in zip(found, expected):
+            assert_same(one, two)
     sums = ops.sum_slots(codes[:, 0], orders)
     expected = torch.stack([codes[a:b, 0].sum() for a, b in itertools.pairwise(starts)])
     torch.testing.assert_close(sums, expected)
@@ -181,7 +213,7 @@ def test_noise_decides_and_temperature_flattens():
     agent = make_agent("three")
     noise = ops.draw_noise(decisions, torch.Generator().manual_seed(5))
     assert noise.dtype == np.float32 and len(noise) == len(decisions.order)
-    assert noise.min() > 0 and noise.max() < 1
+    assert np.isfinite(noise).all()
     one, _, _ = act(agent, obs, decisions, noise=noise)
     two, _, _ = act(agent, obs, decisions, noise=noise)
     likeliest, _, _ = act(agent, obs, decisions, noise=ops.LIKELIEST)

@@ -26,12 +26,7 @@ from diplomacy_engine.policy.inputs import (
     province_borders,
     province_reach,
 )
-from diplomacy_engine.policy.order_logits import (
-    score_gradients,
-    score_orders,
-    spread_rows,
-    sum_rows,
-)
+from diplomacy_engine.policy.order_logits import score_gradients, score_orders
 
 MAPS = ("small", "three", "standard")
 HIDDEN = 9
@@ -200,21 +195,6 @@ def test_borders_share_one(name):
         np.testing.assert_allclose(borders[v], reached / max(1, reached.sum()))
 
 
-def test_sums_of_rows_and_their_gradient():
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(20, HIDDEN)).astype(np.float32)
-    rows = rng.integers(-1, 20, (50, 4)).astype(np.int32)
-    slopes = rng.normal(size=(50, HIDDEN)).astype(np.float32)
-    padded = torch.from_numpy(np.vstack([table, np.zeros((1, HIDDEN), np.float32)]))
-    padded.requires_grad_(True)
-    sums = padded[torch.from_numpy(rows).long()].sum(1)
-    np.testing.assert_allclose(sum_rows(rows, table), sums.detach(), rtol=1e-5, atol=1e-6)
-    (sums * torch.from_numpy(slopes)).sum().backward()
-    np.testing.assert_allclose(
-        spread_rows(rows, slopes, 20), padded.grad[:-1], rtol=1e-5, atol=1e-6
-    )
-
-
 @pytest.mark.parametrize(("name", "phases"), [("three", 12), ("standard", 9), ("standard", 14)])
 def test_scores_and_gradients_equal_those_of_plain_operations(name, phases):
     games, decisions, obs, picked = played(name, phases)
@@ -230,8 +210,10 @@ def test_scores_and_gradients_equal_those_of_plain_operations(name, phases):
     shapes = (num_board, HIDDEN), (NUM_KINDS, HIDDEN), (slots, HIDDEN), (HIDDEN,)
     inputs = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
     slopes = [rng.normal(size=slots).astype(np.float32) for _ in range(2)]
-    probability, logprob, entropy, greatest = score_orders(decisions, found, *inputs, picked)
-    gradients = score_gradients(decisions, found, *inputs, picked, probability, entropy, *slopes)
+    *policy, logprob, entropy, greatest = score_orders(decisions, found, *inputs, picked)
+    gradients = score_gradients(decisions, found, *inputs, picked, *policy, entropy, *slopes)
+    probability, logprobs = policy
+    np.testing.assert_allclose(np.exp(logprobs) * ~found.blocked, probability, rtol=1e-4, atol=1e-6)
 
     board, kinds, bases, weight = tensors = [
         torch.from_numpy(array).double().requires_grad_(True) for array in inputs
@@ -278,7 +260,7 @@ def test_an_order_that_is_blocked_has_no_chance():
             tables = [np.zeros((size, HIDDEN), np.float32) for size in (10**4, NUM_KINDS)]
             bases = np.zeros((len(picked), HIDDEN), np.float32)
             weight = np.ones(HIDDEN, np.float32)
-            _, logprob, _, _ = score_orders(decisions, found, *tables, bases, weight, picked)
+            _, _, logprob, _, _ = score_orders(decisions, found, *tables, bases, weight, picked)
             assert np.isfinite(logprob[begin]) and logprob[begin + 1] == -np.inf
             return
     raise AssertionError("no decision of two adjustments was found")
