@@ -9,7 +9,8 @@ from .._files import atomic_write, check_target
 from .._suggest import printable
 from ..errors import UserError
 from ..pictures.png import png
-from ..replays.replay import Frame, Replay, frame_svg, load_replays, page
+from ..replays.page import page
+from ..replays.replay import Frame, Replay, frame_svg, load_replays
 from ._arguments import whole_number
 
 _SUFFIXES = (".html", ".svg", ".png")

@@ -9,12 +9,11 @@ What a page or a test may rely on in the SVG:
     .labels                                   the provinces' codes, above units and arrows
     .unit.army|fleet[data-unit][data-power]   a unit; a dislodged one has [data-dislodged]
     .order[data-order][data-power]            an order, .failed if it did; its kind is a class, too
-
-Power P is painted with --p-P (units, orders), --e-P (their edges), --t-P (its centers) and --f-P (provinces it passed through last). There are no scripts and no links; all text is escaped.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
@@ -94,6 +93,16 @@ def board_svg(
     Raises:
         UserError: unknown theme, or a width below 1.
     """
+    scene, given = scene_of(game, orders or {}, outcome or {})
+    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
+
+
+def scene_of(
+    game: Drawable,
+    orders: Mapping[str, Sequence[str]],
+    outcome: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> tuple[Scene, dict[str, list[GivenOrder]]]:
+    """Return the position of a game, and orders read for it; as for `board_svg`."""
     scene = Scene(
         game.phase,
         game.units,
@@ -102,8 +111,7 @@ def board_svg(
         trail([*(phase["state"] for phase in game.history), {"units": game.units}]),
     )
     ordered = scene.dislodged if phase_kind(scene.phase) == "retreats" else scene.units
-    given = read_orders(game.map, scene.phase, ordered, orders or {}, outcome or {})
-    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
+    return scene, read_orders(game.map, scene.phase, ordered, orders, outcome)
 
 
 def trail(states: Sequence[Mapping]) -> dict[str, str]:
@@ -263,17 +271,8 @@ def overlay(
     outcome: Mapping[str, Sequence[str]],
 ) -> str:
     """Return what changes from phase to phase: arrows, units and marks."""
-    layout = drawing.layout
+    places, (below, above, built) = _placed_marks(drawing, scene, orders, outcome)
     standing = {unit for units in scene.units.values() for unit in units}
-    places = {unit: unit_place(layout, unit) for unit in standing}
-    places |= {
-        f"*{unit}": unit_place(layout, unit, True)
-        for units in scene.dislodged.values()
-        for unit in units
-    }
-    below, above, built = order_marks(
-        drawing, places, orders, outcome, retreating=phase_kind(scene.phase) == "retreats"
-    )
     parts = ['<g class="orders">', below, '</g><g class="units">']
     for power in sorted(scene.units):
         for unit in scene.units[power]:
@@ -285,6 +284,26 @@ def overlay(
         if unit not in standing:
             parts.append(unit_svg(drawing, power, unit, place, extra=" built"))
     return "".join([*parts, '</g><g class="marks">', above, "</g>"])
+
+
+def orders_svg(drawing: Drawing, scene: Scene, orders: Mapping[str, Sequence[GivenOrder]]) -> str:
+    """Return orders alone, to be laid over a picture of the same scene."""
+    _, (below, above, _) = _placed_marks(drawing, scene, orders, {})
+    return below + above
+
+
+def _placed_marks(drawing: Drawing, scene: Scene, orders: Mapping, outcome: Mapping) -> tuple:
+    """Return where each unit stands, of dislodged ones with a `*`, and what order_marks returns."""
+    layout = drawing.layout
+    places = {
+        unit: unit_place(layout, unit) for units in scene.units.values() for unit in units
+    } | {
+        f"*{unit}": unit_place(layout, unit, True)
+        for units in scene.dislodged.values()
+        for unit in units
+    }
+    retreating = phase_kind(scene.phase) == "retreats"
+    return places, order_marks(drawing, places, orders, outcome, retreating)
 
 
 def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:

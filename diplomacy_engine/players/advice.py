@@ -165,18 +165,28 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     return Advice(None if math.isnan(value) else value, slots, tried)
 
 
-def value_scale(player: object) -> str:
-    """Return what a player's value counts, as far as its settings say so; a sentence or nothing."""
+class ValueScale(NamedTuple):
+    """What a player's value counts, as far as its settings say so."""
+
+    words: str  # a sentence, or nothing
+    is_solo: bool  # a solo counts 1, and nothing is paid before the end
+
+
+def value_scale(player: object) -> ValueScale:
+    """Return what a player's value counts."""
     own = getattr(player, "own", None)  # of a search: what draws its candidates
     found = (getattr(one, "settings", None) for one in (player, own, getattr(own, "policy", None)))
     settings = next((one for one in found if isinstance(one, Mapping)), {})
     text = settings.get("reward_mix") or settings.get("reward")
     if not text:
-        return ""
+        return ValueScale("", False)
     names = [part.partition("=")[0].strip() for part in str(text).split(",")]
     meaning = [f"{name}: {REWARDS[name].__doc__.split(chr(10))[0].rstrip('.')}"
                for name in names if name in REWARDS]  # fmt: skip
-    return f"It was trained on {text}" + (f" ({'; '.join(meaning)})." if meaning else ".")
+    words = f"It was trained on {text}" + (f" ({'; '.join(meaning)})." if meaning else ".")
+    is_solo = len(names) == 1 and f"({names[0]}: 1 for a solo" in words
+    is_solo &= str(text).partition("=")[2] in ("", "1", "1.0")
+    return ValueScale(words, is_solo)
 
 
 def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tried:

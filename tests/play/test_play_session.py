@@ -670,7 +670,7 @@ def test_pages_and_saved_games_name_players_briefly(file, tmp_path):
         return Thinker() if name == typed else load(name)
 
     game = Game("small", max_years=2)
-    session = PlaySession(game, file, [typed], made, bots=["hold"])
+    session = PlaySession(game, file, [typed], made, offered=lambda _: ["hold"])
     host = session.viewer(session.tokens[HOST])
     view = game_view(session, host)
     assert view["opponents"] == ["small__1"] and view["choices"] == ["small__1", "hold"]
