@@ -72,9 +72,12 @@ class SessionState:
     # What people had ordered in this phase before they took it back, to begin with.
     before: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
+    # Why players declined offers of this phase, by the offers' numbers; not kept in the file.
+    reasons: dict[int, str] = dataclasses.field(default_factory=dict)
+
     def copy(self) -> "SessionState":
-        answered, before = dict(self.answered), dict(self.before)
-        return SessionState(self.game.copy(), self.seats, self.step, answered, before)
+        own = dict(self.answered), dict(self.before), dict(self.reasons)
+        return SessionState(self.game.copy(), self.seats, self.step, *own)
 
 
 class PlaySession:
@@ -524,9 +527,11 @@ class PlaySession:
     def _agree(self, after: SessionState, action: Callable, *arguments: object) -> None:
         """Do something about a deal; who has given orders that it rules out orders again."""
         try:
-            action(after.game, *arguments)
+            declined = action(after.game, *arguments)
         except UserError as error:
             raise PlayError(str(error)) from None
+        if declined is not None:
+            after.reasons.update([declined])
         for power in broken_orders(after.game):
             self._give_back(after, power)
         self._commit(after)
@@ -680,6 +685,7 @@ class PlaySession:
 
     def _begin_talk(self, after: SessionState) -> None:
         """Let the players make their offers of a phase that begins."""
+        after.reasons = {}
         if self.press is None or after.seats is None or after.game.is_over:
             return
         speakers = self._speakers(after)

@@ -153,7 +153,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "talk": None,
         }
         if session.press is not None and seats is not None and not game.is_over:
-            view["talk"] = talk_view(game, you, session.press.open_press)
+            view["talk"] = talk_view(game, you, session.press.open_press, session.now.reasons)
         if viewer.host:
             view["file"] = str(session.file)
             guests = [power for power in session.people() if seats[power].kind == GUEST]
@@ -296,7 +296,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
 
 
-def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
+def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
     """Return what somebody may know of the talk of this phase.
 
     Keys: protocol; open, whether the power may make deals now; left, how many offers it may still
@@ -315,7 +315,10 @@ def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
         "protocol": game.press,
         "open": talks,
         "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
-        "offers": [offer_view(game, offer, number) for number, offer in enumerate(mine, 1)],
+        "offers": [
+            offer_view(game, offer, number) | {"reason": reasons.get(offer.number, "")}
+            for number, offer in enumerate(mine, 1)
+        ],
         "partners": [],
         "peace": peace if open_press else [pair for pair in peace if power in pair],
     }

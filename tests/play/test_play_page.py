@@ -337,6 +337,50 @@ def test_map_and_opponents_are_chosen_on_the_page(tmp_path, open_page):
         }  # fmt: skip
 
 
+def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open_page):
+    game = Game("standard", max_years=3)
+    page = open_page(start(game, seats=seats(game, "FRANCE")).link("host"))
+    page.allowed.append("400")
+    page.fill("#typed", "A PAR - BUR; A MAR S A PAR - BUR")
+    page.press("#typed", "Enter")
+    page.wait_for_selector('#board [data-order="A MAR S A PAR - BUR"]', state="attached")
+    page.fill("#typed", "A MUN H")
+    page.press("#typed", "Enter")
+    page.wait_for_selector("#say.bad")
+    assert "A MUN" in page.inner_text("#say") and page.input_value("#typed") == "A MUN H"
+    page.click("#unit-F-BRE")
+    there = page.locator('#board .province[data-province="UKR"]').bounding_box()
+    x, y = there["x"] + there["width"] / 2, there["y"] + there["height"] / 2
+    page.mouse.click(x, y)
+    assert page.inner_text("#say") == "Fleet Brest cannot move to Ukraine."
+    told = page.locator("#say").bounding_box()
+    assert abs(told["x"] + told["width"] / 2 - x) < 40
+    assert -90 < told["y"] - y < 40, "at the click"
+
+
+def test_a_sandbox_by_clicks(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, ["thinker", "hold"])
+    page = open_page(server.link("host"))
+    page.check("#sandbox")
+    page.click("#start")
+    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
+    page.fill("#typed", "A LON - PAR")
+    page.click("#add")
+    page.wait_for_selector('#board [data-order="A LON - PAR"]', state="attached")
+    page.click("#submit")
+    page.wait_for_selector("#as-RUSSIA[aria-pressed=true]")
+    page.click("#hint")
+    page.wait_for_selector("#board .hinted .order", state="attached")
+    page.select_option("#let-who", "hold")
+    page.click("#let")
+    page.wait_for_selector("#continue")
+    assert server.session.game.units["ENGLAND"] == ["A PAR"]
+    page.click("#takeback")
+    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
+    assert server.session.game.phase == "S1901M"
+
+
 def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
     units = {"FRANCE": ["A PAR", "A GAS", "A BRE"], "GERMANY": ["A MUN"]}
     game = Game.from_state("standard", {"name": "S1901M", "units": units}, max_years=9)

@@ -230,10 +230,13 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
     [
         ("--watch --power ENGLAND", "--watch seats nobody"),
         ("--text --guest ENGLAND", "--guest needs the page"),
-        ("--power GAUL", "'GAUL' is no power of map small (ENGLAND, RUSSIA)"),
-        ("--power france", "'france' is no power of map small (ENGLAND, RUSSIA); --map standard"),
-        ("--power Italy", "--map three or --map standard has it"),
-        ("--guest ITALY", "'ITALY' is no power of map small"),
+        ("--map small --power GAUL", "'GAUL' is no power of map small (ENGLAND, RUSSIA)"),
+        (
+            "--map small --power france",
+            "'france' is no power of map small (ENGLAND, RUSSIA); --map standard",
+        ),
+        ("--map small --power Italy", "--map three or --map standard has it"),
+        ("--map small --guest ITALY", "'ITALY' is no power of map small"),
         ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
         ("--map mars", "mars"),
         ("--against nobody", "there is no player 'nobody'"),

@@ -211,6 +211,13 @@ class Planner(Silent):
         gains, possible = self.trials.gains(talk, n, offers)
         return possible & self.agrees(talk, offers.sender, self.worth(talk, gains))
 
+    def refusal(self, talk: Talk, offers: Offers) -> str:
+        """Return why the first offer is declined, in a sentence's part."""
+        gains, possible = self.trials.gains(talk, np.arange(len(talk.game)), offers)
+        if not possible[0]:
+            return "it does not go together with what is agreed already"
+        return f"by its reckoning the deal would bring it {self.worth(talk, gains)[0]:+.2f}"
+
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return which offers are picked, (n,) bool: those that it would rather make itself."""
         n = np.arange(len(talk.game))
