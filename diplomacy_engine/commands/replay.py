@@ -113,7 +113,8 @@ def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[s
     if not (centers or units or orders):
         return []
     who = f" ({replay.players[power]})" if power in replay.players else ""
-    lines = [f"\n{power}{who}  {len(centers)} centers: {' '.join(centers)}"[:width]]
+    count = f"{len(centers)} center{'s' * (len(centers) != 1)}"
+    lines = [f"\n{power}{who}  {count}: {' '.join(centers)}"[:width]]
     wide = max((len(given.text) for given in orders), default=0)
     lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
     if not orders:

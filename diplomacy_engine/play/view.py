@@ -286,7 +286,8 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
         "step": session.now.step,
         "value": found.value,
         "scale": scale.words,
-        "solo": scale.is_solo,
+        "solo": scale.solo,
+        "more": scale.more,
         "marks": orders_svg(drawing_of(game_map), scene, likeliest),
         "tried": tried,
         "slots": [

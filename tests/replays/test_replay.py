@@ -142,7 +142,7 @@ def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):
     assert main(["replay", str(small_file), "--text"]) == 0
     text = capsys.readouterr().out
     assert text.count("small ") == len(load_replays(small_file)[0].frames)
-    assert "ENGLAND  1 centers: LON" in text
+    assert "ENGLAND  1 center: LON" in text
     assert main(["replay", str(small_file), "--text", "--phase", "F1901M", "--game", "2"]) == 0
     assert capsys.readouterr().out.count("<b>game 2</b>") == 1
 

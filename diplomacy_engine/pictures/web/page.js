@@ -229,7 +229,7 @@ export class Board {
     const left = Math.min(...boxes.map((b) => b.x)) - 60, right = Math.max(...boxes.map((b) => b.x + b.width)) + 60;
     const top = Math.min(...boxes.map((b) => b.y)) - 60, bottom = Math.max(...boxes.map((b) => b.y + b.height)) + 60;
     const { width, height } = this.svg.viewBox.baseVal, shape = this.frame;
-    const fit = Math.min(width / (right - left), height / (bottom - top));
+    const fit = Math.min(width / Math.max(right - left, width / 3), height / Math.max(bottom - top, height / 3));
     this.enlarge(Math.max(fit, this.legible()));
     const scale = this.scale();
     shape.scrollTo(((left + right) / 2) * scale - shape.clientWidth / 2, ((top + bottom) / 2) * scale - shape.clientHeight / 2);

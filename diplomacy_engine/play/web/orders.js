@@ -352,7 +352,8 @@ export class OrderPanel {
   hintBox(hint) {
     const { tried, value } = hint, who = nice(this.view.you);
     const items = hint.slots.map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
-    const expects = value === null ? null : h("p", { id: "expects" }, `It expects ${value.toFixed(2)}${hint.solo ? " (1 is a solo)" : ""}. `);
+    const scale = hint.solo ? ` (${hint.solo} is a solo${hint.more ? ", and other rewards add to it" : ""})` : "";
+    const expects = value === null ? null : h("p", { id: "expects" }, `It expects ${value.toFixed(2)}${scale}.`);
     const what = h("details", { id: "what" }, h("summary", {}, "What is this number?"),
       h("p", {}, `The reward that the policy expects ${who} to get from here to the end of the game, counted as in its training. ${hint.scale}`));
     return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),

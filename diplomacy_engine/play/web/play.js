@@ -126,6 +126,7 @@ function take(view) {
     talk.begin(view);
     if (before && played > was) state.shown = was; // first see what came of the orders
     else state.shown = null;
+    if (before && innerWidth <= 860) scrollTo(0, 0); // on a phone what is new stands below the board
     if (view.over) state.playing = false;
     if (state.playing && played > 0) state.shown = played - 1;
     fetched.past = null;

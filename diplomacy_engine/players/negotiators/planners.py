@@ -216,7 +216,12 @@ class Planner(Silent):
         gains, possible = self.trials.gains(talk, np.arange(len(talk.game)), offers)
         if not possible[0]:
             return "it does not go together with what is agreed already"
-        return f"by its reckoning the deal would bring it {self.worth(talk, gains)[0]:+.2f}"
+        worth = self.worth(talk, gains)[0]
+        if worth > -0.005:
+            return "by its reckoning the deal would gain it nothing"
+        of_board = self.trials.value == "claims"
+        cost = f"{-worth:.0%} of the board" if of_board else f"{-worth:.2f} centers"
+        return f"by its reckoning the deal would cost it {cost}"
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return which offers are picked, (n,) bool: those that it would rather make itself."""
