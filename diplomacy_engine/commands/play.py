@@ -6,6 +6,7 @@ import re
 import socket
 import time
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -230,11 +231,11 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
 
 def _usual_opponents(arguments: argparse.Namespace, game_map: Map, talk: bool) -> list[str]:
     """Return who plays where nobody was named: on the page the best policy of the map."""
-    plain = arguments.text or arguments.watch or arguments.resume or arguments.power
-    return [("nash+dumbbot" if talk else "dumbbot") if plain else _offered(game_map.name, talk)[0]]
+    plain = arguments.text or arguments.watch or arguments.resume
+    return [("nash+dumbbot" if talk else "dumbbot") if plain else offered(game_map.name, talk)[0]]
 
 
-def _offered(map_name: str, talk: bool) -> list[str]:
+def offered(map_name: str, talk: bool) -> list[str]:
     """Return who may be chosen on the page: policies, best first, searches with the best, bots."""
     policies = policies_of(map_name) if find_spec("torch") else []
     searches = [f"{kind}:{name}" for name in policies[:1] for kind in ("fast", "equilibrium")]
@@ -336,15 +337,12 @@ def _session(
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
-
-    def offered(map_name: str) -> list[str]:
-        return _offered(map_name, press is not None)
-
+    offers = partial(offered, talk=press is not None)
     begin = new_game if maps else None
     told = {name: member.name for name, (_, member) in drawn.items()}
     years = arguments.draws_after if play is None else play["draws_after"]
     return PlaySession(
-        game, file, opponents, load, seats, hint, seed, play, offered, maps, begin, press, told,
+        game, file, opponents, load, seats, hint, seed, play, offers, maps, begin, press, told,
         years,
     )  # fmt: skip
 

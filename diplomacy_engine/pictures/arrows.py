@@ -91,7 +91,7 @@ def order_marks(
         lower, upper = _marks(each, paths, standing, list(units.values()), drawing, failed)
         classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
         result = f" data-result={quoteattr(', '.join(given.words))}" if given.words else ""
-        title = f"{given.text} ({given.power}){': ' if given.said else ''}{given.said}"
+        title = f"{given.text} ({given.power.capitalize()}){': ' if given.said else ''}{given.said}"
         below.append(
             f'<g class="{classes}" data-order={quoteattr(given.text)} data-power="{given.power}"'
             f"{result}><title>{escape(title)}</title>{lower}</g>"
@@ -235,7 +235,7 @@ def considered(drawing: Drawing, power: str, text: str, place: Point, share: flo
     path = _curve(points)
     return (
         f'<g class="thought" data-thought={quoteattr(text)} data-power="{power}">'
-        f"<title>{escape(text)} ({power}): {share:.0%}</title>"
+        f"<title>{escape(text)} ({power.capitalize()}): {share:.0%}</title>"
         f'<path class="line" d="{path}" stroke-width="{1.5 + 9 * share:.1f}"/>'
         f'<text x="{x:.1f}" y="{y + 3:.1f}">{100 * share:.0f}</text></g>'
     )

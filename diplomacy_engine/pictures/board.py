@@ -335,7 +335,7 @@ def unit_svg(
     return (
         f'<g class="unit {kind}{extra}" data-unit="{unit}" data-power="{power}"{state}'
         f' transform="translate({place[0]:g} {place[1]:g}) scale({_TOKEN:g})">'
-        f"<title>{unit} ({power}{', dislodged' if dislodged else ''}) {name}</title>"
+        f"<title>{unit} ({power.capitalize()}{', dislodged' * dislodged}) {name}</title>"
         f'<path class="token" d="{_ARMY if army else _FLEET}"/></g>'
     )
 
@@ -357,11 +357,12 @@ def _legend(drawing: Drawing, scene: Scene) -> str:
     for i, power in enumerate(game_map.powers):
         x = left + i * step
         owned, units = len(scene.centers.get(power, ())), len(scene.units.get(power, ()))
-        name = power.capitalize()[: max(1, int((step - 44) / 8))]
+        name = power.capitalize()
+        shown = name[: max(1, int((step - 44) / 8))]
         parts.append(
-            f'<g data-power="{power}"><title>{power}: {owned} supply centers, {units} units</title>'
+            f'<g data-power="{power}"><title>{name}: {owned} supply centers, {units} units</title>'
             f'<rect class="token" x="{x:g}" y="{y - 8:g}" width="16" height="16" rx="3"/>'
-            f'<text class="count" x="{x + 21:g}" y="{y + 4.5:g}">{owned} {escape(name)}</text></g>'
+            f'<text class="count" x="{x + 21:g}" y="{y + 4.5:g}">{owned} {shown}</text></g>'
         )
     return "".join([*parts, "</g>"])
 

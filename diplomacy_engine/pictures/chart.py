@@ -69,7 +69,7 @@ def centers_svg(
             if i in (0, len(row) - 1) or count != row[i - 1] or count != row[i + 1]
         )
         parts.append(
-            f'<g class="series" data-power="{power}"><title>{power}</title>'
+            f'<g class="series" data-power="{power}"><title>{escape(power.capitalize())}</title>'
             f'<path class="edge" d="{path}"/><path class="line" d="{path}"/></g>'
         )
         ends[power] = y(row[-1])

@@ -15,12 +15,15 @@ import pytest
 from support.search import searcher
 
 from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.commands.play import offered
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.play.file import HOST, PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
-from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.bots import BOTS, make_bot
+from diplomacy_engine.players.policy_files import ready_policies, wins_against_dumbbot
+from diplomacy_engine.rules.map import MAP_NAMES
 
 ROOT = Path(__file__).parents[2]
 
@@ -347,3 +350,16 @@ def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, caps
     (saved,) = read_saved_games(file)
     for power, name in saved["players"].items():
         assert not name.startswith("population") and f"{power} was {name}: " in shown
+
+
+def test_what_the_page_offers(monkeypatch):
+    """Trained policies of the map, those that win most first, and searches; bots alone in need."""
+    for name in MAP_NAMES:
+        found = offered(name, talk=False)
+        ready = [one for one in ready_policies() if one.startswith(f"{name}-")]
+        wins = [wins_against_dumbbot(ready_policies()[one])["value"] for one in found[: len(ready)]]
+        assert set(found[: len(ready)]) == set(ready) and wins == sorted(wins, reverse=True)
+        assert f"fast:{found[0]}" in found and set(BOTS) < set(found)
+    assert offered("small", talk=True)[0] == f"nash+{offered('small', talk=False)[0]}"
+    monkeypatch.setattr("diplomacy_engine.commands.play.find_spec", lambda name: None)
+    assert offered("standard", talk=False)[0] == "dumbbot"

@@ -128,8 +128,8 @@ def test_results_name_the_units():
         "words": "move to Burgundy", "result": ["bounce"], "said": "bounced with army Burgundy",
     }  # fmt: skip
     for picture in (frame["overlay"], frame_svg(replay, 0)):
-        assert 'data-result="bounce"><title>A PAR - BUR (FRANCE): bounced with A BUR<' in picture
-        assert "<title>A PIE - MAR (ITALY): bounced with A MAR<" in picture
+        assert 'data-result="bounce"><title>A PAR - BUR (France): bounced with A BUR<' in picture
+        assert "<title>A PIE - MAR (Italy): bounced with A MAR<" in picture
 
 
 def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):

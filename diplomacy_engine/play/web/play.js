@@ -40,9 +40,12 @@ async function ask(path, body) {
   } finally {
     clearInterval(slow);
   }
-  if (!answer.ok) throw Object.assign(new Error(found.error), { status: answer.status });
+  if (!answer.ok) throw Object.assign(new Error(named(found.error)), { status: answer.status });
   return found;
 }
+
+// A message with the powers' names as the page writes them: `France`, not `FRANCE`.
+const named = (text) => (state.view?.powers ?? []).reduce((told, { power }) => told.replace(new RegExp(`\\b${power}\\b`, "g"), nice(power)), text);
 
 async function tellWaiting() {
   const options = { headers: headers(), cache: "no-store" };
