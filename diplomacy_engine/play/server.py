@@ -5,6 +5,7 @@ installs nothing. It trusts nobody who merely reaches the port:
 
 - every request to /api/ carries a token in the header X-Play-Token, which no page of another origin
   can send (there is no CORS answer to its preflight), and no cookie or address stands in for it;
+- in a sandbox the header X-Play-Power says whose orders the host gives; else it means nothing;
 - the Host must be this machine's name or an address, so that a name that is rebound to 127.0.0.1
   gets nothing;
 - an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused;
