@@ -19,7 +19,7 @@ from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, map_facts, phase_facts, web_file
 from ..rules.map import Map
 from .replay import Replay, chart_svg
-from .words import order_lines
+from .words import order_lines, order_words
 
 
 def page(replays: Sequence[Replay], title: str) -> str:
@@ -84,13 +84,24 @@ def _packed(replay: Replay) -> str:
                     power: {
                         "centers": len(frame.scene.centers[power]),
                         "units": len(frame.scene.units[power]),
-                        **({"thought": thought} if (thought := frame.thoughts.get(power)) else {}),
+                        **_thought(replay.map, frame.thoughts.get(power)),
                     }
                     for power in replay.map.powers
                 },
             }
         )
     return _compressed(json.dumps(frames, separators=(",", ":")))
+
+
+def _thought(game_map: Map, thought: dict | None) -> dict:
+    """Return what a player thought with its orders in words, if it thought anything."""
+    if not thought:
+        return {}
+    orders = {
+        unit: [(order_words(game_map, text)[1], share) for text, share in choices]
+        for unit, choices in thought["orders"].items()
+    }
+    return {"thought": thought | {"orders": orders}}
 
 
 def _compressed(text: str) -> str:

@@ -80,7 +80,11 @@ class Replay(NamedTuple):
         """What came of it, in a few words: `England wins with 18 centers`."""
         if not self.winners:
             return f"Not over, in {phase_title(self.frames[-1].scene.phase)}"
-        return self.result[0].upper() + self.result[1:]
+        if 2 < len(self.winners) == len(self.map.powers):
+            how = " was agreed" if self.ending.draw_agreed else ""
+            return f"A draw between all powers{how}"
+        known = self if len(self.winners) < 3 else self._replace(players={})
+        return known.result[0].upper() + known.result[1:]
 
     def named(self, power: str) -> str:
         """Return a power with its player, as far as it is known: `Italy (dumbbot)`."""

@@ -18,7 +18,7 @@ from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session, rebuild
 from diplomacy_engine.play.session import PlayError, PlaySession, Viewer
 from diplomacy_engine.play.view import board_view, decision_view, game_view, order_view
-from diplomacy_engine.players.advice import advice, has_decision, orders_by_player
+from diplomacy_engine.players.advice import advice, has_decision, orders_by_player, value_scale
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.protocols import Explanation
@@ -769,3 +769,16 @@ def test_on_another_map_others_are_offered(file):
     assert list(session.choices) == ["random", "hold"]
     session.choose_map(viewer(session), "three")
     assert session.opponents == ["chaos"] and list(session.choices) == ["chaos", "hold"]
+
+
+def test_what_a_value_counts():
+    class Trained:
+        settings = {"reward_mix": "sum_of_squares=1,center_delta=1,draw_size=0.5"}  # noqa: RUF012
+
+    scale = value_scale(Trained())
+    assert (scale.solo, scale.more) == (1.5, True) and "draw_size: 1 for a solo" in scale.words
+    Trained.settings = {"reward": "first_place"}
+    assert value_scale(Trained())[1:] == (1, False)
+    Trained.settings = {"reward": "mine:reward"}
+    assert value_scale(Trained()) == ("It was trained on mine:reward.", None, True)
+    assert value_scale(object()) == ("", None, False)

@@ -335,3 +335,10 @@ def test_the_page_lets_its_own_script_alone_run(small_file):
     policy = f"default-src 'none'; script-src 'sha256-{own}'; style-src 'unsafe-inline';"
     assert f'<meta http-equiv="Content-Security-Policy" content="{policy}' in text
     assert text.index("Content-Security-Policy") < text.index("<script")
+
+
+def test_a_title_tells_what_came_of_it():
+    hold = make_bot("hold")
+    (saved,) = evaluate_player("three", hold, hold, 1, samples=1, max_years=1).saved_games
+    assert make_replay(saved).title == "A draw between all powers"
+    assert make_replay(Game("small").to_saved_game()).title == "Not over, in Spring 1901, movement"

@@ -181,7 +181,7 @@ def test_what_the_players_considered(address, open_page):
     assert not view.locator("#board .thought").first.is_visible()
     view.keyboard.press("p")
     assert view.locator("#board .thought").first.is_visible()
-    assert "50 %" in view.locator("#orders").inner_text()
+    assert "50 % hold" in view.locator("#orders").inner_text()
 
 
 def color(view, selector: str) -> str:
