@@ -182,7 +182,19 @@ def run(*words: str, folder: Path, typed: str = "") -> subprocess.CompletedProce
 
 
 def test_play_in_the_terminal_and_go_on(tmp_path):
-    words = ["--text", "--power", "england", "--against", "hold", "--max-years", 3, "--seed", 4]
+    words = [
+        "--map",
+        "small",
+        "--text",
+        "--power",
+        "england",
+        "--against",
+        "hold",
+        "--max-years",
+        3,
+        "--seed",
+        4,
+    ]
     first = run(*words, "--save", "g.jsonl", folder=tmp_path, typed="A LON - PAR\ngo\n")
     assert first.returncode == 0 and "Fall 1901, movement (F1901M)" in first.stdout, first.stderr
     again = run("--text", "--resume", "g.jsonl", folder=tmp_path, typed="undo\nquit\n")
@@ -197,7 +209,18 @@ def test_a_file_chooses_no_code_and_no_server(tmp_path, monkeypatch, capsys):
     """It may be somebody else's: what it is played with runs once it is named by who goes on."""
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text("raise SystemExit('this must not run')")
-    words = ["play", "--text", "--power", "england", "--against", "hold", "--save", "g.jsonl"]
+    words = [
+        "play",
+        "--map",
+        "small",
+        "--text",
+        "--power",
+        "england",
+        "--against",
+        "hold",
+        "--save",
+        "g.jsonl",
+    ]
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert main(words) == 0
     text = Path("g.jsonl").read_text()
