@@ -439,12 +439,14 @@ def _write_table(path: str, columns: Sequence[str], rows: Iterable[Iterable]) ->
     atomic_write(path, text.getvalue().encode())
 
 
-def map_of(name: str | None, players: Sequence[str], script: str | None) -> Map:
-    """Return the map of that name; without one, that of the first checkpoint, or else small."""
+def map_of(
+    name: str | None, players: Sequence[str], script: str | None, usual: str = "small"
+) -> Map:
+    """Return the map of that name; without one, that of the first checkpoint, or else `usual`."""
     if name is not None:
         return load_map(name)
     found = (policy_map(player, script) for player in players)
-    return next(filter(None, found), None) or load_map("small")
+    return next(filter(None, found), None) or load_map(usual)
 
 
 def load_players(

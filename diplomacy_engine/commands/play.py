@@ -6,6 +6,8 @@ import re
 import socket
 import time
 from collections.abc import Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from .._files import check_target
@@ -21,6 +23,7 @@ from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player
+from ..players.policy_files import policies_of
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
@@ -40,6 +43,7 @@ from ._arguments import (
     whole_number,
 )
 
+MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
 PROTOCOLS = ("mutual", "offers")  # by which people can talk
 TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
@@ -69,7 +73,7 @@ def add_play(commands) -> None:
     add(
         "--map",
         help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
-        "without one, small)",
+        "without one, standard)",
     )
     add(
         "--against",
@@ -79,7 +83,8 @@ def add_play(commands) -> None:
         help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
         "the order of the powers; with --press also those that talk, such as nash+dumbbot; "
         "`population` draws members of the map's population, and tells who they were when the game "
-        "is over (default: dumbbot, with --press nash+dumbbot)",
+        "is over (default: the best trained policy of the map on the page, else dumbbot; behind "
+        "nash+ with --press)",
     )
     add_teams(add)
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
@@ -208,24 +213,36 @@ def _print_links(server: PlayServer) -> None:
 
 
 def _new(arguments: argparse.Namespace) -> PlaySession:
-    opponents = arguments.against or _usual_opponents(arguments.press is not None)
-    hint = [arguments.hint] if arguments.hint else []
+    talk, hint = arguments.press is not None, [arguments.hint] if arguments.hint else []
+    named = [*(arguments.against or ()), *hint]
+    game_map = map_of(arguments.map, named, arguments.script, MAP)
+    opponents = arguments.against or _usual_opponents(arguments, game_map, talk)
     press = press_rules(arguments, [*opponents, *hint], MOST_ROUNDS)
-    game_map = map_of(arguments.map, [*opponents, *hint], arguments.script)
     opponents = drawn_names(opponents, len(game_map.powers))
     game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
     years = arguments.max_years or game_map.max_years
     seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
     seats = _seats(arguments, game_map, opponents)
-    bots = [*BOTS, *TALKERS] if press else BOTS
-    free = arguments.map is None and seats is None and all(n in bots for n in [*opponents, *hint])
+    free = arguments.map is None and seats is None and all(n in (*BOTS, *TALKERS) for n in named)
     maps = MAP_NAMES if free and not (arguments.watch or arguments.text) else ()
     game = _new_game(game_map, years, press, arguments.draws_after)
     return _session(arguments, game, opponents, seats, seed, maps=maps, press=press)
 
 
-def _usual_opponents(talk: bool) -> list[str]:
-    return ["nash+dumbbot" if talk else "dumbbot"]
+def _usual_opponents(arguments: argparse.Namespace, game_map: Map, talk: bool) -> list[str]:
+    """Return who plays where nobody was named: on the page the best policy of the map."""
+    plain = arguments.text or arguments.watch or arguments.resume
+    return [("nash+dumbbot" if talk else "dumbbot") if plain else offered(game_map.name, talk)[0]]
+
+
+def offered(map_name: str, talk: bool) -> list[str]:
+    """Return who may be chosen on the page: policies, best first, searches with the best, bots."""
+    policies = policies_of(map_name) if find_spec("torch") else []
+    searches = [f"{kind}:{name}" for name in policies[:1] for kind in ("fast", "equilibrium")]
+    if talk:
+        voices = [f"nash+{name}" for name in policies[:1]]
+        return [*voices, *TALKERS, *policies, *searches, *BOTS]
+    return [*policies, *searches, *BOTS] if policies else ["dumbbot", *BOTS]
 
 
 def _new_game(
@@ -252,7 +269,7 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     except UserError as error:
         raise UserError(f"{arguments.resume} cannot be gone on with: {error}") from None
     if play is None:
-        opponents = arguments.against or _usual_opponents(press is not None)
+        opponents = arguments.against or _usual_opponents(arguments, game.map, press is not None)
         opponents = drawn_names(opponents, len(game.map.powers))
         seats = _seats(arguments, game.map, opponents)
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
@@ -293,7 +310,8 @@ def _session(
     press: PressRules | None = None,
 ) -> PlaySession:
     def new_game(name: str) -> Game:
-        chosen = load_map(name)
+        nonlocal game_map
+        chosen = game_map = load_map(name)
         years = arguments.max_years or chosen.max_years
         return _new_game(chosen, years, press, arguments.draws_after)
 
@@ -304,13 +322,14 @@ def _session(
             return load_members(population, [member], **given)[0]
         return load_player(
             name,
-            game_map=game.map,
+            game_map=game_map,
             script=arguments.script,
             greedy=arguments.greedy,
             seed=seed,
             assume=arguments.assume,
         )
 
+    game_map = game.map
     hint = arguments.hint or (play and play["hint"])
     names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
     drawn = {name: _member(name, game.map, seed) for name in names if _is_drawn(name)}
@@ -318,13 +337,14 @@ def _session(
     for name in names:
         _rehearse(game, name, load(name))
     file = _file(arguments, game.map, play)
-    bots = [*BOTS, *TALKERS] if press else BOTS
+    offers = partial(offered, talk=press is not None)
     begin = new_game if maps else None
     told = {name: member.name for name, (_, member) in drawn.items()}
-    after = arguments.draws_after if play is None else play["draws_after"]
+    years = arguments.draws_after if play is None else play["draws_after"]
     return PlaySession(
-        game, file, opponents, load, seats, hint, seed, play, bots, maps, begin, press, told, after
-    )
+        game, file, opponents, load, seats, hint, seed, play, offers, maps, begin, press, told,
+        years,
+    )  # fmt: skip
 
 
 def _is_drawn(name: str) -> bool:

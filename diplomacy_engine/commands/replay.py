@@ -9,7 +9,8 @@ from .._files import atomic_write, check_target
 from .._suggest import printable
 from ..errors import UserError
 from ..pictures.png import png
-from ..replays.replay import Frame, Replay, frame_svg, load_replays, page
+from ..replays.page import page
+from ..replays.replay import Frame, Replay, frame_svg, load_replays
 from ._arguments import whole_number
 
 _SUFFIXES = (".html", ".svg", ".png")
@@ -112,7 +113,8 @@ def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[s
     if not (centers or units or orders):
         return []
     who = f" ({replay.players[power]})" if power in replay.players else ""
-    lines = [f"\n{power}{who}  {len(centers)} centers: {' '.join(centers)}"[:width]]
+    count = f"{len(centers)} center{'s' * (len(centers) != 1)}"
+    lines = [f"\n{power}{who}  {count}: {' '.join(centers)}"[:width]]
     wide = max((len(given.text) for given in orders), default=0)
     lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
     if not orders:

@@ -34,6 +34,7 @@ _BEFORE = 20.0  # from the middle of a unit to an arrow that ends there: outside
 _HEAD = 9.0  # length of an arrow's head
 _BEND = 0.1  # how far an arrow bows out, as a share of its length
 _FREE = 30.0  # from the middle of any unit to a line's end that points at no unit
+GONE = 11.0  # half the cross of a unit that leaves the board
 _SHORT, _BOW = 46.0, 17.0  # a line between neighbors closer than this bows out so far
 ORDER_VERBS = {
     HOLD: "hold",
@@ -90,7 +91,7 @@ def order_marks(
         lower, upper = _marks(each, paths, standing, list(units.values()), drawing, failed)
         classes = f"order {ORDER_VERBS[each.order.kind]}{' failed' if failed else ''}"
         result = f" data-result={quoteattr(', '.join(given.words))}" if given.words else ""
-        title = f"{given.text} ({given.power}){': ' if given.said else ''}{given.said}"
+        title = f"{given.text} ({given.power.capitalize()}){': ' if given.said else ''}{given.said}"
         below.append(
             f'<g class="{classes}" data-order={quoteattr(given.text)} data-power="{given.power}"'
             f"{result}><title>{escape(title)}</title>{lower}</g>"
@@ -104,7 +105,7 @@ def order_marks(
         if key in units and "dislodged" in words:
             above.append(_ring(units[key], 18, "dislodged-ring"))
         if key in units and "disband" in words and unit not in disbanded:
-            above.append(_gone(units[key]))
+            above.append(cross(units[key], GONE))
     return "".join(below), "".join(above), built
 
 
@@ -164,15 +165,15 @@ def _marks(
         occupied = order.target.province in standing and order.kind == MOVE
         points = _shortened(points, _CLEAR, _BEFORE if occupied else 4.0)
         lower = _line(points) + _arrow_head(points)
-        return lower, _cross(_along(points, 0.62)) if failed else ""
+        return lower, cross(_along(points, 0.62)) if failed else ""
     if order.kind == HOLD:
-        return _ring(place, 16.5, "line"), _cross(place) if failed else ""
+        return _ring(place, 16.5, "line"), cross(place) if failed else ""
     if order.kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
         return _help(each, paths, standing, places, drawing, failed)
     if order.kind == BUILD:
-        return _ring(place, 18, "line"), _cross(place, 9) if failed else _plus(place)
+        return _ring(place, 18, "line"), cross(place, 9) if failed else plus(place)
     # A removal beyond those owed: the unit stays, so only the order is crossed, beside it.
-    return "", _cross((place[0] + 13, place[1] - 13)) if failed else _gone(place)
+    return "", cross((place[0] + 13, place[1] - 13)) if failed else cross(place, GONE)
 
 
 def _help(
@@ -187,7 +188,7 @@ def _help(
     order, other = each.order, each.order.other.place.province
     path = paths.get(other) if order.kind != SUPPORT_HOLD else None
     if order.kind == CONVOY and path is not None and each.place in path:
-        return _ring(each.place, 18, "line"), _cross(each.place) if failed else ""
+        return _ring(each.place, 18, "line"), cross(each.place) if failed else ""
     if path is None and order.target is not None:  # not ordered: show where it was expected
         start = standing.get(other, _spot(drawing, order.other.place))
         goal = _spot(drawing, order.target)
@@ -206,7 +207,7 @@ def _help(
     lower = _line(points) + f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.6"/>'
     if clear:
         lower += _ring(end, 17.5, "line")
-    return lower, _cross(_along(points, 0.5)) if failed else ""
+    return lower, cross(_along(points, 0.5)) if failed else ""
 
 
 def _free_spot(path: list[Point], places: Sequence[Point]) -> Point:
@@ -234,7 +235,7 @@ def considered(drawing: Drawing, power: str, text: str, place: Point, share: flo
     path = _curve(points)
     return (
         f'<g class="thought" data-thought={quoteattr(text)} data-power="{power}">'
-        f"<title>{escape(text)} ({power}): {share:.0%}</title>"
+        f"<title>{escape(text)} ({power.capitalize()}): {share:.0%}</title>"
         f'<path class="line" d="{path}" stroke-width="{1.5 + 9 * share:.1f}"/>'
         f'<text x="{x:.1f}" y="{y + 3:.1f}">{100 * share:.0f}</text></g>'
     )
@@ -337,23 +338,16 @@ def _ring(place: Point, radius: float, name: str) -> str:
     return f'<circle class="{name}" cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="{radius:g}"/>'
 
 
-def _cross(place: Point, size: float = 5.0) -> str:
+def cross(place: Point, size: float = 5.0) -> str:
+    """Return a red cross; `size` is half its side."""
     x, y = place
     wide = 2 * size
     path = f"M{x - size:.1f} {y - size:.1f}l{wide:g} {wide:g}m0 {-wide:g}l{-wide:g} {wide:g}"
     return f'<path class="cross edge" d="{path}"/><path class="cross" d="{path}"/>'
 
 
-def _gone(place: Point) -> str:
-    """Return the cross of a unit that goes; open in the middle, where its power's letter stands."""
-    path = "".join(
-        f"M{place[0] + 14 * x:.1f} {place[1] + 14 * y:.1f}l{-6.5 * x:g} {-6.5 * y:g}"
-        for x, y in itertools.product((-1, 1), repeat=2)
-    )
-    return f'<path class="cross edge" d="{path}"/><path class="cross" d="{path}"/>'
-
-
-def _plus(place: Point) -> str:
+def plus(place: Point) -> str:
+    """Return the badge of a unit that is built."""
     x, y = place[0] + 13, place[1] - 13
     return (
         f'<circle class="badge" cx="{x:.1f}" cy="{y:.1f}" r="6.5"/>'

@@ -9,13 +9,11 @@ What a page or a test may rely on in the SVG:
     .labels                                   the provinces' codes, above units and arrows
     .unit.army|fleet[data-unit][data-power]   a unit; a dislodged one has [data-dislodged]
     .order[data-order][data-power]            an order, .failed if it did; its kind is a class, too
-
-Power P is painted with --p-P (units, orders), --i-P (letters on them), --t-P (its centers) and
---f-P (provinces it passed through last). There are no scripts and no links; all text is escaped.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
@@ -35,7 +33,7 @@ from ..rules.notation import GivenOrder, location_of, province_of, read_orders
 from .arrows import LEAST_SHARE, considered, order_marks
 from .colors import THEMES
 from .drawing import Drawing, drawing_of
-from .layout import Layout
+from .layout import LABEL_SIZE, NAME_SIZE, Layout, name_lines
 
 UNIT_RADIUS = 12.0
 DISLODGED_SHIFT = (20.0, 12.0)
@@ -95,6 +93,16 @@ def board_svg(
     Raises:
         UserError: unknown theme, or a width below 1.
     """
+    scene, given = scene_of(game, orders or {}, outcome or {})
+    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
+
+
+def scene_of(
+    game: Drawable,
+    orders: Mapping[str, Sequence[str]],
+    outcome: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> tuple[Scene, dict[str, list[GivenOrder]]]:
+    """Return the position of a game, and orders read for it; as for `board_svg`."""
     scene = Scene(
         game.phase,
         game.units,
@@ -103,8 +111,7 @@ def board_svg(
         trail([*(phase["state"] for phase in game.history), {"units": game.units}]),
     )
     ordered = scene.dislodged if phase_kind(scene.phase) == "retreats" else scene.units
-    given = read_orders(game.map, scene.phase, ordered, orders or {}, outcome or {})
-    return scene_svg(drawing_of(game.map), scene, given, outcome, theme, width, legend)
+    return scene, read_orders(game.map, scene.phase, ordered, orders, outcome)
 
 
 def trail(states: Sequence[Mapping]) -> dict[str, str]:
@@ -230,7 +237,25 @@ def _labels(drawing: Drawing) -> str:
     for code in drawing.map.provinces:
         x, y = drawing.layout.labels[code]
         water = " sea" if code in drawing.seas else ""
-        text += f'<text class="label{water}" x="{x:g}" y="{y:g}">{code}</text>'
+        y += 0.36 * LABEL_SIZE  # from the middle of the capitals to their feet
+        text += f'<text class="label{water}" x="{x:g}" y="{y:.1f}">{code}</text>'
+    return text + "</g>"
+
+
+@lru_cache(maxsize=32)
+def full_names(drawing: Drawing) -> str:
+    """Return the provinces' full names, for pages that show them in place of the codes."""
+    text = '<g class="names">'
+    for code in drawing.map.provinces:
+        x, y = drawing.layout.names[code]
+        water = " sea" if code in drawing.seas else ""
+        lines = name_lines(drawing.map.province_names[code])
+        y += NAME_SIZE * (0.36 - 1.05 * (len(lines) - 1) / 2)
+        text += f'<text class="label{water}" data-name="{code}">' + "".join(
+            f'<tspan x="{x:g}" y="{y + 1.05 * NAME_SIZE * i:.1f}">{escape(line)}</tspan>'
+            for i, line in enumerate(lines)
+        )
+        text += "</text>"
     return text + "</g>"
 
 
@@ -246,17 +271,8 @@ def overlay(
     outcome: Mapping[str, Sequence[str]],
 ) -> str:
     """Return what changes from phase to phase: arrows, units and marks."""
-    layout = drawing.layout
+    places, (below, above, built) = _placed_marks(drawing, scene, orders, outcome)
     standing = {unit for units in scene.units.values() for unit in units}
-    places = {unit: unit_place(layout, unit) for unit in standing}
-    places |= {
-        f"*{unit}": unit_place(layout, unit, True)
-        for units in scene.dislodged.values()
-        for unit in units
-    }
-    below, above, built = order_marks(
-        drawing, places, orders, outcome, retreating=phase_kind(scene.phase) == "retreats"
-    )
     parts = ['<g class="orders">', below, '</g><g class="units">']
     for power in sorted(scene.units):
         for unit in scene.units[power]:
@@ -268,6 +284,26 @@ def overlay(
         if unit not in standing:
             parts.append(unit_svg(drawing, power, unit, place, extra=" built"))
     return "".join([*parts, '</g><g class="marks">', above, "</g>"])
+
+
+def orders_svg(drawing: Drawing, scene: Scene, orders: Mapping[str, Sequence[GivenOrder]]) -> str:
+    """Return orders alone, to be laid over a picture of the same scene."""
+    _, (below, above, _) = _placed_marks(drawing, scene, orders, {})
+    return below + above
+
+
+def _placed_marks(drawing: Drawing, scene: Scene, orders: Mapping, outcome: Mapping) -> tuple:
+    """Return where each unit stands, of dislodged ones with a `*`, and what order_marks returns."""
+    layout = drawing.layout
+    places = {
+        unit: unit_place(layout, unit) for units in scene.units.values() for unit in units
+    } | {
+        f"*{unit}": unit_place(layout, unit, True)
+        for units in scene.dislodged.values()
+        for unit in units
+    }
+    retreating = phase_kind(scene.phase) == "retreats"
+    return places, order_marks(drawing, places, orders, outcome, retreating)
 
 
 def unit_place(layout: Layout, unit: str, dislodged: bool = False) -> tuple[float, float]:
@@ -291,7 +327,7 @@ def unit_svg(
     dislodged: bool = False,
     extra: str = "",
 ) -> str:
-    """Return a unit's token: an army is a shield, a fleet a ship, with its power's initial."""
+    """Return a unit's token: an army is a shield, a fleet a ship, in its power's color."""
     army = unit[0] == UNIT_LETTERS[ARMY]
     name = escape(drawing.map.province_names[province_of(unit)])
     kind = "army" if army else "fleet"
@@ -299,14 +335,13 @@ def unit_svg(
     return (
         f'<g class="unit {kind}{extra}" data-unit="{unit}" data-power="{power}"{state}'
         f' transform="translate({place[0]:g} {place[1]:g}) scale({_TOKEN:g})">'
-        f"<title>{unit} ({power}{', dislodged' if dislodged else ''}) {name}</title>"
-        f'<path class="token" d="{_ARMY if army else _FLEET}"/>'
-        f'<text y="{4.6 if army else 9.6:g}">{drawing.initials[power]}</text></g>'
+        f"<title>{unit} ({power.capitalize()}{', dislodged' * dislodged}) {name}</title>"
+        f'<path class="token" d="{_ARMY if army else _FLEET}"/></g>'
     )
 
 
 def _legend(drawing: Drawing, scene: Scene) -> str:
-    """Return one line: the phase, then each power's color, initials, name and centers."""
+    """Return one line: the phase, then each power's color, name and centers."""
     game_map, layout = drawing.map, drawing.layout
     y, left, title = layout.height + _LEGEND_HEIGHT / 2, 100.0, scene.phase
     if layout.width >= 4 * _TITLE_WIDTH:
@@ -322,14 +357,12 @@ def _legend(drawing: Drawing, scene: Scene) -> str:
     for i, power in enumerate(game_map.powers):
         x = left + i * step
         owned, units = len(scene.centers.get(power, ())), len(scene.units.get(power, ()))
-        chip = drawing.initials[power]
-        wide = 8 + 8 * len(chip)
-        name = f" {power.capitalize()}" if step > 100 else ""
+        name = power.capitalize()
+        shown = name[: max(1, int((step - 44) / 8))]
         parts.append(
-            f'<g data-power="{power}"><title>{power}: {owned} supply centers, {units} units</title>'
-            f'<rect class="token" x="{x:g}" y="{y - 8:g}" width="{wide}" height="16" rx="3"/>'
-            f'<text class="chip" x="{x + wide / 2:g}" y="{y + 4.2:g}">{chip}</text>'
-            f'<text class="count" x="{x + wide + 5:g}" y="{y + 4.5:g}">{owned}{name}</text></g>'
+            f'<g data-power="{power}"><title>{name}: {owned} supply centers, {units} units</title>'
+            f'<rect class="token" x="{x:g}" y="{y - 8:g}" width="16" height="16" rx="3"/>'
+            f'<text class="count" x="{x + 21:g}" y="{y + 4.5:g}">{owned} {shown}</text></g>'
         )
     return "".join([*parts, "</g>"])
 

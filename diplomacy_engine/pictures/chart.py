@@ -69,20 +69,17 @@ def centers_svg(
             if i in (0, len(row) - 1) or count != row[i - 1] or count != row[i + 1]
         )
         parts.append(
-            f'<g class="series" data-power="{power}"><title>{power}</title>'
+            f'<g class="series" data-power="{power}"><title>{escape(power.capitalize())}</title>'
             f'<path class="edge" d="{path}"/><path class="line" d="{path}"/></g>'
         )
         ends[power] = y(row[-1])
     heights = _apart([ends[power] for power in game_map.powers])
     for power, height in zip(game_map.powers, heights):
         right = WIDTH - RIGHT + 8
-        chip = drawing.initials[power]
-        wide = 6 + 7 * len(chip)
         parts.append(
             f'<g data-power="{power}"><rect class="token" x="{right:g}" y="{height - 6:.1f}"'
-            f' width="{wide}" height="12" rx="2"/><text class="chip small"'
-            f' x="{right + wide / 2:g}" y="{height + 3.4:.1f}">{chip}</text>'
-            f'<text class="count small" x="{right + wide + 4:g}" y="{height + 3.8:.1f}">'
+            f' width="12" height="12" rx="2"/>'
+            f'<text class="count small" x="{right + 16:g}" y="{height + 3.8:.1f}">'
             f"{counts[power][-1]} {escape(power.capitalize()[:9])}</text></g>"
         )
     return "".join([*parts, "</svg>"])

@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 
 from ..rules.map import Map
+from .layout import LABEL_SIZE, NAME_SIZE
 
 THEMES = ("light", "dark", "auto")
 
@@ -43,6 +44,7 @@ _GROUND = {
         "center": "#ffffff",
         "center-line": "#2d2a26",
         "fail": "#c00020",
+        "reach": "#7a1fe0",
         "paper": "#ffffff",
     },
     "dark": {
@@ -60,6 +62,7 @@ _GROUND = {
         "center": "#22272c",
         "center-line": "#f2efe9",
         "fail": "#ff6b78",
+        "reach": "#9a4dff",
         "paper": "#181c21",
     },
 }
@@ -76,15 +79,13 @@ _RULES = """
 .dip-board .link{fill:none;stroke:var(--link);stroke-width:2.6;stroke-dasharray:.1 6}
 .dip-board .link,.dip-board .cross{stroke-linecap:round}
 .dip-board .location{fill:transparent;stroke:none}
-.dip-board .label{fill:var(--text);stroke:var(--land);stroke-width:2.6;stroke-opacity:.8}
-.dip-board .label{font-size:10px;text-anchor:middle;paint-order:stroke;stroke-linejoin:round}
-.dip-board .label.sea{fill:var(--sea-text);stroke:var(--sea);font-style:italic;letter-spacing:1px}
+.dip-board .label{fill:var(--text);stroke:var(--land);stroke-width:3;stroke-opacity:.8}
+.dip-board .label{font-size:LABELpx;text-anchor:middle;paint-order:stroke;stroke-linejoin:round}
+.dip-board .label.sea{fill:var(--sea-text);stroke:var(--sea);font-style:italic}
+.dip-board .names{display:none}
+.dip-board .names .label{font-size:NAMEpx}
 .dip-board .center{fill:var(--center);stroke:var(--center-line);stroke-width:1.4}
 .dip-board .token{stroke-width:1.4;stroke-linejoin:round;paint-order:stroke}
-.dip-board .unit text,.dip-board .chip{font-weight:bold;text-anchor:middle;stroke:none}
-.dip-board .unit text{font-size:12px}
-.dip-board .fleet text{font-size:9.5px}
-.dip-board .chip{font-size:11px}
 .dip-board [data-power][data-dislodged] .token{stroke:var(--fail);stroke-dasharray:4 2}
 .dip-board [data-power][data-dislodged] .token{stroke-width:2.4}
 .dip-board .order{fill:none;stroke-linecap:round;stroke-linejoin:round}
@@ -112,12 +113,11 @@ _RULES = """
 .dip-board .series{fill:none;stroke-linejoin:round}
 .dip-board .series .line{stroke-width:2.4}
 .dip-board .series .edge{stroke-width:3.6;opacity:.7}
-.dip-board .chip.small{font-size:9px}
 .dip-board .count.small{font-size:10.5px}
 .dip-board .paper{fill:var(--paper)}
 .dip-board .phase{fill:var(--text);font-size:13.5px;font-weight:bold}
 .dip-board .count{fill:var(--text);font-size:12px}
-"""
+""".replace("LABEL", f"{LABEL_SIZE:g}").replace("NAME", f"{NAME_SIZE:g}")
 
 
 def power_color(game_map: Map, power: str, dark: bool = False) -> str:
@@ -143,7 +143,6 @@ def variables(game_map: Map, dark: bool) -> dict[str, str]:
     for power in game_map.unit_powers:
         color = power_color(game_map, power, dark)
         found[f"p-{power}"] = color
-        found[f"i-{power}"] = "#ffffff" if _luminance(color) < 0.36 else "#1b1b1b"
         pale = _luminance(color) > 0.36
         found[f"e-{power}"] = "#3b362f" if pale and not dark else found["halo"]
         found[f"t-{power}"] = _mix(color, found["land"], 0.62 if dark else 0.55)
@@ -174,11 +173,9 @@ def style_sheet(game_map: Map, *themes: str) -> str:
             f".dip-board {mine} .line{{stroke:var(--p-{power})}}"
             f".dip-board {mine} .edge{{stroke:var(--e-{power})}}"
             f".dip-board {mine} .token,.dip-board {mine} .head{{stroke:var(--e-{power})}}"
-            f".dip-board {mine} text,.dip-board {mine} .chip{{fill:var(--i-{power})}}"
         )
     return sheet + (
-        ".dip-board [data-power] .count{fill:var(--text)}"
-        ".dip-board .thought[data-power] text{fill:var(--text);text-anchor:middle;"
+        ".dip-board .thought text{fill:var(--text);text-anchor:middle;"
         "paint-order:stroke;stroke:var(--land);stroke-width:3}"
     )
 

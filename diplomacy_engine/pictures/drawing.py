@@ -14,14 +14,11 @@ class Drawing:
     Attributes:
         map: the Map.
         layout: where its provinces lie; see Layout.
-        initials: power -> the fewest first letters, at most three, that tell it from the others.
         seas: codes of its sea provinces.
     """
 
     def __init__(self, game_map: Map):
         self.map, self.layout = game_map, layout_of(game_map)
-        powers = game_map.unit_powers
-        self.initials = {power: _initials(power, powers) for power in powers}
         terrain = game_map.board.terrain
         self.seas = frozenset(c for v, c in enumerate(game_map.provinces) if terrain[v] == SEA)
 
@@ -34,11 +31,3 @@ class Drawing:
 def drawing_of(game_map: Map) -> Drawing:
     """Return the drawing of a map (one object per map object)."""
     return Drawing(game_map)
-
-
-def _initials(power: str, powers: list[str]) -> str:
-    others = [other for other in powers if other != power]
-    for count in (1, 2, 3):
-        if not any(other.startswith(power[:count]) for other in others):
-            return power[:count]
-    return power[:1] + power[-2:]

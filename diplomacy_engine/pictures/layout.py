@@ -6,6 +6,7 @@ borders.
 """
 
 import json
+import textwrap
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from ..rules.map import MAP_NAMES, MAPS_FOLDER, Map, load_map
 from ..rules.notation import province_of
 
 DISC = 30.0  # radius of a province that has no drawing
+LABEL_SIZE, NAME_SIZE = 15.5, 12.5  # of the provinces' codes and full names, font size
 _GAP = 92.0  # between the centers of two discs, at least
 _MARGIN = 52.0
 _CLEARANCE = 1.5 * DISC  # between a disc's center and the links of others, if there is room
@@ -32,12 +34,25 @@ class Layout(NamedTuple):
     units: Mapping[str, tuple[float, float]]  # location -> middle of a unit there
     centers: Mapping[str, tuple[float, float]]  # supply center -> middle of its mark
     labels: Mapping[str, tuple[float, float]]  # province -> middle of its code
+    names: Mapping[str, tuple[float, float]]  # province -> middle of its full name
     neutral: tuple[str, ...]  # path data of land that is no province
     lakes: tuple[str, ...]  # path data of water that is no province
     # Borders of provinces that do not touch in the picture: codes, and x1, y1, x2, y2 of a line.
     links: tuple[tuple[str, str, float, float, float, float], ...]
     walls: str  # path data of lines between provinces that touch without a border
     is_drawn: bool  # a drawing, not discs
+
+
+def text_width(text: str, size: float) -> float:
+    """Return how wide a text is at most in the fonts of the pictures, of which DejaVu is widest."""
+    wide = {"M": 0.87, "W": 0.99, "m": 0.98, "w": 0.82, "I": 0.3, "i": 0.28, "j": 0.28, "l": 0.28}
+    kind = (0.61, 0.77)  # other small letters and capitals
+    return size * sum(wide.get(letter, kind[letter.isupper()]) for letter in text)
+
+
+def name_lines(name: str) -> list[str]:
+    """Return a province's name in the lines in which a picture shows it."""
+    return textwrap.wrap(name, 11, break_long_words=False) or [name]
 
 
 def layout_of(game_map: Map) -> Layout:
@@ -52,7 +67,7 @@ def _drawn(name: str) -> Layout:
     facts = json.loads((MAPS_FOLDER / f"{name}_layout.json").read_text(encoding="utf-8"))
     pairs = {
         key: {place: tuple(point) for place, point in facts[key].items()}
-        for key in ("units", "centers", "labels")
+        for key in ("units", "centers", "labels", "names")
     }
     return Layout(
         width=facts["width"],
@@ -93,7 +108,8 @@ def _discs(game_map: Map) -> Layout:
         shapes={code: (_hexagon if code in seas else _disc)(*spots[code]) for code in spots},
         units=units,
         centers={code: (x + DISC * 0.62, y + DISC * 0.62) for code, (x, y) in spots.items()},
-        labels={code: (x, y - DISC * 0.66) for code, (x, y) in spots.items()},
+        labels={code: (x, y - DISC * 0.62) for code, (x, y) in spots.items()},
+        names=spots,
         neutral=(),
         lakes=(),
         links=tuple((a, b, *spots[a], *spots[b]) for a, b in links),

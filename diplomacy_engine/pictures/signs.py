@@ -1,5 +1,6 @@
 """The legend of the signs on a board: `signs` returns each as a small picture with its meaning."""
 
+from .arrows import GONE, cross, plus
 from .board import unit_svg
 from .drawing import Drawing
 
@@ -21,6 +22,16 @@ def signs(drawing: Drawing) -> list[tuple[str, str]]:
     def order(kind: str, inner: str) -> str:
         return f'<g class="order {kind}" data-power="{power}">{inner}</g>'
 
+    layout, ground = drawing.layout, []
+    if layout.links:
+        line = '<path class="link" d="M8 22H108"/>'
+        ground.append((line, "provinces at its ends are neighbors"))
+    if layout.walls:
+        line = '<path class="wall" d="M8 22L40 14L74 28L108 20"/>'
+        ground.append((line, "no way across, although the two provinces touch"))
+    if layout.neutral:
+        land = '<path class="neutral" d="M20 6H96V38H20Z"/>'
+        ground.append((land, "land that belongs to nobody and that no unit can enter"))
     arrow = '<path class="line" d="M40 22H82"/><path class="head" d="M82 16.5L91 22L82 27.5Z"/>'
     return [
         (_sign(text), meaning)
@@ -59,8 +70,7 @@ def signs(drawing: Drawing) -> list[tuple[str, str]]:
             (order("retreat", arrow), "a retreat"),
             (
                 order("move failed", arrow)
-                + '<path class="cross edge" d="M58 17l10 10m0 -10l-10 10"/>'
-                '<path class="cross" d="M58 17l10 10m0 -10l-10 10"/>',
+                + cross((63.0, 22.0)),
                 "the red cross: an order that failed",
             ),
             (
@@ -68,6 +78,12 @@ def signs(drawing: Drawing) -> list[tuple[str, str]]:
                 + unit("A", _RIGHT, True),
                 "being dislodged; dislodged, and to retreat",
             ),
+            (
+                unit("A") + cross(_LEFT, GONE) + order("build", _circle((88.0, 24.0), 18))
+                + unit("A", (88.0, 24.0)) + plus((88.0, 24.0)),
+                "leaves the board; is built",
+            ),
+            *ground,
         )
     ]  # fmt: skip
 

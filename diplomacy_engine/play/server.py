@@ -5,6 +5,7 @@ installs nothing. It trusts nobody who merely reaches the port:
 
 - every request to /api/ carries a token in the header X-Play-Token, which no page of another origin
   can send (there is no CORS answer to its preflight), and no cookie or address stands in for it;
+- in a sandbox the header X-Play-Power says whose orders the host gives; else it means nothing;
 - the Host must be this machine's name or an address, so that a name that is rebound to 127.0.0.1
   gets nothing;
 - an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused;
@@ -36,11 +37,11 @@ from .._suggest import quoted
 from .._timed_reader import TimedReader
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
-from ..pictures.signs import signs
+from ..pictures.page import map_facts, web_file
 from .session import PlayError, PlaySession, Viewer
-from .view import board_view, draft_view, game_view, hint_view
+from .view import board_view, draft_view, game_view, hint_view, past_view
 
-TOKEN_HEADER = "X-Play-Token"
+TOKEN_HEADER, POWER_HEADER = "X-Play-Token", "X-Play-Power"
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
 MAX_NOTES = 5  # of what does not agree in a game that was pasted
@@ -50,13 +51,12 @@ IDLE_SECONDS = 30  # that a connection is kept between requests
 REQUEST_SECONDS = 10  # from the first byte of a request to its last, and for the answer
 PAGES = {
     "/": ("index.html", "text/html"),
-    "/play.css": ("play.css", "text/css"),
     "/play.js": ("play.js", "text/javascript"),
-    "/board.js": ("board.js", "text/javascript"),
     "/orders.js": ("orders.js", "text/javascript"),
     "/talk.js": ("talk.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
+SHARED = {"/page.css": "text/css", "/page.js": "text/javascript"}  # with the page of a replay
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -246,6 +246,16 @@ def _answer(session: PlaySession, viewer: Viewer, body: dict) -> None:
     session.answer(viewer, _field(body, "step", int), number, agreed)
 
 
+def _let(session: PlaySession, viewer: Viewer, body: dict) -> None:
+    powers = _field(body, "powers", list)
+    name = _field(body, "player", str)
+    session.let_order(viewer, _field(body, "step", int), name, powers)
+
+
+def _read(session: PlaySession, viewer: Viewer, body: dict) -> dict:
+    return {"orders": session.read_orders(viewer, _field(body, "text", str), _orders(body))}
+
+
 def _vote(session: PlaySession, viewer: Viewer, body: dict) -> None:
     session.vote(viewer, _field(body, "step", int), _field(body, "draw", bool))
 
@@ -273,13 +283,16 @@ READS: dict[str, Callable] = {
     "/api/board": lambda session, viewer, query: board_view(session, viewer, query.get("phase")),
     "/api/hint": lambda session, viewer, query: hint_view(session, viewer),
     "/api/saved": _saved,
-    "/api/signs": lambda session, viewer, query: signs(drawing_of(session.game.map)),
+    "/api/past": lambda session, viewer, query: past_view(session),
+    "/api/map": lambda session, viewer, query: map_facts(drawing_of(session.game.map)),
 }
 ACTIONS: dict[str, Callable] = {
     "/api/map": _choose_map,
     "/api/paste": _paste,
     "/api/seats": _choose,
     "/api/orders": _submit,
+    "/api/read": _read,
+    "/api/let": _let,
     "/api/offer": _offer,
     "/api/answer": _answer,
     "/api/withdraw": _stepwise(PlaySession.withdraw),
@@ -371,6 +384,8 @@ class _Handler(BaseHTTPRequestHandler):
         if url.path in PAGES:
             name, kind = PAGES[url.path]
             return (files(__package__) / "web" / name).read_bytes(), f"{kind}; charset=utf-8"
+        if url.path in SHARED:
+            return web_file(url.path[1:]).encode(), f"{SHARED[url.path]}; charset=utf-8"
         if url.path == WAITING:  # answered while others hold the session, waiting for a player
             self._check_token()
             session = self.server.session
@@ -425,10 +440,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _viewer(self) -> Viewer:
         self._check_token()
-        return self.server.session.viewer(self.headers.get(TOKEN_HEADER, ""))
+        power = self.headers.get(POWER_HEADER)
+        return self.server.session.viewer(self.headers.get(TOKEN_HEADER, ""), power)
 
     def _unknown(self, path: str) -> Refusal:
-        if path in ACTIONS or path in READS or path in PAGES or path == WAITING:
+        if path in ACTIONS or path in READS or path in PAGES or path in SHARED or path == WAITING:
             return Refusal(405, f"{self.command} is not for {path}")
         return Refusal(404, "there is nothing at this address")
 

@@ -12,6 +12,7 @@ import dataclasses
 import hmac
 import json
 import os
+import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from ..games.saved_game import EVERYONE, in_disorder
 from ..games.votes import bot_votes
 from ..players.advice import (
     Advice,
+    ValueScale,
     advice,
     has_decision,
     ordering,
@@ -70,9 +72,12 @@ class SessionState:
     # What people had ordered in this phase before they took it back, to begin with.
     before: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
+    # Why players declined offers of this phase, by the offers' numbers; not kept in the file.
+    reasons: dict[int, str] = dataclasses.field(default_factory=dict)
+
     def copy(self) -> "SessionState":
-        answered, before = dict(self.answered), dict(self.before)
-        return SessionState(self.game.copy(), self.seats, self.step, answered, before)
+        own = dict(self.answered), dict(self.before), dict(self.reasons)
+        return SessionState(self.game.copy(), self.seats, self.step, *own)
 
 
 class PlaySession:
@@ -87,8 +92,10 @@ class PlaySession:
         hint: name of the player that gives hints; None for the first opponent that can.
         seed: of the bots' draws.
         saved: the key `play` of the file, to go on with a session.
-        bots: names of more players that the host may choose, loaded when they are.
-        maps: names of maps among which the host may choose before the game begins.
+        offered: names of more players that the host may choose on a map of that name, best first;
+            they are loaded when they are chosen.
+        maps: names of maps among which the host may choose before the game begins; on another one
+            opponents that are not offered there make room for the first that is.
         new_game: begins a game on one of these.
         press: how powers talk; `game` then has the same press. None: nobody makes deals.
         drawn: names of opponents -> who they really are, which is told once the game is over.
@@ -113,7 +120,7 @@ class PlaySession:
         hint: str | None = None,
         seed: int = 1,
         saved: Mapping | None = None,
-        bots: Sequence[str] = (),
+        offered: Callable[[str], Sequence[str]] = lambda _: (),
         maps: Sequence[str] = (),
         new_game: Callable[[str], Game] | None = None,
         press: PressRules | None = None,
@@ -124,9 +131,8 @@ class PlaySession:
         self.draws_after = draws_after
         self.drawn = dict(drawn or {})
         self.opponents, self._load = list(dict.fromkeys(opponents)), load
-        named = list(dict.fromkeys([*opponents, *bots]))
-        self._short = dict(zip(named, short_names(named)))
-        self.choices = {short: name for name, short in self._short.items()}
+        self._offered = offered
+        self._offer(game.map.name)
         self.maps, self._new_game = list(maps), new_game
         self.lock = threading.RLock()
         self.revision, self.trouble = 0, ""
@@ -144,19 +150,29 @@ class PlaySession:
             if seat.kind == PLAYER and seat.player not in self._players:
                 self._players[seat.player] = load(seat.player)
         self.hint_name = hint
+        self._hint: ExplainingPlayer | None = None
         if hint is not None:
             self._hint = ordering(self._players.get(hint) or load(hint))
             if not isinstance(self._hint, ExplainingPlayer):
                 raise PlayError(f"{hint} cannot give hints, only a checkpoint can")
-        else:
-            players = map(ordering, self._players.values())
-            able = [player for player in players if isinstance(player, ExplainingPlayer)]
-            self._hint = able[0] if able else None
+        self._find_hint()
         self._written: tuple[int, int] | None = None
         if saved is None:
             self._begin_phase(first)
         self._commit(first)
         self._go_on()
+
+    def _offer(self, map_name: str) -> None:
+        """Note who may be chosen on a map."""
+        named = list(dict.fromkeys([*self.opponents, *self._offered(map_name)]))
+        self._short = dict(zip(named, short_names(named)))
+        self.choices = {short: name for name, short in self._short.items()}
+
+    def _find_hint(self) -> None:
+        """Let the first player give hints that can, unless one does already."""
+        if self._hint is None:
+            players = map(ordering, self._players.values())
+            self._hint = next((one for one in players if isinstance(one, ExplainingPlayer)), None)
 
     # --- Who and what ---------------------------------------------------------------------------
 
@@ -165,15 +181,28 @@ class PlaySession:
         """The game as it stands; read it only while holding `lock`."""
         return self.now.game
 
-    def viewer(self, token: str) -> Viewer | None:
-        """Return whose token it is; None if nobody's."""
+    def viewer(self, token: str, power: str | None = None) -> Viewer | None:
+        """Return whose token it is; None if nobody's.
+
+        Args:
+            power: in a sandbox, whose orders are to be given; None for the next without any.
+        """
         found = self._owner(token)
         if found is None:
             return None
         with self.lock:
             if found == HOST:
-                return Viewer(self._host_power(), True)
+                if not self.is_sandbox:
+                    return Viewer(self._host_power(), True)
+                waiting = [*self.waiting_for(), self._host_power()]
+                return Viewer(power if power in self.game.powers else waiting[0], True)
             return Viewer(found if self._is_person(found, GUEST) else None)
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether one person gives everybody's orders."""
+        seats = list((self.now.seats or {}).values())
+        return len(seats) > 1 and all(seat.kind == HOST for seat in seats)
 
     def knows(self, token: str) -> bool:
         """Tell whether a token is one of this game's; waits for nobody, as `viewer` may."""
@@ -249,6 +278,13 @@ class PlaySession:
                 raise PlayError(f"{quoted(name, 40)} is no map to choose here")
             after = self.now.copy()
             after.game = self._new_game(name)
+            offered = self._offered(name)
+            kept = [one for one in self.opponents if one in offered]
+            self.opponents = kept or list(offered[:1]) or self.opponents
+            self._players = {one: self._load(one) for one in self.opponents}
+            self._hint = None
+            self._offer(name)
+            self._find_hint()
             kept = {who: self.tokens[who] for who in (HOST, WATCH)}
             new = {power: secrets.token_urlsafe(18) for power in after.game.powers}
             self._commit(after, kept | new)
@@ -277,7 +313,8 @@ class PlaySession:
 
         Args:
             viewer: the host.
-            choice: every power -> `me`, `guest`, or one of `choices`.
+            choice: every power -> `me`, `guest`, or one of `choices`. `me` stands once, or for all
+                powers, which is a sandbox.
 
         Raises:
             PlayError: not the host, begun already, or a power has none of these.
@@ -297,11 +334,12 @@ class PlaySession:
                     seats[power] = Seat(PLAYER, self.choices[who])
                 else:
                     raise PlayError(f"{power} must be played by me, guest or one of the players")
-            if sum(seat.kind == HOST for seat in seats.values()) > 1:
-                raise PlayError("you can play one power only; give the others a link")
+            if 1 < sum(seat.kind == HOST for seat in seats.values()) < len(seats):
+                raise PlayError("you can play one power, or all of them; give the others a link")
             for seat in seats.values():
                 if seat.kind == PLAYER and seat.player not in self._players:
                     self._players[seat.player] = self._load(seat.player)
+            self._find_hint()
             after = self.now.copy()
             after.seats = seats
             self._begin_phase(after)
@@ -333,6 +371,61 @@ class PlaySession:
             after.answered[power] = (step, orders)
             self._commit(after)
             self._go_on()
+
+    def let_order(self, viewer: Viewer, step: int, name: str, powers: Sequence[str]) -> None:
+        """In a sandbox, let a player give the orders of powers that have given none.
+
+        Raises:
+            PlayError: no sandbox, another step than the current one, no such player or power, or
+                the player cannot order.
+        """
+        with self.lock:
+            self._only_host(viewer)
+            self._only_now(step)
+            if not self.is_sandbox:
+                raise PlayError("players give orders for others in a sandbox only", "forbidden")
+            if name not in self.choices:
+                raise PlayError(f"{quoted(name, 40)} is no player to choose here")
+            waiting = self.waiting_for()
+            powers = [power for power in powers if power in waiting]
+            if not powers:
+                raise PlayError("these powers need no orders now")
+            chosen = self.choices[name]
+            if chosen not in self._players:
+                self._players[chosen] = self._load(chosen)
+                self._find_hint()
+            after = self.now.copy()
+            player = self._players[chosen]
+            given = self._ask(after.game, chosen, player, powers, self._draws(after))
+            for power in powers:
+                after.game.submit(power, given.get(power, []), strict=False)
+            self._commit(after)
+            self._go_on()
+
+    def read_orders(self, viewer: Viewer, text: str, orders: Sequence[str]) -> list[str]:
+        """Return orders with those of a text added, which take the place of the same units'.
+
+        Args:
+            text: one or more orders, `;` or line ends between them.
+            orders: legal ones, from before.
+
+        Raises:
+            PlayError: no seat, or why one of them cannot be given.
+        """
+        with self.lock:
+            power, kept = self._only_seat(viewer), list(orders)
+            for part in filter(None, map(str.strip, re.split(r"[;\n]", text))):
+                trial = self.game.copy()
+                try:
+                    trial.submit(power, [part])
+                    (order,) = trial.orders[power]
+                    unit = order.split()[:2]
+                    kept = [old for old in kept if old.split()[:2] != unit or old == "WAIVE"]
+                    trial.submit(power, [*kept, order])
+                except UserError as error:
+                    raise PlayError(str(error)) from None
+                kept.append(order)
+            return kept
 
     def withdraw(self, viewer: Viewer, step: int) -> None:
         """Take the viewer's orders of this phase back, while others have not given theirs."""
@@ -434,9 +527,11 @@ class PlaySession:
     def _agree(self, after: SessionState, action: Callable, *arguments: object) -> None:
         """Do something about a deal; who has given orders that it rules out orders again."""
         try:
-            action(after.game, *arguments)
+            declined = action(after.game, *arguments)
         except UserError as error:
             raise PlayError(str(error)) from None
+        if declined is not None:
+            after.reasons.update([declined])
         for power in broken_orders(after.game):
             self._give_back(after, power)
         self._commit(after)
@@ -493,7 +588,7 @@ class PlaySession:
             self._play_phase()
             self._go_on()
 
-    def hint_scale(self) -> str:
+    def hint_scale(self) -> ValueScale:
         """Return what the value of a hint counts; see `value_scale`."""
         return value_scale(self._hint)
 
@@ -590,6 +685,7 @@ class PlaySession:
 
     def _begin_talk(self, after: SessionState) -> None:
         """Let the players make their offers of a phase that begins."""
+        after.reasons = {}
         if self.press is None or after.seats is None or after.game.is_over:
             return
         speakers = self._speakers(after)

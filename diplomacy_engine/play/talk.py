@@ -12,7 +12,7 @@ from ..constants import phase_kind
 from ..errors import UserError
 from ..players.negotiation import Negotiator
 from ..players.protocols import Player
-from ..players.talking import agrees, asked, next_offer
+from ..players.talking import agrees, asked, next_offer, refusal
 from ..press.game import Game
 from ..press.table import PEACE_ALONE
 
@@ -78,8 +78,11 @@ def make_offer(
     terms: Mapping,
     players: Mapping[str, Player],
     seed: int,
-) -> None:
+) -> tuple[int, str] | None:
     """Offer a deal for a person; let a player that gets it answer.
+
+    Returns:
+        The number of the offer and why it was declined, if it was and the player says why.
 
     Args:
         terms: keywords of Game.offer.
@@ -91,9 +94,12 @@ def make_offer(
     number = game.offer(power, receiver, **terms)
     name = game.powers[game.said()[number - 1].receiver]
     if name not in players:
-        return
+        return None
     try:
         players_answer(game, number, players[name], seed)
+        if game.said()[number - 1].state != "declined":
+            return None
+        return number, refusal(game, number, players[name], seed)
     except UserError as error:
         raise UserError(f"{name} agrees, but there is no deal: {_reason(error)}") from None
     except Exception as error:  # a checkpoint's script is the user's own

@@ -23,15 +23,15 @@ with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
 
 HELP = """\
-An order, such as A PAR - BUR. Several on one line are parted by ; and a new one replaces the
-unit's last. TAB completes legal orders.
+Type an order, such as A PAR - BUR, or several with ; between them. A new one replaces the unit's
+last. TAB completes legal orders.
   go            give the orders; units without one hold (disband, or are not built)
   legal A PAR   the legal orders of a unit, a province, or of everything
   drop A PAR    forget a unit's order
   board         the position and the orders so far
   hint          what the trained policy would order
   undo          take back your last phase
-  concede POWER give up, with the name of your power to be sure: its units hold from now on
+  concede POWER give up; type your power's name to confirm. Its units hold from then on
   save FILE     write the game to a file (it also saves itself after every step)
   quit"""
 HELP_TALK = """\
@@ -322,7 +322,7 @@ class TextGame:
             state = "not answered yet" if offer.state == "open" else offer.state
             self.write(f"  {number}  {sender} to {receiver}, {state}: {words}")
         if not said:
-            self.write("  nobody has offered you anything in this phase, nor you")
+            self.write("  there are no offers from or to you in this phase")
         for province, partners in partners_bound_to(game, power).items():
             self.write(f"  bound in {province} by the deal with {', '.join(partners)}")
         if self.session.press.open_press:

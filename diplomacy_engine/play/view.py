@@ -4,42 +4,36 @@ Nobody is shown the orders that others have given for the current phase, nor wha
 a seat sees its own offers and deals, and with open press also who else has peace.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 from ..constants import (
-    ARMY,
-    BUILD,
-    COASTS,
-    CONVOY,
-    DISBAND,
     HOLD,
     MOVE,
     MOVE_VIA,
-    RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
-    UNIT_LETTERS,
-    WAIVE,
     phase_kind,
 )
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.position import contenders
 from ..pictures.arrows import ORDER_VERBS
-from ..pictures.board import board_svg, phase_title
+from ..pictures.board import orders_svg, phase_title, scene_of
+from ..pictures.chart import centers_svg
+from ..pictures.drawing import drawing_of
+from ..pictures.page import CHART, phase_facts
 from ..press.daide import ClauseRow
 from ..press.deals import Clause, Side
 from ..press.game import Game, Offer
-from ..replays.replay import Frame, frame_svg, make_replay
+from ..replays.replay import make_replay
+from ..replays.words import order_lines, order_words, rest_of_order
 from ..rules.map import Map
-from ..rules.notation import Place, UnitText, place_text, province_of, read_order
+from ..rules.notation import province_of, read_order
 from .file import GUEST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 
 TROUBLE = "a player could not go on"  # said to others than the host, whom it is told in full
 CANDIDATES = 6  # of those that a search has tried are shown
-_COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
 
 
 def order_view(game_map: Map, text: str) -> dict:
@@ -55,63 +49,10 @@ def order_view(game_map: Map, text: str) -> dict:
     return {
         "text": text,
         "verb": ORDER_VERBS[order.kind],
-        "words": _words(game_map, order),
+        "words": rest_of_order(game_map, order),
         "place": game_map.provinces[place.province],
         "other": other,
     }
-
-
-def order_words(game_map: Map, text: str) -> tuple[str, str]:
-    """Return an order's unit and the rest in words; no unit and the text if it means nothing."""
-    try:
-        order = read_order(game_map, text)
-    except UserError:
-        return "", text
-    if order.kind == WAIVE:
-        return "", "waive a build"
-    if order.kind == BUILD:
-        return _name(game_map, order.unit.place), _words(game_map, order)
-    unit = _unit(game_map, order.unit)
-    return unit[0].upper() + unit[1:], _words(game_map, order)
-
-
-def in_words(game_map: Map, text: str) -> str:
-    """Return a sentence about units with their names in place of texts such as `A PAR`."""
-
-    def name(match: re.Match) -> str:
-        kind = "army" if match[1] == UNIT_LETTERS[ARMY] else "fleet"
-        place = game_map.province_names.get(match[2])
-        return match[0] if place is None else f"{kind} {place}"
-
-    return re.sub(r"\b([AF]) ([A-Z]{3})(?:/[NESW]C)?\b", name, text)
-
-
-def _words(game_map: Map, order) -> str:
-    target = order.target and _name(game_map, order.target)
-    other = order.other and _unit(game_map, order.other)
-    if order.kind == BUILD:
-        _, _, coast = place_text(game_map, order.unit.place).partition("/")
-        kind = "army" if order.unit.kind == ARMY else "fleet"
-        return f"build {kind}" + (f" ({_COAST_WORDS[coast]})" if coast else "")
-    return {
-        HOLD: "hold",
-        MOVE: f"move to {target}" + (" by convoy" if order.via else ""),
-        SUPPORT_HOLD: f"support {other} to hold",
-        SUPPORT_MOVE: f"support {other} to {target}",
-        CONVOY: f"convoy {other} to {target}",
-        RETREAT: f"retreat to {target}",
-        DISBAND: "disband",
-    }[order.kind]
-
-
-def _unit(game_map: Map, unit: UnitText) -> str:
-    return f"{'army' if unit.kind == ARMY else 'fleet'} {_name(game_map, unit.place)}"
-
-
-def _name(game_map: Map, place: Place) -> str:
-    name = game_map.province_names[game_map.provinces[place.province]]
-    coast = place_text(game_map, place).partition("/")[2]
-    return name + (f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else "")
 
 
 def decision_view(game: Game, power: str) -> dict | None:
@@ -191,6 +132,9 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "victory": int(game.map.board.victory_centers),
             "last_year": _last_year(game),
             "powers": powers,
+            "chart": _chart(game),
+            "sides": CHART,
+            "sandbox": session.is_sandbox,
             "names": game.map.province_names,
             "started": seats is not None,
             "opponents": [session.told(name, game) for name in session.opponents if viewer.host],
@@ -209,12 +153,22 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "talk": None,
         }
         if session.press is not None and seats is not None and not game.is_over:
-            view["talk"] = talk_view(game, you, session.press.open_press)
+            view["talk"] = talk_view(game, you, session.press.open_press, session.now.reasons)
         if viewer.host:
             view["file"] = str(session.file)
             guests = [power for power in session.people() if seats[power].kind == GUEST]
             view["links"] = {who: session.tokens[who] for who in (*guests, WATCH)}
         return view
+
+
+def _chart(game: Game) -> str:
+    """Return the chart of the centers up to now."""
+    phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
+    phases.append((game.phase, game.centers))
+    counts = {
+        power: [len(centers.get(power) or ()) for _, centers in phases] for power in game.powers
+    }
+    return centers_svg(drawing_of(game.map), [name for name, _ in phases], counts)
 
 
 def votes_view(game: Game, power: str | None) -> dict | None:
@@ -243,6 +197,7 @@ def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[
         "player": who,
         "person": seat is not None and seat.kind != PLAYER,
         "centers": len(game.centers[power]),
+        "provinces": sorted({*game.centers[power], *map(province_of, game.units[power])}),
         "units": len(game.units[power]) + len(game.dislodged.get(power, {})),
         "alive": session.is_alive(power),
         "conceded": power in game.conceded,
@@ -263,63 +218,56 @@ def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) 
         if not 0 <= number < len(game.history):
             raise UserError(f"there is no phase {number} in a game of {len(game.history)}")
         replay = make_replay(game.to_saved_game(), game.map)
-        lines = _lines(game.map, replay.frames[number])
+        frame = replay.frames[number]
         known = [
             said
-            for said, message in zip(replay.frames[number].talk, game.history[number]["messages"])
+            for said, message in zip(frame.talk, game.history[number]["messages"])
             if session.may_hear(viewer, message)
         ]
-        known += replay.frames[number].declared
-        return _picture(
-            game.history[number]["name"], frame_svg(replay, number, legend=False), lines, known
-        )
+        facts = phase_facts(drawing_of(game.map), frame.scene, frame.orders, frame.outcome)
+        return facts | {
+            "title": phase_title(frame.scene.phase),
+            "orders": order_lines(replay, number),
+            "talk": known + frame.declared,
+        }
 
 
-def _lines(game_map: Map, frame: Frame) -> list[dict]:
-    """Return the orders of a phase in words, and the units that held without one."""
-    unplayed = frame.declared and not frame.outcome  # it ended the game
-    lines, moving = [], phase_kind(frame.scene.phase) == "movement" and not unplayed
-    without = "hold, without order" if moving else "no order"
-    for power in game_map.powers:
-        orders, ordered = frame.orders.get(power, ()), set()
-        for given in orders:
-            unit, words = order_words(game_map, given.text)
-            if given.text == f"{given.unit} (no order)":
-                unit, words = order_words(game_map, f"{given.unit} H")[0], without
-            ordered.add(given.unit)
-            said = in_words(game_map, given.said)
-            found = {"power": power, "text": given.text, "unit": unit, "words": words}
-            lines.append(found | {"result": list(given.words), "said": said})
-        if not moving:
-            continue
-        for text in frame.scene.units[power]:
-            if text not in ordered:
-                unit, _ = order_words(game_map, f"{text} H")
-                held = {"power": power, "text": text, "unit": unit, "words": without}
-                lines.append(held | {"result": [], "said": ""})
-    return lines
+def past_view(session: PlaySession) -> list[dict]:
+    """Return title and orders of all phases that were played."""
+    with session.lock:
+        game = session.game
+        replay = make_replay(game.to_saved_game(), game.map)
+        return [
+            {"title": phase_title(phase["name"]), "orders": order_lines(replay, number)}
+            for number, phase in enumerate(game.history)
+        ]
 
 
 def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> dict:
-    """Return the position now with orders that the viewer thinks about."""
+    """Return the position now with orders that the viewer thinks about.
+
+    In a sandbox also with those that were given already.
+    """
     with session.lock:
         game = session.game
-        given = {viewer.power: list(orders)} if viewer.power else {}
-        return _picture(game.phase, board_svg(game, orders=given, legend=False), [])
-
-
-def _picture(phase: str, svg: str, orders: list[dict], talk: Sequence[tuple] = ()) -> dict:
-    found = {"phase": phase, "title": phase_title(phase), "svg": svg, "orders": orders}
-    return found | {"talk": list(talk)}
+        given = dict(game.orders) if session.is_sandbox else {}
+        if viewer.power:
+            given[viewer.power] = list(orders)
+        scene, read = scene_of(game, given)
+        facts = phase_facts(drawing_of(game.map), scene, read, {})
+        return facts | {"title": phase_title(game.phase), "orders": [], "talk": []}
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     """Return the order probabilities of the player that gives hints, and its value.
 
+    `marks` are the likeliest orders as SVG, for the board.
     `tried` is null, or what a player that searches has tried: the best candidates, the orders that
     it expects of the others, and whom it takes these for.
     """
-    found, game_map = session.hint(viewer), session.game.map
+    found, game, scale = session.hint(viewer), session.game, session.hint_scale()
+    game_map = game.map
+    scene, likeliest = scene_of(game, {viewer.power: [ranked[0][0] for _, ranked in found.slots]})
     tried = found.tried and {
         "candidates": [candidate._asdict() for candidate in found.tried.candidates[:CANDIDATES]],
         "expected": {
@@ -337,7 +285,10 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     return {
         "step": session.now.step,
         "value": found.value,
-        "scale": session.hint_scale(),
+        "scale": scale.words,
+        "solo": scale.solo,
+        "more": scale.more,
+        "marks": orders_svg(drawing_of(game_map), scene, likeliest),
         "tried": tried,
         "slots": [
             {"unit": unit, "orders": [{"text": t, "probability": round(p, 4)} for t, p in ranked]}
@@ -346,7 +297,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     }
 
 
-def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
+def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
     """Return what somebody may know of the talk of this phase.
 
     Keys: protocol; open, whether the power may make deals now; left, how many offers it may still
@@ -365,7 +316,10 @@ def talk_view(game: Game, power: str | None, open_press: bool) -> dict:
         "protocol": game.press,
         "open": talks,
         "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
-        "offers": [offer_view(game, offer, number) for number, offer in enumerate(mine, 1)],
+        "offers": [
+            offer_view(game, offer, number) | {"reason": reasons.get(offer.number, "")}
+            for number, offer in enumerate(mine, 1)
+        ],
         "partners": [],
         "peace": peace if open_press else [pair for pair in peace if power in pair],
     }

@@ -165,18 +165,39 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     return Advice(None if math.isnan(value) else value, slots, tried)
 
 
-def value_scale(player: object) -> str:
-    """Return what a player's value counts, as far as its settings say so; a sentence or nothing."""
+class ValueScale(NamedTuple):
+    """What a player's value counts, as far as its settings say so."""
+
+    words: str  # a sentence, or nothing
+    solo: float | None  # what is paid at a solo by the rewards that pay 1 for one; None: by none
+    more: bool  # other rewards come on top of that
+
+
+def value_scale(player: object) -> ValueScale:
+    """Return what a player's value counts."""
     own = getattr(player, "own", None)  # of a search: what draws its candidates
     found = (getattr(one, "settings", None) for one in (player, own, getattr(own, "policy", None)))
     settings = next((one for one in found if isinstance(one, Mapping)), {})
-    text = settings.get("reward_mix") or settings.get("reward")
+    text = str(settings.get("reward_mix") or settings.get("reward") or "")
     if not text:
-        return ""
-    names = [part.partition("=")[0].strip() for part in str(text).split(",")]
-    meaning = [f"{name}: {REWARDS[name].__doc__.split(chr(10))[0].rstrip('.')}"
-               for name in names if name in REWARDS]  # fmt: skip
-    return f"It was trained on {text}" + (f" ({'; '.join(meaning)})." if meaning else ".")
+        return ValueScale("", None, False)
+    meaning, solo, more = [], 0.0, False
+    for part in text.split(","):
+        name, _, weight = part.partition("=")
+        name = name.strip()
+        told = REWARDS[name].__doc__.split("\n")[0].rstrip(".") if name in REWARDS else ""
+        if told:
+            meaning.append(f"{name}: {told}")
+        try:
+            paid = float(weight or 1)
+        except ValueError:
+            paid = 0.0
+        if told.startswith("1 for a solo"):
+            solo += paid
+        else:
+            more |= paid != 0
+    words = f"It was trained on {text}" + (f" ({'; '.join(meaning)})." if meaning else ".")
+    return ValueScale(words, solo or None, more)
 
 
 def _tried(game: Game, texts: Sequence[str], power: str, reasons: Reasons) -> Tried:

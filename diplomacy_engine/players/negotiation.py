@@ -224,6 +224,10 @@ class Silent:
         """Return whether each offer is agreed to, (n,) bool: none."""
         return np.zeros(len(talk.game), bool)
 
+    def refusal(self, talk: Talk, offers: Offers) -> str:
+        """Return why the first offer is declined, in a sentence's part."""
+        return "it makes no deals"
+
     def proposals(self, talk: Talk) -> Offers:
         """Return no offers."""
         return join_offers([])

@@ -1,5 +1,6 @@
 """Where a policy lies: in a run folder, in a file, or among those that come along."""
 
+import json
 import os
 from pathlib import Path
 
@@ -31,6 +32,27 @@ def ready_policies() -> dict[str, Path]:
     """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
     files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
     return {file.parent.name.replace("__", "-"): file for file in files}
+
+
+def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
+    """Return `value`, `low` and `high` of the wins of a policy that comes along, by its file.
+
+    From 1,000 games with sampled orders; None if there is no such evaluation beside it.
+    """
+    file = policy.with_name("against_dumbbot.json")
+    return json.loads(file.read_text())["overall"]["win"] if file.is_file() else None
+
+
+def policies_of(map_name: str) -> list[str]:
+    """Return the names of the policies of a map that come along, those that win most first."""
+
+    def wins(name: str) -> float:
+        found = wins_against_dumbbot(ready[name])
+        return found["value"] if found else 0.0
+
+    ready = ready_policies()
+    names = (name for name in ready if name.startswith(f"{map_name}-"))
+    return sorted(names, key=wins, reverse=True)
 
 
 def policy_path(flag: str, name: str) -> Path:

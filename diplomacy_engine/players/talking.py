@@ -48,6 +48,21 @@ def agrees(game: Game, number: int, player: Player, seed: int) -> bool:
     return bool(player.answers(asked(game, receiver, player, seed), offers)[0])
 
 
+def refusal(game: Game, number: int, player: Player, seed: int) -> str:
+    """Return why a player has declined an offer of this phase that it got; nothing if unknown.
+
+    A negotiator that can tell has a method `refusal`, which is asked as `answers` is.
+    """
+    if not isinstance(player, Negotiator):
+        return "it makes no deals"
+    offer, tell = game.said()[number - 1], getattr(player, "refusal", None)
+    if tell is None:
+        return ""
+    receiver = game.powers[offer.receiver]
+    offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
+    return tell(asked(game, receiver, player, seed), offers)
+
+
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     """Return the talk in which one power is asked; its player draws from `seed`."""
     seed_player(player, seed)

@@ -1,16 +1,6 @@
-"""Replays: saved games as one self-contained page, as texts, or phase by phase as pictures.
+"""Replays: saved games, checked and ready to be shown phase by phase."""
 
-A page holds each map's ground once. What changes from phase to phase is drawn here, by the same
-code as every other picture, and stored compressed; the page only shows it. So the browser needs no
-second implementation of the drawing, and a long game stays small.
-"""
-
-import base64
-import hashlib
-import json
-import zlib
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,22 +24,13 @@ from ..games.saved_game import (
     read_votes,
 )
 from ..games.vector_game import VectorGame
-from ..pictures.board import (
-    Scene,
-    overlay,
-    phase_title,
-    province_owners,
-    scene_svg,
-    thoughts_svg,
-)
-from ..pictures.chart import LEFT, RIGHT, WIDTH, centers_svg
+from ..pictures.board import Scene, phase_title, scene_svg
+from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
-from ..pictures.signs import signs
 from ..press.words import message_words
 from ..rules.map import Map
 from ..rules.notation import GivenOrder, province_of
 
-PAGE = Path(__file__).parent / "replay.html"
 VOTES, CONCEDES = "votes for a draw", "concedes"
 MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply
 
@@ -93,6 +74,17 @@ class Replay(NamedTuple):
             verb = "wins" if len(names) == 1 else "win"
             return f"{' and '.join(names)} {verb}, as all others have conceded"
         return f"a draw between {', '.join(names)}" if len(names) > 1 else f"{names[0]} is left"
+
+    @property
+    def title(self) -> str:
+        """What came of it, in a few words: `England wins with 18 centers`."""
+        if not self.winners:
+            return f"Not over, in {phase_title(self.frames[-1].scene.phase)}"
+        if 2 < len(self.winners) == len(self.map.powers):
+            how = " was agreed" if self.ending.draw_agreed else ""
+            return f"A draw between all powers{how}"
+        known = self if len(self.winners) < 3 else self._replace(players={})
+        return known.result[0].upper() + known.result[1:]
 
     def named(self, power: str) -> str:
         """Return a power with its player, as far as it is known: `Italy (dumbbot)`."""
@@ -267,84 +259,3 @@ def chart_svg(replay: Replay, theme: str = "auto") -> str:
         },
         theme,
     )
-
-
-def page(replays: Sequence[Replay], title: str) -> str:
-    """Return the HTML page that replays games; it needs nothing but itself."""
-    maps: dict[Map, str] = {}
-    games = []
-    for replay in replays:
-        games.append(
-            {
-                "id": replay.id,
-                "map": maps.setdefault(replay.map, str(len(maps))),
-                "phases": [frame.scene.phase for frame in replay.frames],
-                "titles": [phase_title(frame.scene.phase) for frame in replay.frames],
-                "players": replay.players,
-                "result": replay.result,
-                "data": _packed(replay),
-                "chart": _compressed(chart_svg(replay)),
-            }
-        )
-    facts = {
-        "games": games,
-        "maps": {
-            key: {
-                "name": drawing.map.name,
-                "powers": drawing.map.powers,
-                "initials": drawing.initials,
-                "signs": signs(drawing),
-                "ground": _compressed(scene_svg(drawing, Scene("", {}, {}, {}, {}), legend=False)),
-                "style": drawing.style("light", "dark", "auto"),
-            }
-            for key, drawing in ((key, drawing_of(game_map)) for game_map, key in maps.items())
-        },
-        "chart": {"left": LEFT, "right": RIGHT, "width": WIDTH},
-    }
-    # Inside a script element only this sign could end it.
-    data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
-    text = PAGE.read_text(encoding="utf-8").replace("{{policy}}", _policy())
-    return text.replace("{{title}}", escape(title)).replace("{{data}}", data)
-
-
-def _policy() -> str:
-    """Return the page's Content-Security-Policy: its own script alone runs, and loads nothing."""
-    script = PAGE.read_text(encoding="utf-8").rpartition("<script>")[2].partition("</script>")[0]
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _packed(replay: Replay) -> str:
-    """Return all phases of a game: what the page shows of each."""
-    frames, drawing = [], drawing_of(replay.map)
-    for frame in replay.frames:
-        owners = province_owners(drawing, frame.scene)
-        frames.append(
-            {
-                "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},
-                "overlay": overlay(drawing, frame.scene, frame.orders, frame.outcome),
-                "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
-                **({"talk": said} if (said := frame.talk + frame.declared) else {}),
-                "powers": {
-                    power: {
-                        "centers": len(frame.scene.centers[power]),
-                        "units": len(frame.scene.units[power]),
-                        "orders": [
-                            (given.text, given.words, given.said)
-                            for given in frame.orders.get(power, ())
-                        ],
-                        **({"thought": thought} if (thought := frame.thoughts.get(power)) else {}),
-                    }
-                    for power in replay.map.powers
-                },
-            }
-        )
-    return _compressed(json.dumps(frames, separators=(",", ":")))
-
-
-def _compressed(text: str) -> str:
-    """Return a text as the page's DecompressionStream("deflate") reads it."""
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()

@@ -7,7 +7,8 @@ from ..games.game import Game
 from ..pictures.png import png
 from ..players.advice import advice, has_decision
 from ..players.protocols import ExplainingPlayer
-from ..replays.replay import chart_svg, frame_svg, make_replay, page
+from ..replays.page import page
+from ..replays.replay import chart_svg, frame_svg, make_replay
 from ..rules.map import Map
 
 IMAGE_WIDTH = 720  # pixels

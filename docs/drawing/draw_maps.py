@@ -11,8 +11,10 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import shapely
 from shapely import (
     LineString,
     MultiPolygon,
@@ -30,7 +32,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import europe
 
 from diplomacy_engine.constants import SEA
-from diplomacy_engine.rules.map import MAPS_FOLDER, load_map
+from diplomacy_engine.pictures.layout import LABEL_SIZE, NAME_SIZE, name_lines, text_width
+from diplomacy_engine.rules.map import MAPS_FOLDER, Map, load_map
 from diplomacy_engine.rules.notation import province_of
 
 WIDTH, HEIGHT = 1200.0, 1000.0
@@ -39,6 +42,7 @@ WIDE = (6.5, 48.8)  # degrees; what lies around it is magnified, for there the p
 MAGNIFY, REACH = 2.0, 11.0  # how much, and degrees over which it fades
 SCALE = 16.2  # pixels a degree, far away
 MIDDLE = (472.0, 600.0)  # pixels of the place that is magnified
+FLEET_SIDE, ARMY_SIDE = 18.0, 13.5  # pixels from a unit's middle that names keep clear of
 LENSES = (  # places where names and units would cover each other: degrees, how much, pixels
     ((-3.4, 55.3), 0.62, 108.0),  # Great Britain
     ((12.0, 56.5), 0.42, 68.0),  # Denmark and Sweden
@@ -189,24 +193,58 @@ def path(shape) -> str:
     return "".join(text)
 
 
-def rectangle(x: float, y: float, width: float, height: float) -> Polygon:
-    """Return a rectangle around its middle."""
-    return box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+class Item(NamedTuple):
+    """Something to be placed in or by a province: a code, a name or the mark of a center."""
+
+    area: object  # of the province
+    near: tuple[float, float]  # where it would best be, for its middle
+    width: float
+    height: float
+    stray: float  # cost of a square pixel outside of the province
 
 
-def beside(area, x: float, y: float, width: float, height: float, taken: list) -> tuple:
-    """Return the best middle near (x, y) for a rectangle: inside the area, on nothing taken."""
-    best, found = math.inf, (x, y)
-    for dx, dy in itertools.product(range(-60, 61, 3), repeat=2):
-        spot = rectangle(x + dx, y + dy, width + 3, height + 3)
-        cost = math.hypot(dx * 0.8, dy) * 0.6 + 3 * (dy > 0) + 0.2 * abs(dx)
-        if cost >= best:
-            continue
-        cost += 2.0 * spot.difference(area).area
-        cost += sum(4.0 * spot.intersection(other).area for other in taken)
-        if cost < best:
-            best, found = cost, (x + dx, y + dy)
-    return found
+def covered(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the areas (n,) of boxes (n, 4: left, top, right, bottom) that lie on any of others."""
+    if not len(others):
+        return np.zeros(len(boxes))
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    return np.prod(np.maximum(high - low, 0), axis=-1).sum(1)
+
+
+def placed(items: dict, taken: np.ndarray, sea) -> dict:
+    """Return a middle for each item: on nothing taken, on no other item, inside if that can be.
+
+    Each has a few hundred possible places with a cost; then one after the other takes the place
+    that is best beside where the others are now, until nothing moves.
+    """
+    spots, costs = {}, {}
+    steps = np.array(list(itertools.product(range(-75, 76, 3), repeat=2)), float)
+    for key, item in items.items():
+        half = np.array([item.width, item.height]) / 2
+        middles = np.array(item.near) + steps
+        inside = (middles >= half + 2).all(1) & (middles <= [WIDTH, HEIGHT] - half - 2).all(1)
+        middles = middles[inside]
+        boxes = np.hstack([middles - half, middles + half])
+        away = np.hypot(0.8 * steps[inside, 0], steps[inside, 1])
+        shapes = shapely.box(*boxes.T)
+        home = shapely.area(shapely.intersection(shapes, item.area))
+        water = shapely.area(shapely.intersection(shapes, sea.difference(item.area)))
+        stray = item.width * item.height - home
+        cost = 0.5 * away + item.stray * (stray - 0.6 * water) + 9 * covered(boxes, taken)
+        best = np.argsort(cost, kind="stable")[:900]
+        spots[key], costs[key] = boxes[best], cost[best]
+    at = dict.fromkeys(items, 0)
+    for _ in range(60):
+        moved = False
+        for key in items:
+            others = np.array([spots[other][at[other]] for other in items if other != key])
+            best = int(np.argmin(costs[key] + 9 * covered(spots[key], others)))
+            moved |= best != at[key]
+            at[key] = best
+        if not moved:
+            break
+    return {key: (spots[key][n, :2] + spots[key][n, 2:]) / 2 for key, n in at.items()}
 
 
 def rounded(point) -> list[float]:
@@ -228,12 +266,16 @@ def _ends(shape) -> tuple:
     return parts[0].coords[0], parts[-1].coords[-1]
 
 
+def is_sea(game_map: Map, code: str) -> bool:
+    return game_map.board.terrain[game_map.province_index[code]] == SEA
+
+
 def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
     """Return a map's layout as layout.py reads it."""
     game_map = load_map(name)
     board = game_map.board
     frame = box(0, 0, WIDTH, HEIGHT)
-    units, labels, centers = {}, {}, {}
+    units = {}
     for code in game_map.provinces:
         area = land[code]
         wide = max(getattr(area, "geoms", [area]), key=lambda part: part.area)
@@ -246,13 +288,29 @@ def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
     for place, spot in europe.COAST_UNITS.items():
         if place in game_map.location_index:
             units[place] = rounded(project(*spot))
+    dry = [area for code, area in land.items() if not is_sea(game_map, code)]
+    sea = frame.difference(unary_union([*dry, *neutral]))
+    taken, items, names = [], {}, {}
+    facts = game_map.facts.get("fleet_borders", {})
+    fleets = facts.keys() | {place for others in facts.values() for place in others.split()}
+    for place, (x, y) in units.items():
+        half = FLEET_SIDE if place in fleets else ARMY_SIDE
+        taken.append((x - half, y - 16, x + half, y + 15))
     for v, code in enumerate(game_map.provinces):
-        taken = [rectangle(*units[place], 31, 30) for place in units if province_of(place) == code]
-        inside = land[code].intersection(frame.buffer(-6))
-        labels[code] = rounded(beside(inside, *units[code], 25, 9, taken))
-        taken.append(rectangle(*labels[code], 25, 10))
+        here = land[code].intersection(frame)
+        near = units[code]
+        wide = text_width(code, LABEL_SIZE) + 3
+        items[code] = Item(here, (near[0], near[1] + 23), wide, LABEL_SIZE * 0.73 + 3, 0.5)
         if board.province_center[v] >= 0:
-            centers[code] = rounded(beside(inside, *units[code], 9, 9, taken))
+            items[code, "center"] = Item(here, (near[0] + 20, near[1]), 12, 12, 6.0)
+        lines = name_lines(game_map.province_names[code])
+        wide = max(text_width(line, NAME_SIZE) for line in lines) + 2
+        names[code] = Item(here, near, wide, NAME_SIZE * 1.05 * len(lines), 0.2)
+    found = placed(items, np.array(taken), sea)
+    labels = {code: rounded(found[code]) for code in game_map.provinces}
+    centers = {key[0]: rounded(spot) for key, spot in found.items() if isinstance(key, tuple)}
+    marks = np.array([[x - 6, y - 6, x + 6, y + 6] for x, y in centers.values()])
+    spots = placed(names, marks, sea)
     borders = {
         frozenset((province_of(first), province_of(second)))
         for key in ("army_borders", "fleet_borders")
@@ -281,6 +339,7 @@ def layout(name: str, land: dict, neutral: list, lakes: list) -> dict:
         "units": units,
         "centers": centers,
         "labels": labels,
+        "names": {code: rounded(spot) for code, spot in spots.items()},
         "neutral": [path(area) for area in neutral],
         "lakes": [path(area) for area in lakes],
         "links": links,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.players import Thinker
 
+from diplomacy_engine import load_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
@@ -282,3 +283,25 @@ def test_a_watcher_does_not_learn_that_others_have_talked(tmp_path):
     assert session.saved_game(at(session)) == session.saved_game(at(session, "RUSSIA")) == before
     assert "NO_PRESS" not in before["rules"]
     assert session.saved_game(at(session, "ITALY")) != before
+
+
+@pytest.mark.parametrize(
+    "name, terms, reason",
+    [
+        ("silent+hold", {"peace": True}, "it makes no deals"),
+        ("peaceful+hold", {"zone": ["BEL"]}, "it agrees to peace and to nothing else"),
+        (
+            "nash+hold",
+            {"theirs": ["A MAR H"], "ours": ["A PAR H"]},
+            "by its reckoning the deal would",
+        ),
+    ],
+)
+def test_a_player_says_why_it_declines(tmp_path, name, terms, reason):
+    session = started(
+        tmp_path, people=("ENGLAND",), partner=load_player(name, game_map=load_map("three"))
+    )
+    session.offer(at(session, "ENGLAND"), 0, "ITALY", terms)
+    offers = game_view(session, at(session, "ENGLAND"))["talk"]["offers"]
+    (offer,) = [one for one in offers if one["receiver"] == "ITALY"]
+    assert offer["state"] == "declined" and offer["reason"].startswith(reason)

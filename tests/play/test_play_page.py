@@ -225,7 +225,7 @@ def test_supports_convoys_and_retreats_by_clicks(start, open_page):
     guest = open_page(server.link("GERMANY"))
     guest.click("#submit")
     dislodged = guest.locator("#results li", has_text="dislodged")
-    assert dislodged.inner_text().startswith("Army Burgundy: hold, without order")
+    assert dislodged.inner_text().startswith("Army Burgundy: hold (no order)")
     assert dislodged.inner_text().endswith("dislodged by army Paris")
     assert "failed" not in dislodged.get_attribute("class"), "it may have done what it was told"
     guest.click("#continue")
@@ -272,12 +272,18 @@ def test_hints(start, open_page):
     page.click("#hint")
     page.wait_for_selector("#hints")
     assert "Army London: move to Wales 90 %" in page.inner_text("#hints")
+    assert page.inner_text("#expects") == "It expects 1.25 (1 is a solo)."
+    assert "trained on" not in page.inner_text("#hints")
+    page.click("#what summary")
     assert "It was trained on sum_of_squares (sum_of_squares: 1 for a solo" in page.inner_text(
         "#hints"
     )
-    assert "1.25" in page.inner_text("#hints")
+    drawn = page.eval_on_selector_all(
+        "#board .hinted .order", "all => all.map(o => o.dataset.order)"
+    )
+    assert drawn == ["A LON - WAL"]
     unit(page, "A LON")
-    assert "move to Wales" in page.inner_text(".order >> nth=0")
+    assert "move to Wales" in page.inner_text("#choices .order >> nth=0")
     page.click("#fill")
     page.wait_for_selector('#board [data-order="A LON - WAL"]', state="attached")
     without = open_page(start(game, seats=seats(game, "ENGLAND")).link("host"))
@@ -295,8 +301,8 @@ def test_hints_of_a_search_show_what_it_tried(start, open_page):
     page.click("#hint")
     page.wait_for_selector("#candidates")
     shown = page.inner_text("#hints")
-    assert "What looking ahead found" in shown and "Without looking ahead it would order" in shown
-    page.click("#hints summary")
+    assert "What looking ahead found" in shown and "Its first thought" in shown
+    page.click("#hints summary >> nth=0")
     assert "Russia, who plays like dumbbot (50 %) or hold (50 %): Army Moscow: " in page.inner_text(
         "#expected"
     )
@@ -311,7 +317,7 @@ def test_hints_of_a_search_show_what_it_tried(start, open_page):
 def test_map_and_opponents_are_chosen_on_the_page(tmp_path, open_page):
     session = PlaySession(
         Game("small", max_years=2), tmp_path / "game.jsonl", ["hold"], make_bot,
-        bots=["hold", "random"], maps=["small", "three"],
+        offered=lambda _: ["hold", "random"], maps=["small", "three"],
         new_game=lambda name: Game(name, max_years=2),
     )  # fmt: skip
     with serving(session) as server:
@@ -329,6 +335,50 @@ def test_map_and_opponents_are_chosen_on_the_page(tmp_path, open_page):
         assert session.saved_game()["players"] == {
             "ENGLAND": "a person", "ITALY": "random", "RUSSIA": "hold",
         }  # fmt: skip
+
+
+def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open_page):
+    game = Game("standard", max_years=3)
+    page = open_page(start(game, seats=seats(game, "FRANCE")).link("host"))
+    page.allowed.append("400")
+    page.fill("#typed", "A PAR - BUR; A MAR S A PAR - BUR")
+    page.press("#typed", "Enter")
+    page.wait_for_selector('#board [data-order="A MAR S A PAR - BUR"]', state="attached")
+    page.fill("#typed", "A MUN H")
+    page.press("#typed", "Enter")
+    page.wait_for_selector("#say.bad")
+    assert "A MUN" in page.inner_text("#say") and page.input_value("#typed") == "A MUN H"
+    page.click("#unit-F-BRE")
+    there = page.locator('#board .province[data-province="UKR"]').bounding_box()
+    x, y = there["x"] + there["width"] / 2, there["y"] + there["height"] / 2
+    page.mouse.click(x, y)
+    assert page.inner_text("#say") == "Fleet Brest cannot move to Ukraine."
+    told = page.locator("#say").bounding_box()
+    assert abs(told["x"] + told["width"] / 2 - x) < 40
+    assert -90 < told["y"] - y < 40, "at the click"
+
+
+def test_a_sandbox_by_clicks(start, open_page):
+    game = Game("small", max_years=3)
+    server = start(game, ["thinker", "hold"])
+    page = open_page(server.link("host"))
+    page.check("#sandbox")
+    page.click("#start")
+    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
+    page.fill("#typed", "A LON - PAR")
+    page.click("#add")
+    page.wait_for_selector('#board [data-order="A LON - PAR"]', state="attached")
+    page.click("#submit")
+    page.wait_for_selector("#as-RUSSIA[aria-pressed=true]")
+    page.click("#hint")
+    page.wait_for_selector("#board .hinted .order", state="attached")
+    page.select_option("#let-who", "hold")
+    page.click("#let")
+    page.wait_for_selector("#continue")
+    assert server.session.game.units["ENGLAND"] == ["A PAR"]
+    page.click("#takeback")
+    page.wait_for_selector("#as-ENGLAND[aria-pressed=true]")
+    assert server.session.game.phase == "S1901M"
 
 
 def test_a_double_click_gives_one_order_and_focus_stays(start, open_page):
@@ -386,8 +436,12 @@ def test_results_list_those_who_hold_beside_the_board(start, open_page):
     box = page.locator("#board svg").bounding_box()
     height = page.evaluate("innerHeight")
     assert box["y"] >= 0 and box["y"] + box["height"] <= height
-    page.click("#legend summary")
-    assert page.locator("#legend svg").count() == page.locator("#legend li").count() >= 10
+    page.click("#signs summary")
+    assert page.locator("#signs svg").count() == page.locator("#signs li").count() >= 10
+    assert page.locator("#chart .series").count() == 7
+    page.click("#past summary")
+    page.wait_for_selector("#past section")
+    assert "Army Paris: move to Burgundy" in page.inner_text("#past")
 
 
 def test_people_at_several_links(start, open_page):
@@ -400,7 +454,7 @@ def test_people_at_several_links(start, open_page):
     host.click("#submit")
     host.wait_for_selector(".waiting")
     assert host.inner_text(".waiting") == "Waiting for Russia…"
-    assert "None: what has no order" in host.inner_text("#panel")
+    assert "Units without orders hold" in host.inner_text("#panel")
     host.click("#withdraw")
     host.wait_for_selector("#submit")
     host.click("#submit")
@@ -454,7 +508,7 @@ def playing(*words: str):
 def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page):
     """Orders that were chosen, and those sent while nobody was there, count once."""
     file = tmp_path / "game.jsonl"
-    new = ["--against", "hold", "--power", "ENGLAND", "--port", "0", "--save"]
+    new = ["--map", "small", "--against", "hold", "--power", "ENGLAND", "--port", "0", "--save"]
     with playing(*new, str(file)) as (process, link):
         page = open_page(link)
         page.allowed = ["net::ERR_"]  # whatever a killed server looks like
@@ -499,14 +553,21 @@ def test_light_dark_and_phone(start, open_page, scheme, size):
     )  # to be hit with a thumb
     board = page.locator("#board svg").bounding_box()
     assert board["width"] >= 0.9 * min(inner, 800)
+    paris = page.locator('#board [data-unit="A PAR"]').bounding_box()
+    frame = page.locator("#board").bounding_box()
+    assert frame["x"] <= paris["x"] <= frame["x"] + frame["width"] - paris["width"]
+    assert frame["y"] <= paris["y"] <= frame["y"] + frame["height"] - paris["height"]
+    label = page.locator("#board .labels .label").first
+    assert (
+        float(label.evaluate("e => parseFloat(getComputedStyle(e).fontSize)"))
+        * (board["width"] / 1200)
+        >= 10
+    ), "names can be read at once, on a phone because one's own units are large"
     table, frame = (page.locator(f"#powers{part}").bounding_box() for part in (" table", ""))
     assert table["x"] + table["width"] <= frame["x"] + frame["width"]
     if size:
-        for _ in range(4):
-            page.tap("#zoom-in")
-        assert page.locator("#board svg").bounding_box()["width"] > 2 * board["width"]
-        label = page.locator("#board .label").first
-        assert label.bounding_box()["height"] >= 12, "readable"
+        page.tap("#zoom-in")
+        assert page.locator("#board svg").bounding_box()["width"] > 1.4 * board["width"]
         inner, scroll = page.evaluate("[innerWidth, document.documentElement.scrollWidth]")
         assert scroll <= inner
         page.tap('#choices [data-order="A PAR - BUR"]')
@@ -521,7 +582,7 @@ def test_a_wrong_link_says_so(start, open_page):
     page.wait_for_selector("#connection:visible")
     assert page.inner_text("#connection") == "This link is not one of this game's."
     bare = open_page(server.address)
-    assert "whole link" in bare.inner_text("#say")
+    assert "incomplete" in bare.inner_text("#say")
 
 
 class _Foreign(BaseHTTPRequestHandler):
@@ -602,7 +663,7 @@ def test_two_people_make_a_deal_by_clicks(start, open_page):
     server = start(game, seats=sides, press=PressRules("offers", 4))
     host, guest = open_page(server.link("host")), open_page(server.link("ITALY"), **PHONE)
     host.click("#partner-ITALY")
-    assert "First choose your orders" in host.inner_text("#composer")
+    assert "Choose your orders first" in host.inner_text("#composer")
     host.click("#unit-A-PAR")
     province(host, "GAS")
     host.click('[data-support="A MAR S A PAR - GAS"]')
@@ -670,7 +731,7 @@ def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
     assert "England votes for a draw" in host.inner_text("#said")
     host.click("#last")
     host.wait_for_selector("#end")
-    assert host.inner_text("#end") == "A draw was agreed by England, Russia."
+    assert host.inner_text("#end") == "The game ends in a draw, agreed by England, Russia."
 
 
 PASTED = "Fall 1902\nFrance: A Par, F Bre\nGermany: A Mun, F Hol\ncenters: Mun, Hol\n"
@@ -689,7 +750,7 @@ def test_a_pasted_position_gets_hints(start, open_page, size):
     assert page.input_value("#pasted").endswith("Atlantis")  # it can be mended
     page.fill("#pasted", PASTED)
     page.click("#take")
-    until(lambda: "This is the position now" in page.inner_text("#taken"))
+    until(lambda: "The game will begin from this position" in page.inner_text("#taken"))
     page.wait_for_selector('#board [data-unit="F HOL"]')
     assert page.inner_text("#title") == "Fall 1902, movement"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -710,7 +771,7 @@ def test_pasted_orders_bring_their_phases(start, open_page):
     page.fill("#pasted", "Spring 1901\nFrance: A Par-Bur, A Mar-Mos")
     page.click("#take")
     until(lambda: "A Mar-Mos" in page.inner_text("#taken"))
-    assert "This is the position now." in page.inner_text("#taken")
+    assert "The game will begin from this position." in page.inner_text("#taken")
     page.click("#start")
     page.wait_for_selector("#submit")
     page.click("#first")

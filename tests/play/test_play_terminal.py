@@ -15,12 +15,15 @@ import pytest
 from support.search import searcher
 
 from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.commands.play import offered
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.play.file import HOST, PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
-from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.bots import BOTS, make_bot
+from diplomacy_engine.players.policy_files import ready_policies, wins_against_dumbbot
+from diplomacy_engine.rules.map import MAP_NAMES
 
 ROOT = Path(__file__).parents[2]
 
@@ -179,7 +182,19 @@ def run(*words: str, folder: Path, typed: str = "") -> subprocess.CompletedProce
 
 
 def test_play_in_the_terminal_and_go_on(tmp_path):
-    words = ["--text", "--power", "england", "--against", "hold", "--max-years", 3, "--seed", 4]
+    words = [
+        "--map",
+        "small",
+        "--text",
+        "--power",
+        "england",
+        "--against",
+        "hold",
+        "--max-years",
+        3,
+        "--seed",
+        4,
+    ]
     first = run(*words, "--save", "g.jsonl", folder=tmp_path, typed="A LON - PAR\ngo\n")
     assert first.returncode == 0 and "Fall 1901, movement (F1901M)" in first.stdout, first.stderr
     again = run("--text", "--resume", "g.jsonl", folder=tmp_path, typed="undo\nquit\n")
@@ -194,7 +209,18 @@ def test_a_file_chooses_no_code_and_no_server(tmp_path, monkeypatch, capsys):
     """It may be somebody else's: what it is played with runs once it is named by who goes on."""
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text("raise SystemExit('this must not run')")
-    words = ["play", "--text", "--power", "england", "--against", "hold", "--save", "g.jsonl"]
+    words = [
+        "play",
+        "--map",
+        "small",
+        "--text",
+        "--power",
+        "england",
+        "--against",
+        "hold",
+        "--save",
+        "g.jsonl",
+    ]
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert main(words) == 0
     text = Path("g.jsonl").read_text()
@@ -230,10 +256,13 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
     [
         ("--watch --power ENGLAND", "--watch seats nobody"),
         ("--text --guest ENGLAND", "--guest needs the page"),
-        ("--power GAUL", "'GAUL' is no power of map small (ENGLAND, RUSSIA)"),
-        ("--power france", "'france' is no power of map small (ENGLAND, RUSSIA); --map standard"),
-        ("--power Italy", "--map three or --map standard has it"),
-        ("--guest ITALY", "'ITALY' is no power of map small"),
+        ("--map small --power GAUL", "'GAUL' is no power of map small (ENGLAND, RUSSIA)"),
+        (
+            "--map small --power france",
+            "'france' is no power of map small (ENGLAND, RUSSIA); --map standard",
+        ),
+        ("--map small --power Italy", "--map three or --map standard has it"),
+        ("--map small --guest ITALY", "'ITALY' is no power of map small"),
         ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
         ("--map mars", "mars"),
         ("--against nobody", "there is no player 'nobody'"),
@@ -344,3 +373,16 @@ def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, caps
     (saved,) = read_saved_games(file)
     for power, name in saved["players"].items():
         assert not name.startswith("population") and f"{power} was {name}: " in shown
+
+
+def test_what_the_page_offers(monkeypatch):
+    """Trained policies of the map, those that win most first, and searches; bots alone in need."""
+    for name in MAP_NAMES:
+        found = offered(name, talk=False)
+        ready = [one for one in ready_policies() if one.startswith(f"{name}-")]
+        wins = [wins_against_dumbbot(ready_policies()[one])["value"] for one in found[: len(ready)]]
+        assert set(found[: len(ready)]) == set(ready) and wins == sorted(wins, reverse=True)
+        assert f"fast:{found[0]}" in found and set(BOTS) < set(found)
+    assert offered("small", talk=True)[0] == f"nash+{offered('small', talk=False)[0]}"
+    monkeypatch.setattr("diplomacy_engine.commands.play.find_spec", lambda name: None)
+    assert offered("standard", talk=False)[0] == "dumbbot"

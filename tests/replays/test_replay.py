@@ -15,11 +15,11 @@ from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.replay import frame_text, read_key, show
 from diplomacy_engine.errors import UserError
+from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import (
     frame_svg,
     load_replays,
     make_replay,
-    page,
 )
 from diplomacy_engine.training.sample_games import show_games, thoughts
 from tests.support.games import append_saved_game
@@ -75,8 +75,8 @@ def test_a_page_holds_every_phase_and_nothing_from_elsewhere(small_file, small_g
             assert frame["powers"][power]["centers"] == len(centers)
             for unit in phase["state"]["units"][power]:
                 assert f'data-unit="{unit.lstrip("*")}" data-power="{power}"' in frame["overlay"]
-            told = {text: words for text, words, _ in frame["powers"][power]["orders"]}
-            assert told.keys() >= set(phase["orders"][power] or ())
+            told = {line["text"] for line in frame["orders"] if line["power"] == power}
+            assert told >= set(phase["orders"][power] or ())
     assert "<svg" in unpack(facts["games"][0]["chart"])
 
 
@@ -123,14 +123,13 @@ def test_results_name_the_units():
     assert re.search(r"A MAR S A PAR - BUR +cut by A PIE\n", text)
     (entry,) = facts_of(page([replay], "t"))["games"]
     frame = json.loads(unpack(entry["data"]))[0]
-    assert frame["powers"]["FRANCE"]["orders"][0] == [
-        "A PAR - BUR",
-        ["bounce"],
-        "bounced with A BUR",
-    ]
+    assert frame["orders"][0] == {
+        "power": "FRANCE", "text": "A PAR - BUR", "unit": "Army Paris",
+        "words": "move to Burgundy", "result": ["bounce"], "said": "bounced with army Burgundy",
+    }  # fmt: skip
     for picture in (frame["overlay"], frame_svg(replay, 0)):
-        assert 'data-result="bounce"><title>A PAR - BUR (FRANCE): bounced with A BUR<' in picture
-        assert "<title>A PIE - MAR (ITALY): bounced with A MAR<" in picture
+        assert 'data-result="bounce"><title>A PAR - BUR (France): bounced with A BUR<' in picture
+        assert "<title>A PIE - MAR (Italy): bounced with A MAR<" in picture
 
 
 def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):
@@ -143,7 +142,7 @@ def test_pictures_and_pages_from_the_command_line(small_file, tmp_path, capsys):
     assert main(["replay", str(small_file), "--text"]) == 0
     text = capsys.readouterr().out
     assert text.count("small ") == len(load_replays(small_file)[0].frames)
-    assert "ENGLAND  1 centers: LON" in text
+    assert "ENGLAND  1 center: LON" in text
     assert main(["replay", str(small_file), "--text", "--phase", "F1901M", "--game", "2"]) == 0
     assert capsys.readouterr().out.count("<b>game 2</b>") == 1
 
@@ -331,8 +330,15 @@ def test_thoughts_of_a_foreign_file_are_not_believed(found):
 def test_the_page_lets_its_own_script_alone_run(small_file):
     (replay,) = load_replays(small_file)[:1]
     text = page([replay], "a page")
-    script = text.rpartition("<script>")[2].partition("</script>")[0]
+    script = text.rpartition('<script type="module">')[2].partition("</script>")[0]
     own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{own}'; style-src 'unsafe-inline';"
     assert f'<meta http-equiv="Content-Security-Policy" content="{policy}' in text
     assert text.index("Content-Security-Policy") < text.index("<script")
+
+
+def test_a_title_tells_what_came_of_it():
+    hold = make_bot("hold")
+    (saved,) = evaluate_player("three", hold, hold, 1, samples=1, max_years=1).saved_games
+    assert make_replay(saved).title == "A draw between all powers"
+    assert make_replay(Game("small").to_saved_game()).title == "Not over, in Spring 1901, movement"

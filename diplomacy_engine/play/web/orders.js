@@ -1,13 +1,12 @@
 // Choosing orders: by clicks on the board, or from lists; what is chosen outlives a reload.
 
-import { h, nice } from "/play.js";
-import { lock } from "/talk.js";
+import { $, h, lock, nice, percent, sentence, swatch } from "/page.js";
 
 const MODES = { move: "Move", hold: "Hold", support: "Support", convoy: "Convoy", retreat: "Retreat", disband: "Disband", build: "Build" };
 
 export class OrderPanel {
-  constructor({ say, redraw, submit, hint }) {
-    Object.assign(this, { say, redraw, sendOrders: submit, hint });
+  constructor({ say, redraw, submit, read, sandbox, hint }) {
+    Object.assign(this, { say, redraw, sendOrders: submit, read, sandbox, hint });
     this.view = null;
     this.chosen = {}; // unit -> order text
     this.unit = null; // selected
@@ -157,7 +156,7 @@ export class OrderPanel {
     const own = decision.units.find((place) => place.province === province);
     if (this.unit && province !== this.place(this.unit).province && this.target(province)) return;
     if (!own) {
-      if (this.unit) this.say(`${this.label(this.unit, this.place(this.unit).province)} has no such order for ${this.name(province)}.`, true);
+      this.say(this.unit ? this.refusal(province) : `You have nothing to order in ${this.name(province)}.`, true);
       return;
     }
     if (own.unit !== this.unit) this.select(own.unit);
@@ -165,6 +164,33 @@ export class OrderPanel {
       if (own.unit in this.chosen) this.forget(own.unit);
       else this.choose(own.orders[0]);
     } else this.redraw();
+  }
+
+  // Why a clicked province is none for the selected unit.
+  refusal(province) {
+    const who = this.label(this.unit, this.place(this.unit).province), where = this.name(province);
+    if (this.other) return `${who} cannot help ${this.name(this.other)} to ${where}.`;
+    return {
+      move: `${who} cannot move to ${where}.`,
+      retreat: `${who} cannot retreat to ${where}.`,
+      support: `${who} cannot support a unit in ${where}.`,
+      convoy: `${who} cannot convoy from ${where}.`,
+    }[this.mode] ?? `${who} has no order that needs ${where}.`;
+  }
+
+  // Orders that were typed, `;` between them, are read by the server.
+  async type(text) {
+    try {
+      const { orders } = await this.read(text, this.orders());
+      this.take(orders);
+      this.typed = "";
+      this.say("");
+    } catch (error) {
+      this.typed = text;
+      this.say(sentence(error.message), true, this.unit && this.place(this.unit).province);
+    }
+    this.redraw();
+    $("typed")?.focus({ preventScroll: true });
   }
 
   // Use a clicked province for the selected unit; tell whether that was possible.
@@ -208,17 +234,18 @@ export class OrderPanel {
     const { decision } = this.view;
     const focus = document.activeElement?.id;
     const hint = this.hint();
-    const parts = [h("h2", {}, this.heading()), this.unitList(decision)];
+    const parts = [this.view.sandbox ? this.sandboxBox() : null, h("h2", {}, this.heading()), this.unitList(decision)];
     if (this.unit) parts.push(this.orderList(hint));
     else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
+    parts.push(this.typing(decision));
     if (hint) parts.push(this.hintBox(hint));
     const open = (this.view.talk?.offers ?? []).filter(({ receiver, state }) => receiver === this.view.you && state === "open").length;
     if (open) parts.push(h("p", { id: "open-offers" }, h("a", { href: "#talk", onclick: toTalk }, `${open === 1 ? "An offer waits" : `${open} offers wait`} for your answer`), "."));
     const left = decision.count - this.orders().length;
-    const rest = { orders: "holds|hold", retreats: "disbands|disband", builds: "build is waived|builds are waived", removals: "is chosen for you|are chosen for you" }[decision.kind];
+    const rest = { orders: "unit holds|units hold", retreats: "unit disbands|units disband", builds: "build unused|builds unused", removals: "is chosen for you|are chosen for you" }[decision.kind];
     const note = left > 0 ? ` (${left} ${rest.split("|")[left > 1 ? 1 : 0]})` : "";
-    parts.push(h("button", { class: "main", id: "submit", onclick: () => this.sendOrders(this.orders()) }, `Give orders${note}`));
-    frame.replaceChildren(...parts);
+    parts.push(h("button", { class: "main", id: "submit", onclick: () => this.sendOrders(this.orders()) }, `Submit orders${note}`));
+    frame.replaceChildren(...parts.filter(Boolean));
     this.narrowed = null;
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   }
@@ -230,20 +257,21 @@ export class OrderPanel {
   heading() {
     const { kind, count } = this.view.decision;
     const many = count > 1 ? "s" : "";
+    const turn = this.view.sandbox ? nice(this.view.you) : "Your turn";
     return {
-      orders: "Your turn: orders",
-      retreats: `Your turn: ${count} dislodged unit${many}: retreat or disband`,
-      builds: `Your turn: you may build ${count} unit${many}`,
-      removals: `Your turn: you must remove ${count} unit${many}`,
+      orders: `${turn}: give orders`,
+      retreats: `${turn}: retreat or disband ${count} unit${many}`,
+      builds: `${turn}: build up to ${count} unit${many}`,
+      removals: `${turn}: remove ${count} unit${many}`,
     }[kind];
   }
 
   beginning() {
     return {
-      orders: "Click one of your units, on the board or in this list; then where it shall go.",
-      retreats: "Click a dislodged unit, then where it shall retreat.",
-      builds: "Click a home center to build there. What you do not use is waived.",
-      removals: "Click the units to remove.",
+      orders: "Click one of your units, on the board or in this list, then where it should go.",
+      retreats: "Click a dislodged unit, then where it should retreat to.",
+      builds: "Click a home center to build there. You may leave builds unused.",
+      removals: "Click the units you want to remove.",
     }[this.view.decision.kind];
   }
 
@@ -257,7 +285,7 @@ export class OrderPanel {
         h("button", { class: "unit", id: `unit-${unit.replace(" ", "-")}`, "aria-pressed": String(unit === this.unit),
           onclick: () => (this.select(unit), this.redraw()) },
           h("b", {}, bound.length ? lock(this.boundBy(bound)) : null, label), h("span", { class: order ? "" : "quiet" }, words)),
-        order ? h("button", { class: "drop", title: "Forget this order", "aria-label": `Forget ${text}`, onclick: () => this.forget(unit) }, "✕") : null);
+        order ? h("button", { class: "drop", title: "Delete this order", "aria-label": `Delete ${text}`, onclick: () => this.forget(unit) }, "✕") : null);
     });
     return h("ul", { id: "units" }, ...rows);
   }
@@ -279,31 +307,59 @@ export class OrderPanel {
         order.words, share === null ? null : h("span", { class: "share" }, bar, percent(share))));
     });
     return h("div", { id: "choices" }, h("div", { class: "tabs" }, ...tabs),
-      bound.length ? h("p", { class: "bound" }, lock(), `${this.boundBy(bound)}: fewer orders are left.`) : null,
+      bound.length ? h("p", { class: "bound" }, lock(), `${this.boundBy(bound)}, which rules out other orders.`) : null,
       h("p", { class: "quiet" }, this.guide()), h("ul", {}, ...items));
   }
 
   guide() {
     const who = this.name(this.place(this.unit).province);
     if (this.narrowed) return "Which of these?";
-    if (this.other) return `${who} helps ${this.name(this.other)}. Click where that unit goes, or its own place.`;
+    if (this.other) return `${who} helps ${this.name(this.other)}. Click where that unit is going, or the unit itself if it stays.`;
     return {
       move: `Click a marked province to move ${who} there, or pick from the list.`,
       retreat: "Click a marked province to retreat there, or pick from the list.",
-      support: `Click the unit that ${who} shall support, or pick from the list.`,
+      support: `Click the unit that ${who} should support, or pick from the list.`,
       convoy: "Click the army to convoy, or pick from the list.",
-      build: `What shall be built in ${who}?`,
+      build: `What do you want to build in ${who}?`,
     }[this.mode] ?? "";
   }
 
+  // A line in which orders can be typed, with all legal ones to complete it.
+  typing(decision) {
+    const legal = decision.units.flatMap(({ orders }) => orders.map(({ text }) => h("option", { value: text })));
+    const example = decision.units[0].orders[0].text;
+    const line = h("input", { type: "text", id: "typed", list: "legal", autocomplete: "off", spellcheck: "false", value: this.typed ?? "", placeholder: `or type: ${example}`, "aria-label": "Type orders, with ; between them" });
+    return h("form", { id: "typing", class: "row", onsubmit: (event) => { event.preventDefault(); if (line.value.trim()) this.type(line.value); } },
+      line, h("button", { id: "add" }, "Add"), h("datalist", { id: "legal" }, ...legal));
+  }
+
+  // Whose orders are given now, and who else could give some.
+  sandboxBox() {
+    const { view } = this, choices = h("select", { id: "let-who", "aria-label": "Player to ask" }, ...view.choices.map((name) => h("option", { value: name }, name)));
+    choices.value = this.asked ?? choices.value;
+    choices.addEventListener("change", () => { this.asked = choices.value; });
+    const powers = view.powers.filter(({ alive }) => alive).map(({ power, ready }) =>
+      h("button", { id: `as-${power}`, "aria-pressed": String(power === view.you), title: ready ? "Has its orders" : "Needs orders", onclick: () => this.sandbox.turnTo(power) },
+        swatch(power), `${nice(power)}${ready ? " ✓" : ""}`));
+    const others = view.waiting.filter((power) => power !== view.you);
+    return h("div", { id: "sandbox-box" }, h("div", { class: "buttons" }, ...powers),
+      h("p", { class: "quiet" }, "What would this player order?"), choices,
+      h("div", { class: "buttons" },
+        h("button", { id: "let", onclick: () => this.sandbox.letOrder(choices.value, [view.you]) }, `Order for ${nice(view.you)}`),
+        others.length ? h("button", { id: "let-others", onclick: () => this.sandbox.letOrder(choices.value, others) }, "Order for the others") : null));
+  }
+
   hintBox(hint) {
-    const tried = hint.tried, who = nice(this.view.you);
-    const items = hint.slots.map(({ unit, orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
-    const scale = hint.value === null ? "" : `It expects a reward of ${hint.value.toFixed(2)} from here on, counted as in its training. ${hint.scale} `;
+    const { tried, value } = hint, who = nice(this.view.you);
+    const items = hint.slots.map(({ orders }) => h("li", { title: orders[0].text }, `${this.words(orders[0].text)} `, h("span", { class: "quiet" }, percent(orders[0].probability))));
+    const scale = hint.solo ? ` (${hint.solo} is a solo${hint.more ? ", and other rewards add to it" : ""})` : "";
+    const expects = value === null ? null : h("p", { id: "expects" }, `It expects ${value.toFixed(2)}${scale}.`);
+    const what = h("details", { id: "what" }, h("summary", {}, "What is this number?"),
+      h("p", {}, `The reward that the policy expects ${who} to get from here to the end of the game, counted as in its training. ${hint.scale}`));
     return h("div", { id: "hints" }, ...(tried ? this.reasons(tried) : []),
-      h("h3", {}, `${tried ? "Without looking ahead it" : "The policy"} would order, as ${who}`), h("ul", {}, ...items),
-      h("p", { class: "quiet" }, `${scale}Each share holds after the likeliest orders of the units before.`),
-      h("button", { id: "fill", onclick: () => this.fill(hint) }, "Take these orders"));
+      h("h3", {}, tried ? "Its first thought, without looking ahead" : `What the policy would order as ${who}`), h("ul", {}, ...items),
+      expects, expects && what,
+      h("button", { id: "fill", title: "Each percentage assumes the likeliest orders of the units above it", onclick: () => this.fill(hint) }, "Use these orders"));
   }
 
   // What a search has tried, and what it expects of the others.
@@ -317,8 +373,8 @@ export class OrderPanel {
       return h("li", {}, h("b", {}, nice(power)), `${whom}: `, orders.map(({ text, probability }) => `${text} ${percent(probability)}`).join("; "));
     });
     return [h("h3", {}, "What looking ahead found"), h("ul", { id: "candidates" }, ...rows),
-      h("p", { class: "quiet" }, "Each line is worth the reward that follows on average, after one phase; click one to take it."),
-      h("details", {}, h("summary", {}, "Orders it expects of the others"), h("ul", { id: "expected" }, ...answers))];
+      h("p", { class: "quiet" }, "Each number is the average reward that follows, seen one phase ahead. Click a line to use its orders."),
+      h("details", {}, h("summary", {}, "What it expects the others to order"), h("ul", { id: "expected" }, ...answers))];
   }
 
   take(orders) {
@@ -337,8 +393,4 @@ export class OrderPanel {
 function toTalk(event) {
   event.preventDefault();
   document.getElementById("talk").scrollIntoView({ block: "nearest" });
-}
-
-function percent(share) {
-  return share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`;
 }

@@ -1,10 +1,9 @@
 // The page of a game: asks the server how it stands, shows it, and sends what is clicked.
 
-import { Board } from "/board.js";
 import { OrderPanel } from "/orders.js";
+import { $, Bar, Board, Chart, allOrders, breakable, h, legend, listen, nice, orderLists, sentence, spoken, swatch, theme } from "/page.js";
 import { TalkPanel } from "/talk.js";
 
-const $ = (id) => document.getElementById(id);
 const LONGEST = 90000; // bytes of what can be pasted
 const EXAMPLE = "Fall 1901\nFrance: A Bur, A Spa, F MAO\nGermany: A Mun, F Hol, A Kie";
 const WAIT = 1000; // milliseconds between questions to the server
@@ -12,6 +11,7 @@ const WAIT = 1000; // milliseconds between questions to the server
 const state = {
   token: location.hash.slice(1),
   view: null,
+  power: null, // whose orders are given, where one person gives everybody's
   shown: null, // number of the phase looked at; null: now
   playing: false, // watching: go on by itself
   busy: "", // what is being sent
@@ -19,25 +19,12 @@ const state = {
   hinting: false,
 };
 
-export function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value != null) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child != null));
-  return element;
-}
-
-export function nice(power) {
-  return power.charAt(0) + power.slice(1).toLowerCase();
-}
-
 // --- Asking the server ----------------------------------------------------------------------------
 
+const headers = () => ({ "X-Play-Token": state.token, ...(state.power ? { "X-Play-Power": state.power } : {}) });
+
 async function ask(path, body) {
-  const options = { headers: { "X-Play-Token": state.token }, cache: "no-store" };
+  const options = { headers: headers(), cache: "no-store" };
   if (body !== undefined) {
     options.method = "POST";
     options.headers["Content-Type"] = "application/json";
@@ -53,12 +40,15 @@ async function ask(path, body) {
   } finally {
     clearInterval(slow);
   }
-  if (!answer.ok) throw Object.assign(new Error(found.error), { status: answer.status });
+  if (!answer.ok) throw Object.assign(new Error(named(found.error)), { status: answer.status });
   return found;
 }
 
+// A message with the powers' names as the page writes them: `France`, not `FRANCE`.
+const named = (text) => (state.view?.powers ?? []).reduce((told, { power }) => told.replace(new RegExp(`\\b${power}\\b`, "g"), nice(power)), text);
+
 async function tellWaiting() {
-  const options = { headers: { "X-Play-Token": state.token }, cache: "no-store" };
+  const options = { headers: headers(), cache: "no-store" };
   try {
     const { asking } = await (await fetch("/api/waiting", options)).json();
     const names = Object.entries(asking).map(([name, powers]) => `${name} (${powers.map(nice).join(", ")})`);
@@ -99,7 +89,6 @@ async function send(path, body) {
 }
 
 const sleep = (time) => new Promise((done) => setTimeout(done, time));
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.…!?]$/.test(text) ? "" : ".");
 
 async function refresh() {
   const since = state.view ? `?since=${state.view.revision}` : "";
@@ -140,29 +129,28 @@ function take(view) {
     talk.begin(view);
     if (before && played > was) state.shown = was; // first see what came of the orders
     else state.shown = null;
+    if (before && innerWidth <= 860) scrollTo(0, 0); // on a phone what is new stands below the board
     if (view.over) state.playing = false;
     if (state.playing && played > 0) state.shown = played - 1;
+    fetched.past = null;
   } else {
     if (before.given && !view.given && view.talk && !state.busy)
-      say("A deal asks for other orders than those that you gave: please order again.", true);
+      say("A deal rules out an order you gave. Please give your orders again.", true);
     panel.update(view);
     talk.update(view);
   }
   draw();
-  drawLegend(view);
 }
 
-function say(text, bad = false) {
-  $("say").textContent = text;
-  $("say").classList.toggle("bad", bad);
-}
+const say = (text, bad = false, province = null) => board.say(text, bad, province);
 
 // --- Drawing --------------------------------------------------------------------------------------
 
-const pictures = new Map(); // "step phase" -> picture of a phase that was played
+const pictures = new Map(); // "step phase" -> a phase that was played
+const fetched = { map: null, past: null, looked: "" }; // the map's facts, all orders, at whom the board looks
 let drawing = 0;
 
-async function picture() {
+async function phase() {
   const { view, shown } = state;
   if (shown === null) {
     if (view.decision && !view.given) return ask("/api/draft", { orders: panel.orders() });
@@ -184,16 +172,32 @@ async function draw() {
   const number = ++drawing;
   drawFrame(view);
   try {
-    const found = await picture();
+    if (fetched.map?.name !== view.map || fetched.game !== view.game) {
+      Object.assign(fetched, { map: await ask("/api/map"), game: view.game });
+      legend($("legend"), fetched.map);
+    }
+    const found = await phase();
     if (number !== drawing) return; // something newer is being drawn
-    board.show(found.svg);
-    board.mark(state.shown === null ? talk.marks() ?? panel.marks() : {});
-    board.lock(state.shown === null ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit) : []);
+    board.setMap(fetched.map);
+    board.show(found, found.title);
+    const now = state.shown === null;
+    board.mark(now ? talk.marks() ?? panel.marks() : {});
+    board.lock(now ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit) : []);
+    board.layer("hinted", now && state.hinting && view.decision && !view.given ? state.hint?.marks ?? "" : "");
+    lookAtOwn(view);
     drawResults(found);
   } catch (error) {
     if (error.lost) connected(error.message);
     else say(sentence(error.message), true);
   }
+}
+
+// On a phone the board begins where one's own units are; who watches sees all of it.
+function lookAtOwn(view) {
+  const who = `${view.game} ${view.you}`;
+  if (!view.you || !view.started || fetched.looked === who || board.frame.clientWidth > 560) return;
+  fetched.looked = who;
+  board.lookAt(view.powers.find(({ power }) => power === view.you).provinces);
 }
 
 // Draw all that stands beside the board; who worked at something there goes on working there.
@@ -212,19 +216,12 @@ function drawParts(view) {
   $("title").textContent = looking ? phaseTitle(view.phases[at]) : view.title;
   const turn = view.started && view.decision && !view.given;
   document.title = `${turn ? "Your turn · " : ""}${view.title} · Diplomacy`;
-  $("who").textContent = !view.started
-    ? ""
-    : view.you
-      ? `You play ${nice(view.you)} on map ${view.map}; ${view.victory} centers win` +
-        (view.teams ? `, teams ${view.teams}` : "") +
-        (view.last_year ? `, at the latest in ${view.last_year} it is over.` : ".")
-      : `You are watching a game on map ${view.map}.`;
-  $("timeline").hidden = !view.started;
-  $("slider").max = now;
-  $("slider").value = at;
-  $("slider").setAttribute("aria-valuetext", phaseTitle(view.phases[at]));
-  for (const id of ["first", "back"]) $(id).disabled = at === 0;
-  for (const id of ["forth", "last"]) $(id).disabled = at === now;
+  $("who").textContent = view.started ? whoPlays(view) : "";
+  $("bar").hidden = !view.started;
+  bar.show(view.phases.map(phaseTitle), at);
+  $("chart").hidden = !view.started;
+  chart.set(view.chart, view.sides, view.phases.length);
+  chart.show(at);
   document.body.classList.toggle("looking", looking);
 
   if (!view.started) drawSetup(view);
@@ -237,7 +234,16 @@ function drawParts(view) {
   drawVotes(view);
   drawTools(view);
   drawPowers(view);
+  drawPast(view);
   drawMore(view);
+}
+
+function whoPlays(view) {
+  const parts = [view.sandbox ? `You give everybody's orders on map ${view.map}` : view.you ? `You play ${nice(view.you)} on map ${view.map}` : `You are watching a game on map ${view.map}`];
+  parts.push(`${view.victory} centers win`);
+  if (view.teams) parts.push(`teams ${view.teams}`);
+  if (view.last_year) parts.push(`the game ends after ${view.last_year} at the latest`);
+  return `${parts.join("; ")}.`;
 }
 
 function phaseTitle(name) {
@@ -250,18 +256,18 @@ function phaseTitle(name) {
 function drawSetup(view) {
   $("powers").replaceChildren();
   if (!view.host) {
-    $("panel").replaceChildren(h("p", {}, "Who started the game still chooses who plays what."));
+    $("panel").replaceChildren(h("p", {}, "The host is still choosing who plays which power."));
     return;
   }
   if ($("panel").querySelector("#setup")?.dataset.map === view.map) return;
   const rows = view.powers.map(({ power }, number) => {
     const choose = h("select", { id: `seat-${power}`, name: power });
-    choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "somebody else, by link"));
+    choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "Somebody else (by link)"));
     for (const name of view.choices) choose.append(h("option", { value: name, title: name }, breakable(name)));
     const players = view.opponents;
     choose.value = number === 0 ? "me" : players[(number - 1) % players.length];
     choose.addEventListener("change", () => {
-      if (choose.value !== "me") return;
+      if (choose.value !== "me" || $("sandbox").checked) return;
       for (const other of $("panel").querySelectorAll("select"))
         if (other !== choose && other.value === "me") other.value = players[0];
     });
@@ -273,23 +279,31 @@ function drawSetup(view) {
     h("form", { id: "setup", "data-map": view.map, onsubmit: start },
       view.maps.length > 1 ? h("div", { class: "row" }, h("label", { for: "map" }, "Map"), maps) : null,
       h("h2", {}, "Who plays?"), ...rows,
-      h("p", { class: "quiet" }, "Nobody plays? Then you watch. A power for somebody else gets a link of its own."),
+      h("label", { class: "row" }, h("input", { type: "checkbox", id: "sandbox", onchange: fillSandbox }), "Sandbox: I give everybody's orders"),
+      h("p", { class: "quiet" }, "If you choose no power for yourself, you watch. Each guest gets a link."),
       h("button", { class: "main", id: "start" }, "Begin")),
     h("details", { id: "paste" }, h("summary", {}, "Begin from another position"),
       h("label", { for: "pasted" }, "Units or orders by power, or a saved game:"),
       h("textarea", { id: "pasted", rows: 8, spellcheck: "false", placeholder: EXAMPLE }),
       h("p", { id: "taken", role: "status" }),
-      h("button", { id: "take", onclick: paste }, "Take this position")),
+      h("button", { id: "take", onclick: paste }, "Use this position")),
   );
+}
+
+function fillSandbox({ target }) {
+  for (const choose of $("setup").querySelectorAll("select[name]")) {
+    if (target.checked) choose.dataset.before = choose.value;
+    choose.value = target.checked ? "me" : choose.dataset.before;
+  }
 }
 
 async function paste() {
   const text = $("pasted").value, told = $("taken");
-  const tooLong = "This is too long to be pasted: save it as a file and start with play --resume FILE.";
+  const tooLong = "This is too long to paste. Save it as a file and start with: play --resume FILE";
   const refused = new Blob([text]).size > LONGEST ? tooLong : await send("/api/paste", { text });
   say("");
   told.classList.toggle("bad", Boolean(refused));
-  told.textContent = refused || ["This is the position now.", ...state.view.notes.map(sentence)].join(" ");
+  told.textContent = refused || ["The game will begin from this position.", ...state.view.notes.map(sentence)].join(" ");
 }
 
 function start(event) {
@@ -299,7 +313,7 @@ function start(event) {
 }
 
 function drawContinue(view, at, now) {
-  const next = at + 1 < now ? `Next: ${phaseTitle(view.phases[at + 1])}` : view.over ? "How it ended" : "Go on playing";
+  const next = at + 1 < now ? `Next: ${phaseTitle(view.phases[at + 1])}` : view.over ? "How it ended" : "Continue";
   const pause = () => { state.playing = false; draw(); };
   $("panel").replaceChildren(
     state.playing
@@ -313,26 +327,17 @@ function drawContinue(view, at, now) {
 function drawResults(found) {
   const place = $("results");
   if (!place) return;
-  const lines = state.view.powers.map(({ power }) => {
-    const orders = found.orders.filter((order) => order.power === power);
-    if (!orders.length) return null;
-    // A unit that is dislodged may have done what it was ordered to, such as to support.
-    const items = orders.map(({ text, unit, words, result, said }) =>
-      h("li", { class: result?.some((word) => word !== "dislodged") ? "failed" : "", title: text },
-        unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`, said ? h("em", {}, ` ${said}`) : null));
-    return h("div", {}, h("h3", {}, swatch(power), nice(power)), h("ul", {}, ...items));
-  });
-  const talk = found.talk.map(([sender, recipient, words]) => h("li", {}, h("b", {}, nice(sender)), recipient ? ` to ${nice(recipient)}: ${words}` : ` ${words}`));
-  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...lines.filter(Boolean),
-    talk.length ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), h("ul", {}, ...talk)) : "");
+  const powers = state.view.powers.map(({ power }) => power);
+  place.replaceChildren(h("h2", {}, `What happened in ${found.title}`), ...orderLists(powers, found.orders),
+    found.talk.length ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(found.talk)) : "");
 }
 
 function drawEnd(view) {
   const names = view.winners.map(nice);
   const won = names.length === 1 ? `${names[0]} wins.` : `${names.join(" and ")} win together.`;
-  const how = view.agreed ? "A draw was agreed by" : "The years are over: a draw between";
+  const how = view.agreed ? "The game ends in a draw, agreed by" : "Time is up. The game is a draw between";
   const text = view.draw ? `${how} ${names.join(", ")}.`
-    : view.by_concession ? `${won} All others have conceded.` : won;
+    : view.by_concession ? `${won} All the others have conceded.` : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
 }
 
@@ -341,20 +346,20 @@ function drawWaiting(view) {
   if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
   if (view.given) {
     const list = view.given.map((text) => h("li", { title: text }, panel.words(text)));
-    if (!list.length) list.push(h("li", { class: "quiet" }, "None: what has no order is decided by the rules."));
-    parts.push(h("h2", {}, "Your orders are given"), h("ul", {}, ...list));
+    if (!list.length) list.push(h("li", { class: "quiet" }, "None. Units without orders hold."));
+    parts.push(h("h2", {}, "Your orders are in"), h("ul", {}, ...list));
     if (view.waiting.length)
-      parts.push(h("button", { id: "withdraw", onclick: () => send("/api/withdraw", {}) }, "Change them"));
+      parts.push(h("button", { id: "withdraw", onclick: () => send("/api/withdraw", {}) }, "Change orders"));
   }
   if (view.waiting.length) parts.push(h("p", { class: "waiting" }, `Waiting for ${view.waiting.map(nice).join(", ")}…`));
-  else if (!view.can_go_on) parts.push(h("p", {}, "The game waits for who started it."));
+  else if (!view.can_go_on) parts.push(h("p", {}, "Waiting for the host to continue."));
   if (view.can_go_on)
     parts.push(
-      h("p", {}, view.you ? "You have nothing to order." : "Nobody at the board has anything to order."),
+      h("p", {}, view.you ? "You have no orders to give in this phase." : "The players are ready."),
       h("div", { class: "buttons" },
         h("button", { class: "main", id: "next", disabled: Boolean(state.busy), onclick: () => send("/api/next", {}) }, "Next phase"),
         h("button", { id: "play", "aria-pressed": String(state.playing), onclick: () => { state.playing = !state.playing; draw(); } },
-          state.playing ? "Pause" : "Play on")),
+          state.playing ? "Pause" : "Play to the end")),
     );
   $("panel").replaceChildren(...parts);
 }
@@ -364,14 +369,14 @@ function drawVotes(view) {
   if (state.shown !== null || !view.can_concede) { $("votes").replaceChildren(); return; }
   const parts = [], { votes } = view;
   if (votes) {
-    const text = `${votes.given} of ${votes.needed} powers have voted for one in this phase. With all of them the game ends as it stands, without its orders.`;
+    const text = `${votes.given} of ${votes.needed} powers have voted for a draw in this phase. If all of them do, the game ends here and now.`;
     parts.push(h("h2", {}, "A draw?"), h("p", {}, text),
       h("button", { id: "vote", "aria-pressed": String(votes.mine), disabled: Boolean(state.busy), onclick: () => send("/api/vote", { draw: !votes.mine }) },
-        votes.mine ? "Take my vote back" : "Vote for a draw"));
+        votes.mine ? "Withdraw my vote" : "Vote for a draw"));
   }
   const open = $("votes").querySelector("details")?.open;
-  parts.push(h("details", { id: "give-up", open }, h("summary", {}, "Give up"),
-    h("p", {}, "Your units hold from now on, and you have lost. Others may play on."),
+  parts.push(h("details", { id: "give-up", open }, h("summary", {}, "Concede"),
+    h("p", {}, "You lose, and your units hold for the rest of the game. The others can play on."),
     h("button", { id: "concede", disabled: Boolean(state.busy), onclick: () => send("/api/concede", {}) }, `Concede as ${nice(view.you)}`)));
   $("votes").replaceChildren(...parts);
 }
@@ -381,13 +386,13 @@ function drawTools(view) {
   const deciding = view.started && state.shown === null && view.decision && !view.given;
   if (deciding && view.you)
     tools.push(h("button", { id: "hint", "aria-pressed": String(state.hinting), disabled: !view.can_hint, onclick: toggleHint,
-      title: view.can_hint ? "What the trained policy would order" : "Only a trained policy gives hints: play against a checkpoint" },
+      title: view.can_hint ? "What the trained policy would order" : "Only trained policies give hints: choose one as an opponent" },
       state.hinting ? "Hide hint" : "Hint"));
   if (view.host && view.started)
     tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || Boolean(state.busy), onclick: () => send("/api/back", {}),
-      title: "Go back to your last orders" }, "Take back"));
-  if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "The game as a file to replay or share" }, "Download game"));
-  if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Skip to now"));
+      title: "Go back to your last orders" }, view.sandbox ? "Step back" : "Take back"));
+  if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "Save the game as a file, to replay or share" }, "Download game"));
+  if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Back to the present"));
   $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
   if (deciding && state.hinting && !state.hint) fetchHint();
 }
@@ -397,11 +402,24 @@ function drawPowers(view) {
   const rows = view.powers.map((p) =>
     h("tr", { class: p.alive ? "" : "dead" },
       h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
-      h("td", {}, p.power === view.you ? h("b", {}, "you") : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player))),
+      h("td", {}, p.power === view.you ? h("b", {}, "you") : view.sandbox ? "you" : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player))),
       h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`),
-      h("td", {}, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "to order")));
+      h("td", {}, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "ordering")));
   const head = h("tr", {}, ...["Power", "Player", "Centers", "Units", ""].map((text) => h("th", { scope: "col" }, text)));
-  $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers now"), h("thead", {}, head), h("tbody", {}, ...rows)));
+  $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers"), h("thead", {}, head), h("tbody", {}, ...rows)));
+}
+
+// All orders so far, which are asked for once somebody wants to see them.
+function drawPast(view) {
+  const place = $("past");
+  if (!view.started || view.phases.length < 2) { place.replaceChildren(); return; }
+  if (!place.firstElementChild)
+    place.replaceChildren(h("details", { ontoggle: () => drawPast(state.view) }, h("summary", {}, "All orders so far"), h("div", { class: "past" })));
+  const open = place.firstElementChild.open, list = place.querySelector(".past");
+  if (!open || fetched.past === view.step) return;
+  fetched.past = view.step;
+  const powers = view.powers.map(({ power }) => power);
+  ask("/api/past").then((phases) => list.replaceChildren(...allOrders(phases, powers, look)), (error) => say(sentence(error.message), true));
 }
 
 function drawMore(view) {
@@ -417,34 +435,7 @@ function drawMore(view) {
   });
   $("more").replaceChildren(
     h("details", { open: links.length > 1 }, h("summary", {}, "Links and file"), ...links,
-      h("p", { class: "quiet" }, `Each link is one seat: give it only to who shall sit there. The game is saved after every step in ${view.file}.`)));
-}
-
-// What the signs on the board mean; drawn in the colors of the game's map.
-async function drawLegend(view) {
-  const place = $("legend");
-  if (place.dataset.map === view.map) return;
-  place.dataset.map = view.map;
-  try {
-    const lines = (await ask("/api/signs")).map(([sign, meaning]) => {
-      const parsed = new DOMParser().parseFromString(sign, "image/svg+xml").documentElement;
-      return h("li", {}, document.importNode(parsed, true), h("span", {}, meaning));
-    });
-    place.replaceChildren(h("details", {}, h("summary", {}, "What the signs on the board mean"), h("ul", {}, ...lines)));
-  } catch {
-    delete place.dataset.map; // asked again with the next change
-  }
-}
-
-export function swatch(power) {
-  const holder = h("span", { class: "dip-board swatch", "data-theme": "auto", "aria-hidden": "true" });
-  holder.style.backgroundColor = `var(--p-${power})`;
-  return holder;
-}
-
-// A player's name, which may go on in another line after a negotiator or a folder.
-function breakable(name) {
-  return name.replace(/[+/]/g, "$&\u200b");
+      h("p", { class: "quiet" }, `Anyone with a link can play that power, so give each link only to its player. The game is saved after every step in ${view.file}.`)));
 }
 
 // --- What is clicked ------------------------------------------------------------------------------
@@ -491,18 +482,48 @@ async function download() {
   }
 }
 
-const board = new Board($("board"), (province) => {
+const board = new Board($("stage"), (province) => {
   const { view } = state;
-  if (state.shown !== null || !view) return;
-  if (talk.picking) talk.picked(province);
-  else if (view.decision && !view.given) panel.clicked(province);
+  if (!view) return;
+  say("");
+  if (state.shown === null && talk.picking) talk.picked(province);
+  else if (state.shown === null && view.decision && !view.given) panel.clicked(province);
+  else say(`${province} ${view.names[province]}`);
 });
+const bar = new Bar($("bar"), look);
+const chart = new Chart($("chart"), (number) => bar.jump(number));
 const panel = new OrderPanel({
   say,
   redraw: draw,
-  submit: (orders) => send("/api/orders", { orders }),
+  submit: async (orders) => {
+    await send("/api/orders", { orders });
+    if (state.view.sandbox && state.view.given) turnTo(null); // the next one without orders
+  },
+  read: (text, orders) => ask("/api/read", { text, orders }),
+  sandbox: { turnTo, letOrder },
   hint: () => (state.hinting ? state.hint : null),
 });
+
+// In a sandbox: give another power's orders, or let a player give some.
+async function turnTo(power) {
+  state.power = power;
+  state.hint = null;
+  try {
+    take(await ask("/api/game"));
+    panel.begin(state.view);
+    draw();
+  } catch (error) {
+    say(sentence(error.message), true);
+  }
+}
+
+async function letOrder(player, powers) {
+  say(`Waiting for ${player}…`);
+  if (await send("/api/let", { player, powers })) return;
+  say("");
+  if (state.view.given) turnTo(null);
+}
+
 const talk = new TalkPanel({ say, redraw: draw, send, orders: () => state.view.given ?? panel.orders() });
 
 // The second click of a double click would be meant for what stood there before the first.
@@ -512,33 +533,12 @@ $("right").addEventListener("click", (event) => {
   event.preventDefault();
 }, true);
 
-const ZOOMS = [1, 1.5, 2, 3, 4, 6];
-for (const [id, step] of [["zoom-in", 1], ["zoom-out", -1]])
-  $(id).addEventListener("click", () => {
-    const at = ZOOMS.indexOf(board.zoom) + step;
-    board.enlarge(ZOOMS[at]);
-    $("zoom-out").disabled = at === 0;
-    $("zoom-in").disabled = at === ZOOMS.length - 1;
-  });
-$("first").addEventListener("click", () => look(0));
-$("back").addEventListener("click", () => look((state.shown ?? state.view.phases.length - 1) - 1));
-$("forth").addEventListener("click", () => look((state.shown ?? state.view.phases.length - 1) + 1));
-$("last").addEventListener("click", () => look(state.view.phases.length - 1));
-$("slider").addEventListener("input", (event) => look(Number(event.target.value)));
-document.addEventListener("keydown", (event) => {
-  if (event.altKey || event.ctrlKey || event.metaKey || !state.view?.started) return;
-  if (event.target.closest("input, select, textarea")) return;
-  const at = state.shown ?? state.view.phases.length - 1;
-  const moves = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: state.view.phases.length - 1 };
-  if (event.key in moves) look(moves[event.key]);
-  else if (event.key === "Escape") {
-    talk.picking = false;
-    panel.unselect();
-  }
-  else return;
-  event.preventDefault();
-});
+theme.begin();
+listen(bar, board, { Escape: () => {
+  talk.picking = false;
+  panel.unselect();
+} });
 window.addEventListener("hashchange", () => location.reload());
 
 if (state.token) watchServer();
-else say("This page needs the whole link that was printed when the game began, with what follows the #.", true);
+else say("This link is incomplete: the part after the # is missing.", true);

@@ -1,6 +1,6 @@
 // Making deals: offers to other powers, answers to theirs, and what was agreed upon.
 
-import { h, nice, swatch } from "/play.js";
+import { h, lock, nice, sentence, swatch } from "/page.js";
 
 const WHO = { both: "both of you", they: "they", we: "you" }; // who keeps out of a closed province
 const STATES = { deal: "agreed", declined: "declined", open: "not answered yet" };
@@ -40,12 +40,12 @@ export class TalkPanel {
     const before = this.heard;
     this.heard = new Map(talk.offers.map((offer) => [offer.number, offer.state]));
     if (!before) return;
-    for (const { number, sender, receiver, state } of talk.offers) {
+    for (const { number, sender, receiver, state, reason } of talk.offers) {
       if (before.get(number) === state) continue;
       if (sender !== view.you) {
         if (!before.has(number) && state === "open") this.say(`${nice(sender)} makes you an offer.`);
       } else if (state === "deal") this.say(`${nice(receiver)} agrees: you have a deal.`);
-      else if (state === "declined") this.say(`${nice(receiver)} declines.`);
+      else if (state === "declined") this.say(`${nice(receiver)} declines${reason ? `: ${reason}` : ""}.`);
       else this.say(`Your offer is with ${nice(receiver)}.`);
     }
   }
@@ -69,7 +69,7 @@ export class TalkPanel {
 
   pick() {
     document.getElementById("board").scrollIntoView({ block: "nearest" }); // on a phone it is far up
-    this.say("Click the province on the board that shall be closed.");
+    this.say("Click the province to close.");
   }
 
   picked(province) {
@@ -102,7 +102,7 @@ export class TalkPanel {
     if (sent.length) parts.push(h("ul", { id: "sent" }, ...sent.map((offer) => this.sentOffer(offer))));
     parts.push(this.peaceList(talk, view));
     if (talk.open) parts.push(...this.offering(talk));
-    else if (!deals.length) parts.push(h("p", { class: "quiet" }, "Deals are made before the orders of spring and fall."));
+    else if (!deals.length) parts.push(h("p", { class: "quiet" }, "Deals are made in spring and fall, before orders."));
     frame.replaceChildren(...parts.filter(Boolean));
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   }
@@ -134,7 +134,8 @@ export class TalkPanel {
   }
 
   sentOffer(offer) {
-    return h("li", { class: offer.state }, h("div", {}, "To ", swatch(offer.receiver), h("b", {}, nice(offer.receiver)), `, ${STATES[offer.state]}:`), this.clauses(offer));
+    return h("li", { class: offer.state }, h("div", {}, "To ", swatch(offer.receiver), h("b", {}, nice(offer.receiver)), `, ${STATES[offer.state]}:`), this.clauses(offer),
+      offer.reason ? h("p", { class: "quiet reason" }, sentence(offer.reason)) : null);
   }
 
   clauses({ clauses }) {
@@ -159,10 +160,10 @@ export class TalkPanel {
   // --- Making an offer ------------------------------------------------------------------------------
 
   offering(talk) {
-    if (talk.left === 0) return [h("p", { class: "quiet" }, "You have sent all your offers of this phase.")];
+    if (talk.left === 0) return [h("p", { class: "quiet" }, "You have used up your offers for this phase.")];
     const buttons = talk.partners.map(({ power }) =>
       h("button", { id: `partner-${power}`, "aria-pressed": String(power === this.partner), onclick: () => this.choose(power) }, swatch(power), nice(power)));
-    const left = talk.left === null ? "" : ` (${talk.left} left in this phase)`;
+    const left = talk.left === null ? "" : ` (${talk.left} left this phase)`;
     const parts = [h("h3", {}, `Make an offer to${left}`), h("div", { class: "buttons", id: "partners" }, ...buttons)];
     const partner = talk.partners.find(({ power }) => power === this.partner);
     if (partner) parts.push(talk.protocol === "mutual" ? this.peaceButton(talk, partner) : this.composer(partner));
@@ -211,8 +212,8 @@ export class TalkPanel {
   noHelp(partner, wanted) {
     const who = nice(partner.power);
     if (!partner.help.length) return `No unit of ${who} can support one of yours.`;
-    if (!wanted.size) return `First choose your orders above: those that ${who} can support are then listed here.`;
-    return `${who} can support none of the orders that you have chosen.`;
+    if (!wanted.size) return `Choose your orders first. The ones ${who} can support then appear here.`;
+    return `${who} cannot support any of the orders you have chosen.`;
   }
 
   closing() {
@@ -254,22 +255,4 @@ export class TalkPanel {
     }
     this.sendTo("/api/offer", { to: this.partner, terms: { ...terms, ours: [...terms.ours], theirs: [...terms.theirs] } });
   }
-}
-
-// A padlock, drawn since not every machine has a font with one.
-export function lock(title = "") {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("class", "lock");
-  if (title) svg.append(named("title", {}, title));
-  svg.setAttribute(title ? "role" : "aria-hidden", title ? "img" : "true");
-  svg.append(named("path", { d: "M5 7V5a3 3 0 0 1 6 0v2", class: "bow" }), named("rect", { x: 3, y: 7, width: 10, height: 7.5, rx: 1.5 }));
-  return svg;
-}
-
-function named(tag, attributes, text = "") {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.textContent = text;
-  return element;
 }

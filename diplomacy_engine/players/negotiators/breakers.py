@@ -105,6 +105,12 @@ class Grudge(Nash):
         n = np.arange(len(talk.game))
         return super().answers(talk, offers) & ~self.distrusts(talk)[n, offers.sender]
 
+    def refusal(self, talk: Talk, offers: Offers) -> str:
+        """Return why the first offer is declined, in a sentence's part."""
+        if self.distrusts(talk)[0, offers.sender[0]]:
+            return "it has not forgotten that you broke a deal"
+        return super().refusal(talk, offers)
+
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return which offers are picked, (n,) bool."""
         n = np.arange(len(talk.game))

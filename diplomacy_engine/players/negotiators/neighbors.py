@@ -101,6 +101,12 @@ class Wisher:
         peace &= offers.kind[offers.clause_start[:-1]] == Clause.PEACE
         return peace & self.wishes(talk)[np.arange(offers.count), partner_of(talk, offers)]
 
+    def refusal(self, talk: Talk, offers: Offers) -> str:
+        """Return why the first offer is declined, in a sentence's part."""
+        if not self.wishes(talk)[0, offers.sender[0]]:
+            return "it does not want peace with you"
+        return "it agrees to peace and to nothing else"
+
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return which offers (n,) are picked of the two of each pair: of such peace."""
         return best_of_pairs(talk, offers, self.answers(talk, offers).astype(float))

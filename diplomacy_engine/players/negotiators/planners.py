@@ -211,6 +211,18 @@ class Planner(Silent):
         gains, possible = self.trials.gains(talk, n, offers)
         return possible & self.agrees(talk, offers.sender, self.worth(talk, gains))
 
+    def refusal(self, talk: Talk, offers: Offers) -> str:
+        """Return why the first offer is declined, in a sentence's part."""
+        gains, possible = self.trials.gains(talk, np.arange(len(talk.game)), offers)
+        if not possible[0]:
+            return "it does not go together with what is agreed already"
+        worth = self.worth(talk, gains)[0]
+        if worth > -0.005:
+            return "by its reckoning the deal would gain it nothing"
+        of_board = self.trials.value == "claims"
+        cost = f"{-worth:.0%} of the board" if of_board else f"{-worth:.2f} centers"
+        return f"by its reckoning the deal would cost it {cost}"
+
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return which offers are picked, (n,) bool: those that it would rather make itself."""
         n = np.arange(len(talk.game))

@@ -1,0 +1,52 @@
+"""What the pages that show games are made of: one stylesheet, one script, a map's facts as JSON.
+
+`web/page.css` and `web/page.js` are shared by the page on which people play and the page of a
+replay. The script draws no board itself: it gets the ground of a map once, and for each phase what
+lies on it, drawn by board.py as in every other picture.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+from ..rules.notation import GivenOrder
+from .board import Scene, full_names, overlay, province_owners, scene_svg
+from .chart import LEFT, RIGHT, WIDTH
+from .drawing import Drawing
+from .layout import LABEL_SIZE, NAME_SIZE
+from .signs import signs
+
+CHART = {"left": LEFT, "right": RIGHT, "width": WIDTH}  # what a page must know of the chart
+
+
+def web_file(name: str) -> str:
+    """Return a shared file of the pages, `page.css` or `page.js`."""
+    return (files(__package__) / "web" / name).read_text(encoding="utf-8")
+
+
+def map_facts(drawing: Drawing) -> dict:
+    """Return what a page shows of a map in all phases, as `Board.setMap` in page.js takes it."""
+    ground = scene_svg(drawing, Scene("", {}, {}, {}, {}), legend=False)
+    ground = ground.replace(f"<style>{drawing.style('auto')}</style>", "")
+    return {
+        "name": drawing.map.name,
+        "powers": drawing.map.powers,
+        "names": drawing.map.province_names,
+        "ground": ground.removesuffix("</svg>") + full_names(drawing) + "</svg>",
+        "style": drawing.style("light", "dark", "auto"),
+        "signs": signs(drawing),
+        "sizes": {"labels": LABEL_SIZE, "names": NAME_SIZE},
+    }
+
+
+def phase_facts(
+    drawing: Drawing,
+    scene: Scene,
+    orders: Mapping[str, Sequence[GivenOrder]],
+    outcome: Mapping[str, Sequence[str]],
+) -> dict:
+    """Return what a page shows of a phase on its map, as `Board.show` in page.js takes it."""
+    owners = province_owners(drawing, scene)
+    return {
+        "owners": {code: f"{power} {held}" for code, (power, held) in owners.items()},
+        "overlay": overlay(drawing, scene, orders, outcome),
+    }

@@ -1,0 +1,109 @@
+"""The page that replays games: one file that needs nothing but itself.
+
+It holds each map's ground once. What changes from phase to phase is drawn here, by the same code as
+every other picture, and stored compressed; the page only shows it. So the browser needs no second
+implementation of the drawing, and a long game stays small.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+from ..pictures.board import phase_title, thoughts_svg
+from ..pictures.drawing import drawing_of
+from ..pictures.page import CHART, map_facts, phase_facts, web_file
+from ..rules.map import Map
+from .replay import Replay, chart_svg
+from .words import order_lines, order_words
+
+
+def page(replays: Sequence[Replay], title: str) -> str:
+    """Return the HTML page that replays games."""
+    maps: dict[Map, str] = {}
+    games = [
+        {
+            "id": replay.id,
+            "map": maps.setdefault(replay.map, str(len(maps))),
+            "phases": [frame.scene.phase for frame in replay.frames],
+            "titles": [phase_title(frame.scene.phase) for frame in replay.frames],
+            "players": replay.players,
+            "title": replay.title,
+            "data": _packed(replay),
+            "chart": _compressed(chart_svg(replay)),
+        }
+        for replay in replays
+    ]
+    shown = {
+        key: facts | {"ground": _compressed(facts["ground"])}
+        for key, facts in ((key, map_facts(drawing_of(found))) for found, key in maps.items())
+    }
+    facts = {"games": games, "maps": shown, "chart": CHART}
+    # Inside a script element only this sign could end it.
+    data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
+    script = _script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'",
+        "title": escape(title),
+        "style": web_file("page.css"),
+        "script": script,
+        "data": data,
+    }
+    # All at once: what a game says may look like a place for another part.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _web_file("replay.html"))
+
+
+def _web_file(name: str) -> str:
+    return (files(__package__) / "web" / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """Return the page's script, the shared part of all pages before its own."""
+    shared = re.sub(r"^export ", "", web_file("page.js"), flags=re.MULTILINE)
+    own = re.sub(r"^import .*\n", "", _web_file("replay.js"), flags=re.MULTILINE)
+    return f"\n{shared}\n{own}"
+
+
+def _packed(replay: Replay) -> str:
+    """Return all phases of a game: what the page shows of each."""
+    frames, drawing = [], drawing_of(replay.map)
+    for number, frame in enumerate(replay.frames):
+        frames.append(
+            phase_facts(drawing, frame.scene, frame.orders, frame.outcome)
+            | {
+                "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
+                "talk": frame.talk + frame.declared,
+                "orders": order_lines(replay, number),
+                "powers": {
+                    power: {
+                        "centers": len(frame.scene.centers[power]),
+                        "units": len(frame.scene.units[power]),
+                        **_thought(replay.map, frame.thoughts.get(power)),
+                    }
+                    for power in replay.map.powers
+                },
+            }
+        )
+    return _compressed(json.dumps(frames, separators=(",", ":")))
+
+
+def _thought(game_map: Map, thought: dict | None) -> dict:
+    """Return what a player thought with its orders in words, if it thought anything."""
+    if not thought:
+        return {}
+    orders = {
+        unit: [(order_words(game_map, text)[1], share) for text, share in choices]
+        for unit, choices in thought["orders"].items()
+    }
+    return {"thought": thought | {"orders": orders}}
+
+
+def _compressed(text: str) -> str:
+    """Return a text as the page's DecompressionStream("deflate") reads it."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
