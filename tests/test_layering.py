@@ -38,7 +38,6 @@ FOREIGN = {
     "tokenizers": (f"{LEARNING}/language_model.py",),
     "torch": (LEARNING,),
     "transformers": (f"{LEARNING}/language_model.py",),
-    "tyro": ("training/settings.py",),
     "wandb": (LEARNING,),
     "websockets": ("connections/diplomacy_wire.py",),
 }

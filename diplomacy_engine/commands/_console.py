@@ -1,5 +1,6 @@
 """Where the commands print, and tables that fit there."""
 
+import os
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -19,9 +20,9 @@ class _Console(Console):
 
 
 def make_console() -> Console:
-    """Return a console; whoever reads a file or pipe gets whole lines."""
+    """Return a console; whoever reads a file or pipe gets whole lines, unless COLUMNS is set."""
     console = _Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = 200
     return console
 
@@ -59,7 +60,9 @@ def print_table(
         table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
         table.add_column(escape(names[0]), no_wrap=False, min_width=width)
         for i in part:
-            table.add_column(escape(columns[i]), justify="right", min_width=widths[i])
+            number = any(found[i][:1] in "-+0123456789" for _, found in rows)
+            justify = "right" if number else "left"
+            table.add_column(escape(columns[i]), justify=justify, min_width=widths[i])
         for name, (_, found) in zip(names[1:], rows):
             table.add_row(escape(name), *(escape(found[i]) for i in part))
         console.print()

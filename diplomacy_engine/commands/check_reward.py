@@ -30,6 +30,11 @@ def add_check_reward(commands) -> None:
         description="Play pairs of games that differ in the policy of one power, and tell by the "
         "rewards whether these are non-learnable, isolated, competitive, collaborative or a social "
         "dilemma. Games can contradict a scheme, and never prove it.",
+        needs="--reward REWARD",
+        examples=(
+            "--reward sum_of_squares",
+            "--reward center_delta --map three --players dumbbot hold",
+        ),
     )
     add = parser.add_argument
     add(

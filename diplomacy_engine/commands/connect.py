@@ -44,14 +44,13 @@ _WEBDIP = ("WEBDIP_URL", "WEBDIP_API_KEY", "WEBDIP_GAME_ID", "WEBDIP_COUNTRY_ID"
 _WEBDIP += ("WEBDIP_END_YEAR",)
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
-_EPILOG = """\
-examples:
-  python -m diplomacy_engine connect diplomacy localhost:8432 --list
-  python -m diplomacy_engine connect diplomacy localhost:8432 --game-id g1 --power FRANCE \\
-      --player dumbbot
-  python -m diplomacy_engine connect diplomacy localhost:8432 --power all-dummies --player dumbbot
-  python -m diplomacy_engine connect webdip https://example.org --game-id 5 --player dumbbot
-"""
+_EXAMPLES = (
+    "diplomacy localhost:8432 --list",
+    "diplomacy localhost:8432 --game-id g1 --power FRANCE --player dumbbot",
+    f"diplomacy localhost:8432 --power {DUMMIES} --player dumbbot",
+    "webdip https://example.org --game-id 5 --player dumbbot",
+    "daide localhost:8434 --power ANY --player dumbbot",
+)
 
 
 def add_connect(commands) -> None:
@@ -61,13 +60,17 @@ def add_connect(commands) -> None:
         help="let a player take a seat in games that run elsewhere",
         description="A player takes a seat on a server: it reads the position, gives orders, looks "
         "at what the server kept of them, and waits for the next phase.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=_EXAMPLES,
     )
-    servers = parser.add_subparsers(title="servers", metavar="SERVER", required=True)
+    servers = parser.add_subparsers(title="servers", metavar="SERVER")
     _add_diplomacy(servers)
     _add_webdip(servers)
     _add_daide(servers)
+
+
+def _of(server: str) -> list[str]:
+    """Return the examples of one kind of server."""
+    return [line.removeprefix(f"{server} ") for line in _EXAMPLES if line.startswith(server)]
 
 
 def _add_diplomacy(servers) -> None:
@@ -76,6 +79,8 @@ def _add_diplomacy(servers) -> None:
         help="the server of the diplomacy package",
         description="Play on a server of the diplomacy package. Nothing of that package is needed "
         "here.",
+        needs="HOST:PORT",
+        examples=_of("diplomacy"),
     )
     add = parser.add_argument
     add("address", metavar="HOST:PORT", help="where the server listens, such as localhost:8432")
@@ -126,6 +131,8 @@ def _add_webdip(servers) -> None:
         description="Play on a webDiplomacy site with the API of September 2026. What is not given "
         f"is taken from the environment: {', '.join(_WEBDIP)}. The key comes only from there or "
         "from a file.",
+        needs="[URL]",
+        examples=_of("webdip"),
     )
     add = parser.add_argument
     add("url", nargs="?", metavar="URL", help="the site, such as https://webdiplomacy.net")
@@ -158,6 +165,8 @@ def _add_daide(servers) -> None:
         help="a DAIDE server, such as the diplomacy package's",
         description="Play on a DAIDE server, without press. The server of the diplomacy package "
         "has a port of its own for each game, which `connect diplomacy --list` shows.",
+        needs="HOST:PORT --power POWER",
+        examples=_of("daide"),
     )
     add = parser.add_argument
     add("address", metavar="HOST:PORT", help="where the server of the game listens")

@@ -39,6 +39,12 @@ def add_evaluate(commands) -> None:
         help="play a player as every power against copies of another",
         description="Play a player as every power equally often against copies of another, and "
         "print a table of its results with 95 % intervals.",
+        needs="--player PLAYER",
+        examples=(
+            "--player small-pure-2",
+            "--player runs/small__... --against small-pure-2 --games 200",
+            "--player fast:standard-pure-2 --games 70",
+        ),
     )
     who = parser.add_argument_group("who plays")
     who.add_argument(

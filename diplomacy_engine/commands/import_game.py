@@ -12,12 +12,6 @@ from ..games.imports import read_games, short_report
 
 _MOST_NOTES = 20
 
-_EPILOG = """\
-examples:
-  python -m diplomacy_engine import-game history.json --output game.jsonl
-  python -m diplomacy_engine import-game orders.txt --output game.jsonl
-"""
-
 
 def add_import_game(commands) -> None:
     """Describe `import-game`."""
@@ -27,8 +21,8 @@ def add_import_game(commands) -> None:
         description="Read a webDiplomacy site's history.json, blocks of order texts by power and "
         "phase, or saved games; play them again by our rules; say what is in them and what does "
         "not agree. `replay` and `play --resume` read the same files.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        needs="FILE",
+        examples=("history.json --output game.jsonl", "orders.txt --output game.jsonl"),
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="the file, told apart by what is in it")

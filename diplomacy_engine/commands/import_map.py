@@ -19,6 +19,8 @@ def add_import_map(commands) -> None:
         help="write the map file of a map of another program",
         description="Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, "
         "diplicity) and write it as a map file. What cannot be played is refused with the line.",
+        needs="FILE",
+        examples=("modern.map", "variant.json --output variant.toml"),
     )
     parser.add_argument("file", metavar="FILE", help="the other program's file")
     parser.add_argument(

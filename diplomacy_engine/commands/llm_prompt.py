@@ -22,6 +22,8 @@ def add_llm_prompt(commands) -> None:
         help="print what a language model is shown in a position, and its number of tokens",
         description="Print the prompt of a power in a position on standard output, and on standard "
         "error how long it is.",
+        needs="--power POWER",
+        examples=("--map small --power ENGLAND", "--power FRANCE --prompt list"),
     )
     add = parser.add_argument
     add("--map", default="standard", help="small, three, standard, or the path of a map file")

@@ -80,8 +80,13 @@ def add_population(commands) -> None:
         help="rank players among many frozen policies; make and show such populations",
         description="A base population is many frozen policies and the bots, with ratings. A "
         "player's rank among them says more than its results against one opponent.",
+        examples=(
+            "rank --player small-pure-2",
+            "show --map small",
+            "make --map small --runs runs/small__... --output my_population",
+        ),
     )
-    kinds = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    kinds = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_make(kinds)
     _add_rank(kinds)
     _add_show(kinds)
@@ -94,6 +99,10 @@ def _add_make(kinds) -> None:
         description="Take policies of all ages from training runs, add the bots, and rate them all "
         "in one tournament. Without --runs, the runs of configs/population/runs.toml are trained "
         "first, one after the other; those that are finished already are not trained again.",
+        examples=(
+            "--map small",
+            "--map small --runs runs/small__... --output my_population",
+        ),
     )
     add = parser.add_argument
     add("--map", default="small", help="small, three, standard, or a map file (default: small)")
@@ -125,13 +134,19 @@ def _add_make(kinds) -> None:
         "says, else 5)",
     )
     add(
-        "--num-games",
+        "--games",
         type=whole_number(1, 10**7),
         metavar="N",
         help="games of the tournament (default: small 20,000, three 10,000, standard 10,000, "
         "others 3,000)",
     )
-    add("--seed", type=whole_number(1, 2**62), default=1, help="of the tournament (default: 1)")
+    add(
+        "--seed",
+        type=whole_number(1, 2**62),
+        default=1,
+        metavar="N",
+        help="of the tournament (default: 1)",
+    )
     _add_threads(add)
     parser.set_defaults(run=run_make)
 
@@ -142,7 +157,13 @@ def _add_rank(kinds) -> None:
         help="tell a player's rank, or a person's by saved games",
         description="Play against the members of a population, and print the rating with its 95 % "
         "interval, the rank, and the population share: the mean over members of the share of "
-        "games that end above that member. --games rates somebody by saved games instead.",
+        "games that end above that member. --saved-games rates a person by games played instead.",
+        needs="(--player PLAYER ... | --saved-games FILE ...)",
+        examples=(
+            "--player small-pure-2",
+            "--player runs/small__... --games 500 --json rank.json",
+            "--saved-games runs/play/small-....jsonl",
+        ),
     )
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument(
@@ -151,22 +172,28 @@ def _add_rank(kinds) -> None:
         metavar="PLAYER",
         help="bots, checkpoints or run folders; of several, the mean rank is printed too",
     )
-    who.add_argument("--games", nargs="+", metavar="FILE", help="saved games of a person")
+    who.add_argument("--saved-games", nargs="+", metavar="FILE", help="games of a person")
     add = parser.add_argument
     add(
         "--as",
         dest="who",
         metavar="WHO",
-        help=f"with --games: the person's power, or name there (default: {PERSON!r})",
+        help=f"with --saved-games: the person's power, or name there (default: {PERSON!r})",
     )
     _add_population_options(add, "the player's")
     add(
-        "--num-games",
+        "--games",
         type=whole_number(1, 10**7),
         metavar="N",
         help="games of each player (default: small 2,000, three 1,500, others 700)",
     )
-    add("--seed", type=whole_number(0, 2**62), default=1, help="of seats and games (default: 1)")
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="of seats and games (default: 1)",
+    )
     _add_threads(add)
     add("--greedy", action="store_true", help="the player's policy gives its likeliest orders")
     add_assume(parser)
@@ -181,6 +208,7 @@ def _add_show(kinds) -> None:
         help="show a population as a page",
         description="Write a page with the ladder of a population, who ends above whom, and how "
         "every member was trained.",
+        examples=("--map small", "--population my_population --output my_population.html"),
     )
     _add_population_options(parser.add_argument, "small")
     parser.add_argument(
@@ -223,14 +251,16 @@ def run_rank(arguments: argparse.Namespace) -> int:
     """Rank players, print where they stand and write the file asked for."""
     if arguments.json:
         check_target(Path(arguments.json))
-    if arguments.who and not arguments.games:
-        raise UserError("--as has no effect without --games")
-    for name in ("num_games", "threads", "greedy", "assume", "script"):
-        if arguments.games and getattr(arguments, name):
+    if arguments.who and not arguments.saved_games:
+        raise UserError("--as has no effect without --saved-games")
+    for name in ("games", "threads", "greedy", "assume", "script"):
+        if arguments.saved_games and getattr(arguments, name):
             flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"{flag} has no effect with --games: those games are played already")
+            raise UserError(
+                f"{flag} has no effect with --saved-games: those games are played already"
+            )
     population = _population(arguments)
-    found = _rank_saved(arguments, population) if arguments.games else {}
+    found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:
         found = _rank_players(arguments, population)
     print_standings(population, found)
@@ -252,8 +282,8 @@ def _population(arguments: argparse.Namespace) -> Population:
         game_map = load_map(arguments.map) if arguments.map else None
         return read_population(arguments.population, game_map)
     names = getattr(arguments, "player", None) or []
-    if arguments.map is None and not names and getattr(arguments, "games", None):
-        game_map = load_replays(arguments.games[0])[0].map
+    if arguments.map is None and not names and getattr(arguments, "saved_games", None):
+        game_map = load_replays(arguments.saved_games[0])[0].map
     else:
         game_map = map_of(arguments.map, names, getattr(arguments, "script", None))
     return read_population(population_folder(None, game_map), game_map)
@@ -263,7 +293,7 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
     """Return where each of the players stands that the command names."""
     players = load_players(arguments.player, population.map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
-    num_games = arguments.num_games or rank_games(population.map.name)
+    num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
     found = {}
     for player in players:
@@ -283,7 +313,7 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
 def _rank_saved(arguments: argparse.Namespace, population: Population) -> dict[str, Standing]:
     """Return where the person stands whose saved games the command names."""
     who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
-    replays = [replay for file in arguments.games for replay in load_replays(file)]
+    replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
     return {who: rank_person(population, replays, who, rng)}
 
 
@@ -410,7 +440,7 @@ def rated(
     names = [member.name for member in members]
     if len(set(names)) < len(names):
         raise UserError("two members would have one name: run folders need different names")
-    count, games = len(members), arguments.num_games
+    count, games = len(members), arguments.games
     games = games or TOURNAMENT.get(game_map.name, OTHER_TOURNAMENT)
     nothing, years = np.zeros((count, count)), game_map.max_years
     population = Population(

@@ -23,6 +23,13 @@ def add_replay(commands) -> None:
         help="show saved games as a page, a picture or text",
         description="Show saved games, ours or the diplomacy package's. A page (.html) holds all "
         "games of the file and needs nothing else; a picture (.svg, .png) shows one phase.",
+        needs="FILE",
+        examples=(
+            "games.jsonl --output games.html",
+            "runs/small__... --output games.html",
+            "games.jsonl --text",
+            "games.jsonl --game 2 --phase F1901M --output board.png",
+        ),
     )
     add = parser.add_argument
     add(

@@ -39,6 +39,11 @@ def add_tournament(commands) -> None:
         help="rate several players in games that they play together",
         description="Seat several players at mixed tables, each as every power equally often, and "
         "print their ratings, who ends ahead of whom, and their results with each power.",
+        needs="--players PLAYER PLAYER ...",
+        examples=(
+            "--players small-pure-1 small-pure-2 dumbbot random",
+            "--players runs/small__... dumbbot --games 500 --csv results.csv",
+        ),
     )
     who = parser.add_argument_group("who plays")
     who.add_argument(

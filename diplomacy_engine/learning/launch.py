@@ -183,9 +183,12 @@ def thoughts_of(player: PolicyPlayer) -> Callable[[Game, str], dict]:
     return partial(thoughts, player)
 
 
-def read_settings(learner: Learner, argv: list[str]) -> Settings:
-    """Return the settings of a command line; without --map, that of the policy it starts from."""
-    settings = parse_args(learner.args_class, argv, CONFIGS)
+def read_settings(learner: Learner, argv: list[str], about: str | None = None) -> Settings:
+    """Return the settings of a command line; without --map, that of the policy it starts from.
+
+    The help begins with `about`, or else with what the learner's file says of itself.
+    """
+    settings = parse_args(learner.args_class, argv, CONFIGS, about)
     args = settings.args
     if not args.start_from or args.resume or settings.given & {"map", "config"}:
         return settings

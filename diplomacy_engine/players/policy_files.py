@@ -1,5 +1,6 @@
 """Where a policy lies: in a run folder, in a file, or among those that come along."""
 
+import json
 import os
 from pathlib import Path
 
@@ -31,6 +32,15 @@ def ready_policies() -> dict[str, Path]:
     """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
     files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
     return {file.parent.name.replace("__", "-"): file for file in files}
+
+
+def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:
+    """Return `value`, `low` and `high` of the wins of a policy that comes along, by its file.
+
+    From 1,000 games with sampled orders; None if there is no such evaluation beside it.
+    """
+    file = policy.with_name("against_dumbbot.json")
+    return json.loads(file.read_text())["overall"]["win"] if file.is_file() else None
 
 
 def policy_path(flag: str, name: str) -> Path:

@@ -104,7 +104,7 @@ def test_a_rank_repeats(small):
 def test_the_commands(tmp_path, capsys):
     out = tmp_path / "rank.json"
     words = ["population", "rank", "--map", "small", "--player", "dumbbot", "random"]
-    words += ["--num-games", "100", "--json"]
+    words += ["--games", "100", "--json"]
     assert main([*words, str(out)]) == 0
     shown = capsys.readouterr().out
     assert "mean rank of these 2" in shown and "population share" in shown
@@ -137,7 +137,7 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
     words = ["tournament", "--map", "small", "--games", "90", "--players", "dumbbot", *against]
     assert main([*words, "--save-games", str(games), "--save-count", "90", "--threads", "1"]) == 0
     out = tmp_path / "rank.json"
-    words = ["population", "rank", "--games", str(games), "--json", str(out), "--as"]
+    words = ["population", "rank", "--saved-games", str(games), "--json", str(out), "--as"]
     assert main([*words, "dumbbot"]) == 0
     assert "provisional" not in capsys.readouterr().out
     found = json.loads(out.read_text())["players"]["dumbbot"]
@@ -187,14 +187,14 @@ def test_refusals(tmp_path, capsys):
     assert main([str(word) for word in words]) == 0
     capsys.readouterr()
     assert "no finished game has nobody" in refusal(
-        *rank, "--games", games, "--as", "nobody", capsys=capsys
+        *rank, "--saved-games", games, "--as", "nobody", capsys=capsys
     )
     for flag, value in (
         ("--greedy", ()),
-        ("--num-games", (10,)),
+        ("--games", (10,)),
         ("--threads", (1,)),
         ("--assume", ("dumbbot",)),
         ("--script", ("own.py",)),
     ):
-        found = refusal(*rank, "--games", games, flag, *value, capsys=capsys)
-        assert f"{flag} has no effect with --games" in found
+        found = refusal(*rank, "--saved-games", games, flag, *value, capsys=capsys)
+        assert f"{flag} has no effect with --saved-games" in found
