@@ -8,6 +8,7 @@ from rich.console import Console
 from .._files import check_target
 from .._jit import announce_compilation
 from ..matches.reward_schemes import SCHEMES, check_reward
+from ..matches.texts import limit_text
 from ..players.loading import load_player
 from ..scoring.rewards import REWARDS
 from ._arguments import (
@@ -99,8 +100,8 @@ def print_schemes(console: Console, result: dict) -> None:
     teams = f", teams {result['teams']}" if "teams" in result else ""
     console.print(
         f"reward {result['reward']} on map {result['map']}{teams}: {result['pairs']:,} pairs of "
-        f"games of {', '.join(result['players'])}, seed {result['seed']}, at most "
-        f"{result['max_years']} years ({result['year_limit']})",
+        f"games of {', '.join(result['players'])}, seed {result['seed']}; "
+        f"{limit_text(result)}",
         markup=False,
     )
     several = len({check["progress"] for check in result["checks"]}) > 1

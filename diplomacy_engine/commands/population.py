@@ -32,6 +32,7 @@ from ..matches.population import (
 )
 from ..matches.population_page import population_page
 from ..matches.settings import MatchSettings
+from ..matches.texts import limit_text, mean_text, percent
 from ..play.session import PERSON
 from ..players.loading import (
     learning,
@@ -155,7 +156,7 @@ def _add_rank(kinds) -> None:
     parser = kinds.add_parser(
         "rank",
         help="tell a player's rank, or a person's by saved games",
-        description="Play against the members of a population, and print the rating with its 95 % "
+        description="Play against the members of a population, and print the rating with its 95% "
         "interval, the rank, and the population share: the mean over members of the share of "
         "games that end above that member. --saved-games rates a person by games played instead.",
         needs="(--player PLAYER ... | --saved-games FILE ...)",
@@ -225,7 +226,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
     check_target(file)
     atomic_write(file, population_page(population).encode())
-    print(f"{file} shows {len(population.members)} members of {population.folder}")
+    print(f"{file} shows {len(population.members)} members of {population.title}")
     return 0
 
 
@@ -321,18 +322,17 @@ def print_standings(population: Population, found: dict[str, Standing]) -> None:
     """Print where players stand."""
     console = make_console()
     console.print(
-        f"among {len(population.members)} members of {population.folder} on map "
-        f"{population.map.name}, at most {population.max_years} years "
-        f"({population.year_limit}); in brackets 95 % intervals",
+        f"among {len(population.members)} members of {population.title} on map "
+        f"{population.map.name}; {limit_text(vars(population))}; in brackets 95% intervals",
         markup=False,
     )
     rows = [
         (
             name,
             (
-                f"{stands.rank} of {stands.of} ({stands.best} - {stands.worst})",
-                f"{stands.value:.1f} ({stands.low:.1f} - {stands.high:.1f})",
-                f"{100 * stands.share:.0f} %",
+                f"{stands.rank} of {stands.of} ({stands.best} to {stands.worst})",
+                mean_text(stands._asdict()),
+                percent(stands.share, 0),
                 f"{stands.games:,}" + (", provisional" if stands.games < PROVISIONAL else ""),
             ),
         )

@@ -25,6 +25,7 @@ from torch.utils.tensorboard import SummaryWriter
 from .._progress import Progress
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
+from ..matches.texts import share_text
 from ..rules.map import Map
 from ..training.clock import Clock
 from ..training.run_folder import RunFolder
@@ -258,10 +259,10 @@ class RunLog:
         summary["minutes"] = self.seconds / 60
         for bot, result in self._evaluations.items():
             for name in ("win", "solo", "draw", "loss"):
-                summary[f"{name} against {bot}"] = _rate(result["overall"][name])
+                summary[f"{name} against {bot}"] = share_text(result["overall"][name])
         exploited = self._evaluations.get(self.exploited)
         for side, figures in _by_side(exploited).items() if exploited else ():
-            summary[f"win against {self.exploited} as {side}"] = _rate(figures["win"])
+            summary[f"win against {self.exploited} as {side}"] = share_text(figures["win"])
         self.progress.close(summary, title=self.folder.path.name)
         if exploited:
             self.progress.message(
@@ -388,10 +389,6 @@ def _by_side(result: dict) -> dict[str, dict]:
 def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:
     """Return the win rates of evaluations, as the status line names them."""
     return {f"win_{bot}": found["overall"]["win"]["value"] for bot, found in evaluations.items()}
-
-
-def _rate(figure: Mapping[str, float]) -> str:
-    return f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"
 
 
 def _cell(value: object) -> str:

@@ -21,6 +21,7 @@ from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
 from .settings import MatchSettings
 from .statistics import Z
 from .tables import play_tables
+from .texts import mean_text, percent
 from .tournament import balanced_seats, cross_table
 
 GAMES = {"small": 2000, "three": 1500}  # of a rank; elsewhere OTHER_GAMES
@@ -82,8 +83,8 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """Return rank, rating, their intervals and the share in one line."""
         return (
-            f"rank {self.rank} of {self.of} ({self.best} - {self.worst}), rating {self.value:.1f} "
-            f"({self.low:.1f} - {self.high:.1f}), population share {100 * self.share:.0f} %"
+            f"rank {self.rank} of {self.of} ({self.best} to {self.worst}), rating "
+            f"{mean_text(self._asdict())}, population share {percent(self.share, 0)}"
         )
 
 
@@ -223,7 +224,7 @@ def rank_person(
             finals.append([len(centers[power]) for power in replay.map.powers])
     if not any(0 < number <= known for row in seats for number in row):
         raise UserError(
-            f"no finished game has {who} in one seat and a member of {population.folder} in another"
+            f"no finished game has {who} in one seat and a member of {population.title} in another"
         )
     found = ranks_of(np.array(finals))
     return standing(population.ratings, np.array(seats), found, rng, len(names) - known)

@@ -36,10 +36,19 @@ def test_evaluate(tmp_path, capsys):
     words += f" --max-years 9 --threads 2 --save-count 3 --json {result_file}"
     assert main([*words.split(), "--save-games", str(games_file)]) == 0
     shown = capsys.readouterr().out
-    assert "dumbbot against random on map small: 10 games, seed 3, at most 9 years" in shown
-    for figure in FIGURES:
-        assert figure.replace("_", " ") in shown
+    assert (
+        "dumbbot against random on map small: 10 games, seed 3; at most 9 years, then a draw;"
+        in shown
+    )
     result = json.loads(result_file.read_text())
+    assert result["overall"]["draw"]["value"] == 0
+    same = {"elimination", "solo", "most_centers"}  # what others say by rule
+    rows = set(re.findall(r"^(\w+(?: \w+)*?)  +[-\d]", shown, re.MULTILINE))
+    assert rows == {figure.replace("_", " ") for figure in FIGURES if figure not in same}
+    assert "no game was drawn: every win is a solo" in shown
+    overall = result["overall"]["win"]
+    value, low, high = (f"{100 * overall[key]:.1f}" for key in ("value", "low", "high"))
+    assert f" {value}% ({low} to {high}) " in shown
     assert (result["games"], result["max_years"], result["greedy"]) == (10, 9, False)
     games = list(read_saved_games(games_file))
     assert len(games) == 3
@@ -51,7 +60,9 @@ def test_evaluate_many_seats(capsys):
     words = "evaluate --map three --player chaos --against hold --games 4 --max-years 2 --greedy"
     assert main([*words.split(), "--year-limit", "truncate"]) == 0
     shown = capsys.readouterr().out
-    assert "6 games, seed 1, at most 2 years (truncate), greedy" in shown
+    assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
+    assert "win: a solo, or at the year limit more centers" in shown
+    assert re.search(r"^solo +", shown, re.MULTILINE)
     assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
 
 
