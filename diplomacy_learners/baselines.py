@@ -597,7 +597,6 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
                     run.next_save += args.save_interval
                 save()
             if stops:
-                log.message(f"stopped; go on with --resume {log.folder.path}")
                 return False
         if ranks.sum({"open": run.buffer.open.sum()})["open"]:  # else a finished run was resumed
             # What is still open counts as its position is valued.

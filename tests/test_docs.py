@@ -124,9 +124,9 @@ def known_flags() -> set[str]:
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
     parsers = [parser()]
-    for parser in parsers:  # a command may have commands of its own
-        flags |= parser._option_string_actions.keys()
-        tools = (action.choices for action in parser._actions if isinstance(action.choices, dict))
+    for one in parsers:  # a command may have commands of its own
+        flags |= one._option_string_actions.keys()
+        tools = (action.choices for action in one._actions if isinstance(action.choices, dict))
         parsers += [tool for choices in tools for tool in choices.values()]
     tests = ROOT / "tests"
     for path in (

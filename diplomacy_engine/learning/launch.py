@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -37,7 +38,7 @@ from ..training.sample_games import thoughts
 from ..training.settings import Settings, args_from_dictionary, parse_args
 from ..training.signals import StopSignals
 from . import checkpoints, state
-from .learners import Learner
+from .learners import COME_ALONG, Learner
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .run_log import NoLog, RunLog, start_wandb
 
@@ -410,4 +411,18 @@ def _make_log(begun: Begun, folder: RunFolder, start: int = 0, seconds: float = 
     progress = Progress(args.total_timesteps, start)
     bots = getattr(args, "pool_bots", ())
     exploited = bots[0] if len(bots) == 1 == args.pool_bot_prob else None
-    return RunLog(folder, progress, begun.game_map, wandb, wandb_id, seconds, exploited)
+    learner, teams = begun.learner, begun.game_map.teams
+    flags = [f"--press {args.press}"] if learner.talks else []
+    flags += [f"--teams {quote(teams.text)}"] if teams.text else []
+    flags += [f"--team-victory {teams.victory_centers}"] if teams.victory_centers else []
+    return RunLog(
+        folder,
+        progress,
+        begun.game_map,
+        wandb,
+        wandb_id,
+        seconds,
+        exploited,
+        None if learner.name in COME_ALONG else f"{learner.file}:{folder.path}",
+        " ".join(flags),
+    )

@@ -28,6 +28,7 @@ from ..matches.evaluation import Evaluation
 from ..matches.texts import share_text
 from ..rules.map import Map
 from ..training.clock import Clock
+from ..training.next_steps import next_steps
 from ..training.run_folder import RunFolder
 from ..training.sample_games import show_games
 
@@ -52,6 +53,8 @@ class RunLog:
         seconds: spent by earlier processes of this run.
         exploited: the name of the only opponent, if the learner has but one: what it wins against
             that one says how far it can be exploited.
+        player: what the run's policy is called where a command wants a player; None: its folder.
+        match_flags: that matches of the policy need.
     """
 
     def __init__(
@@ -63,7 +66,10 @@ class RunLog:
         wandb_id: str | None = None,
         seconds: float = 0.0,
         exploited: str | None = None,
+        player: str | None = None,
+        match_flags: str = "",
     ):
+        self.player, self.match_flags = player, match_flags
         self.folder, self.progress, self.game_map = folder, progress, game_map
         self.exploited = exploited
         self.writer = SummaryWriter(str(folder.path))
@@ -250,30 +256,45 @@ class RunLog:
         self.progress.update(global_step, **wins, **known)
 
     def close(self) -> None:
-        """End all records; print the summary of the run."""
+        """End all records; print the summary of the run, and what can be done with it now."""
         with suppress(OSError):  # of a full disk, which has been reported
             self.writer.close()
+        self.progress.close()
+        try:
+            if self.wandb is not None:  # which has much to say itself, so ours comes last
+                self._keep_policy()
+                self.wandb.finish()
+        finally:
+            self._summarize()
+            self.folder.close()
+
+    def _summarize(self) -> None:
         counters = {name: self._counters.get(name, 0) for name in SUMMARY}
         summary: dict[str, object] = {"run folder": str(self.folder.path)}
         summary |= {SUMMARY[name]: count for name, count in counters.items()}
         summary["minutes"] = self.seconds / 60
         for bot, result in self._evaluations.items():
-            for name in ("win", "solo", "draw", "loss"):
+            drawn = result["overall"]["draw"]["value"] > 0  # else every win is a solo
+            for name in ("win", "solo", "draw") if drawn else ("win",):
                 summary[f"{name} against {bot}"] = share_text(result["overall"][name])
         exploited = self._evaluations.get(self.exploited)
         for side, figures in _by_side(exploited).items() if exploited else ():
             summary[f"win against {self.exploited} as {side}"] = share_text(figures["win"])
-        self.progress.close(summary, title=self.folder.path.name)
+        self.progress.summarize(summary, title=self.folder.path.name)
         if exploited:
             self.progress.message(
                 f"{self.exploited}: a copy of it would win at most "
                 f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
                 "beyond that is a lower bound of how far it can be exploited."
             )
-        if self.wandb is not None:
-            self._keep_policy()
-            self.wandb.finish()
-        self.folder.close()
+        steps = next_steps(
+            self.folder,
+            resume=not self.progress.finished,
+            player=self.player,
+            flags=self.match_flags,
+        )
+        if steps:
+            self.progress.message(steps)
 
     def intact(self) -> str:
         """Return what a message about the end of the run says of its last checkpoint."""

@@ -24,6 +24,7 @@ from .._files import read_file
 from .._progress import forget
 from .._suggest import did_you_mean
 from ..errors import UserError
+from .next_steps import program
 
 INSTALLED_CONFIGS = Path(__file__).parents[1] / "configs"  # setup.py puts them there
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
@@ -165,9 +166,8 @@ def _print_help(defaults: Any, about: str | None, config: Path | None) -> NoRetu
     parts.append(inspect.getdoc(args_class) or "")
     if config is not None:
         parts.append(f"Defaults shown are those of {config.parent.name}/{config.name}.")
-    main = sys.modules["__main__"].__spec__
     parser = argparse.ArgumentParser(
-        prog=f"python -m {main.name}" if main else f"python {Path(sys.argv[0]).name}",
+        prog=program(),
         usage="%(prog)s [options]",
         description="\n\n".join(parts),
         formatter_class=argparse.RawDescriptionHelpFormatter,
