@@ -3,11 +3,13 @@
 import importlib
 import itertools
 import os
+import re
 import ssl
 import struct
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -182,14 +184,15 @@ class RunLog:
         table = f"| setting | value | default, if another |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
-            self.writer.add_custom_scalars(dashboard(args.eval_bots))
+            self.writer.add_custom_scalars(dashboard(args.eval_bots, self.game_map.teams.names))
 
     def announce(self) -> None:
         """Say where the run is, and how to look at its curves."""
-        path = str(self.folder.path)
+        folder = self.folder.path
+        own = urllib.parse.quote(folder.name.rpartition("__")[-1])  # the time when it began
         self.progress.message(
-            f"run folder: {path}\ncurves: tensorboard --logdir {quote(path)}\n"
-            "  then open http://localhost:6006/#custom_scalars"
+            f"run folder: {folder}\ncurves: tensorboard --logdir {quote(str(folder.parent))}\n"
+            f"  then open http://localhost:6006/#custom_scalars&regexInput={own}&_smoothingWeight=0"
         )
 
     def _pages(self, samples: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
@@ -417,50 +420,55 @@ def _cell(value: object) -> str:
     return f"`{value}`".replace("|", "\\|") if value not in ("", None, ()) else ""
 
 
-# What TensorBoard's custom scalars show together: category -> chart -> patterns of names. Before
-# them stand the evaluations, with charts for each opponent.
+# What TensorBoard's custom scalars show: category -> chart -> figure. A line has the color of its
+# run there, so a chart has one figure alone. Around these stand the evaluations.
 DASHBOARD = {
     "self-play": {
-        "return of a game, and of each reward of a mix": ["charts/episodic_return"],
-        "decisions of a game": ["charts/episodic_length"],
-        "results against the pool": ["selfplay/(win|draw|loss|solo)$"],
-        "opponents' age in decisions": ["selfplay/opponent_age"],
+        "wins against the pool": "selfplay/win",
+        "draws against the pool": "selfplay/draw",
+        "return of a game": "charts/episodic_return",
+        "decisions of a game": "charts/episodic_length",
+        "opponents' age in decisions": "selfplay/opponent_age",
+        "rating": "league/rating_learner",
+        "copies in the pool": "league/pool_size",
     },
     "learning": {
-        "losses": ["losses/(policy|value)_loss"],
-        "entropy, 0 to 1 (share of the greatest possible, not nats)": ["losses/entropy"],
-        "change per update": ["losses/(old_)?approx_kl", "losses/clipfrac"],
-        "explained variance": ["losses/explained_variance"],
-        "learning rate": ["charts/learning_rate"],
-        "weight of the entropy": ["charts/ent_coef"],
-    },
-    "league": {
-        "pool": ["league/pool_size"],
-        "ratings": ["league/rating_(?!learner_deviation)"],
+        "entropy, 0 to 1 (share of the greatest possible, not nats)": "losses/entropy",
+        "explained variance": "losses/explained_variance",
+        "policy loss": "losses/policy_loss",
+        "value loss": "losses/value_loss",
+        "change per update (approximate KL)": "losses/approx_kl",
+        "share of clipped decisions": "losses/clipfrac",
+        "learning rate": "charts/learning_rate",
+        "weight of the entropy": "charts/ent_coef",
     },
     "timing": {
-        "decisions per second": ["charts/SPS"],
-        "seconds by stage": ["timing/(?!outside)"],
-        "share outside the network": ["timing/outside_network_share"],
+        "decisions per second": "charts/SPS",
+        "share outside the network": "timing/outside_network_share",
     },
 }
 
 
-def dashboard(opponents: Sequence[str]) -> dict[str, dict[str, list]]:
+def dashboard(opponents: Sequence[str], sides: Sequence[str]) -> dict[str, dict[str, list]]:
     """Return the evaluations against each opponent, the last first, and DASHBOARD.
 
     In the form that SummaryWriter.add_custom_scalars takes.
+
+    Args:
+        opponents: of the evaluations.
+        sides: the map's powers, or teams.
     """
-    evaluation = {}
-    for name in reversed(opponents):
-        evaluation |= {
-            f"against {name}": [f"eval/{name}/(win|solo|draw|loss)$"],
-            f"wins against {name}, by power": [f"eval/{name}/win_"],
-            f"centers against {name}": [f"eval/{name}/centers$"],
-            f"orders against {name}, shares": [f"eval/{name}/orders/"],
-        }
+    last_first = list(reversed(opponents))
+    wins = {f"wins against {name}": f"eval/{name}/win" for name in last_first}
+    wins |= {f"draws against {name}": f"eval/{name}/draw" for name in last_first}
+    wins |= {f"centers against {name}": f"eval/{name}/centers" for name in last_first}
+    by_side = {
+        f"wins against {name} as {side}": f"eval/{name}/win_{side}"
+        for name in last_first
+        for side in sides
+    }
     return {
-        category: {chart: ["Multiline", names] for chart, names in charts.items()}
-        for category, charts in ({"evaluation": evaluation} | DASHBOARD).items()
+        category: {chart: ["Multiline", [f"^{re.escape(tag)}$"]] for chart, tag in charts.items()}
+        for category, charts in ({"evaluation": wins} | DASHBOARD | {"by seat": by_side}).items()
         if charts
     }

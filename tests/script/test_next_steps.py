@@ -2,16 +2,18 @@
 
 import itertools
 import os
+import re
 import shlex
 import signal
 from pathlib import Path
 from urllib.request import url2pathname
 
-from support.training import main, train
+from support.training import is_clock, main, metrics, train
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import launch, learners
+from diplomacy_engine.learning.run_log import dashboard
 from diplomacy_engine.training.next_steps import next_steps
 from diplomacy_engine.training.run_folder import RunFolder
 
@@ -56,6 +58,10 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     words = found["go on with it"]
     assert main(words[words.index("--resume") :]) == 0
     assert "go on with it" not in told(capsys.readouterr().out)  # it has made all its decisions
+    names = set().union(*metrics(run))
+    for charts in dashboard(["random", "hold"], ["ENGLAND", "RUSSIA"]).values():
+        for _, (name,) in charts.values():  # TensorBoard has something to show
+            assert is_clock(name.strip("^$")) or any(re.search(name, logged) for logged in names)
 
 
 def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
