@@ -4,17 +4,9 @@ import argparse
 
 from ..errors import UserError
 from ..matches.texts import share_text
-from ..players.policy_files import ready_policies, wins_against_dumbbot
+from ..players.policy_files import ready_policies, training_of, wins_against_dumbbot
 from ..rules.map import MAP_NAMES
 from ._console import make_console, print_table
-
-# Second part of a name -> how it was trained.
-_TRAINED = {
-    "pure": "self-play",
-    "long": "self-play, longer",
-    "equilibrium": "self-play, made hard to exploit",
-    "dumbbot": "against dumbbot",
-}
 
 
 def add_policies(commands) -> None:
@@ -34,9 +26,9 @@ def run_policies(arguments: argparse.Namespace) -> int:
     """Print the list."""
     found = []
     for name, file in ready_policies().items():
-        game_map, kind, _ = name.split("-")
+        game_map = name.split("-")[0]
         if arguments.map in (None, game_map):
-            found.append((game_map, name, _TRAINED.get(kind, ""), wins_against_dumbbot(file)))
+            found.append((game_map, name, training_of(name), wins_against_dumbbot(file)))
     if not found:
         raise UserError("no policies come along with this installation")
     found.sort(key=lambda row: (MAP_NAMES.index(row[0]), -(row[3] or {"value": 0})["value"]))

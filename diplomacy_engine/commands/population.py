@@ -29,6 +29,7 @@ from ..matches.population import (
     rank_games,
     rank_person,
     rank_player,
+    read_ranks,
 )
 from ..matches.population_page import population_page
 from ..matches.settings import MatchSettings
@@ -72,6 +73,7 @@ MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one
 OTHER_TOURNAMENT = 3_000
 COPIES = 5  # policies of a run
+RANKS = "ranks.json"  # of the policies that come along and are no members
 
 
 def add_population(commands) -> None:
@@ -217,6 +219,12 @@ def _add_show(kinds) -> None:
         metavar="FILE",
         help="page to write (default: population_MAP.html in this folder)",
     )
+    parser.add_argument(
+        "--ranks",
+        metavar="FILE",
+        help="players to show among the members, as `rank --json FILE` has written them (default: "
+        f"{RANKS} in the population's folder, if there)",
+    )
     parser.set_defaults(run=run_show)
 
 
@@ -225,8 +233,12 @@ def run_show(arguments: argparse.Namespace) -> int:
     population = _population(arguments)
     file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
     check_target(file)
-    atomic_write(file, population_page(population).encode())
-    print(f"{file} shows {len(population.members)} members of {population.title}")
+    own = population.folder / RANKS
+    ranks = arguments.ranks or (own if own.is_file() else None)
+    ranked = read_ranks(ranks) if ranks else {}
+    atomic_write(file, population_page(population, ranked).encode())
+    others = f", and {len(ranked)} other players" if ranked else ""
+    print(f"{file} shows {len(population.members)} members of {population.title}{others}")
     return 0
 
 
@@ -267,7 +279,7 @@ def run_rank(arguments: argparse.Namespace) -> int:
     print_standings(population, found)
     result = {
         "map": population.map.name,
-        "population": str(population.folder),
+        "population": population.shown_folder,
         "seed": arguments.seed,
         "max_years": population.max_years,
         "year_limit": population.year_limit,

@@ -5,11 +5,15 @@ members' ratings are anchors, so that two players who were ranked at different t
 map with teams a seat is a team's.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._files import read_file
 from ..errors import UserError
 from ..players.population import Population
 from ..players.protocols import Player, SamplingPlayer
@@ -26,6 +30,7 @@ from .tournament import balanced_seats, cross_table
 
 GAMES = {"small": 2000, "three": 1500}  # of a rank; elsewhere OTHER_GAMES
 OTHER_GAMES = 700
+MOST_RANKS = 10_000_000  # bytes of a file of ranks
 PROVISIONAL = 20  # fewer games say little of a person
 
 
@@ -86,6 +91,26 @@ class Standing(NamedTuple):
             f"rank {self.rank} of {self.of} ({self.best} to {self.worst}), rating "
             f"{mean_text(self._asdict())}, population share {percent(self.share, 0)}"
         )
+
+
+def read_ranks(path: str | Path) -> dict[str, Standing]:
+    """Return where players stand by a file that `population rank --json` has written, by name.
+
+    Raises:
+        UserError: it cannot be read, or is no such file; it may come from anybody.
+    """
+    try:
+        players = json.loads(read_file(path, MOST_RANKS))["players"]
+        found = {name: Standing(**stands) for name, stands in players.items()}
+        for name, stands in found.items():
+            sound = all(type(x) in (int, float) and abs(x) < 1e9 for x in stands)
+            if not re.fullmatch(r"[^\x00-\x1f]{1,200}", name) or not sound:
+                raise ValueError
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(f"{path} has no ranks as `population rank --json` writes them") from None
+    return found
 
 
 def standing(

@@ -79,6 +79,12 @@ class Population:
         return "the base population" if self.folder.parent == FOLDERS else str(self.folder)
 
     @property
+    def shown_folder(self) -> str:
+        """The folder as one would type it."""
+        own = self.folder.parent == FOLDERS
+        return f"runs/population/{self.folder.name}" if own else str(self.folder)
+
+    @property
     def ratings(self) -> np.ndarray:
         """The members' ratings, (members,)."""
         return np.array([member.rating for member in self.members])
