@@ -27,7 +27,7 @@ def add_check_reward(commands) -> None:
     """Describe `check-reward`."""
     parser = commands.add_parser(
         "check-reward",
-        help="tell whether a reward is competitive, collaborative or something else",
+        help="tell whether a reward makes powers rivals or partners",
         description="Play pairs of games that differ in the policy of one power, and tell by the "
         "rewards whether these are non-learnable, isolated, competitive, collaborative or a social "
         "dilemma. Games can contradict a scheme, and never prove it.",
@@ -51,7 +51,7 @@ def add_check_reward(commands) -> None:
         nargs="+",
         default=["random", "dumbbot", "hold"],
         metavar="PLAYER",
-        help="who plays: bots, checkpoints or run folders; policies give their likeliest orders "
+        help="who plays: bots, checkpoints or run folders; policies play their likeliest orders "
         "(default: random dumbbot hold)",
     )
     add(

@@ -32,7 +32,7 @@ _DESCRIPTION = f"""\
 Tools for Diplomacy on the maps {", ".join(MAP_NAMES)}, or on a map file of your own. A PLAYER is a
 bot ({", ".join(BOTS)}), a run folder or checkpoint, one of the policies that `policies` lists (such
 as small-pure-2), a search with a policy (fast:POLICY), a language model (llm:...), or one of these
-behind a negotiator that talks (nash+dumbbot); docs/tournament.md tells all.
+behind a negotiator that talks (nash+dumbbot). docs/tournament.md lists them all.
 """
 _EXAMPLES = (
     "policies",

@@ -60,7 +60,8 @@ def add_evaluate(commands) -> None:
         "--player",
         required=True,
         metavar="PLAYER",
-        help="whose results are counted: a bot, a checkpoint or a run folder",
+        help="the player to evaluate: a bot, a checkpoint, a run folder or one that `policies` "
+        "lists",
     )
     who.add_argument(
         "--against",
@@ -68,7 +69,7 @@ def add_evaluate(commands) -> None:
         metavar="PLAYER",
         help="who plays every other power (default: dumbbot)",
     )
-    add_match_options(parser, who, "rounded up to a multiple of the powers (or teams)")
+    add_match_options(parser, who, "rounded up to a multiple of the powers or teams")
     parser.set_defaults(run=run_evaluate)
 
 

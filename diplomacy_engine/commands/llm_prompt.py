@@ -30,7 +30,7 @@ def add_llm_prompt(commands) -> None:
     add(
         "--position", metavar="LINE", help="a line as Game.to_position writes it (default: opening)"
     )
-    add("--power", required=True, metavar="POWER", help="who is asked")
+    add("--power", required=True, metavar="POWER", help="the power that is asked")
     add(
         "--prompt",
         choices=PROMPTS,
@@ -39,7 +39,8 @@ def add_llm_prompt(commands) -> None:
     add(
         "--player",
         metavar="PLAYER",
-        help="llm:...: its settings hold; the tokens of a local model are counted exactly",
+        help="a language model (llm:...) whose settings to use; tokens of a local one are counted "
+        "exactly",
     )
     add(
         "--max-years",

@@ -1,4 +1,4 @@
-"""`policies`: the trained policies that come along, and how well each plays."""
+"""`policies`: the trained policies that are included, and how well each plays."""
 
 import argparse
 
@@ -13,9 +13,9 @@ def add_policies(commands) -> None:
     """Describe `policies`."""
     parser = commands.add_parser(
         "policies",
-        help="list the trained policies that come along",
-        description="List the trained policies that come along, best first. Type a name wherever "
-        "a command wants a PLAYER; fast:NAME thinks ahead with it, and plays better.",
+        help="list the trained policies that are included",
+        description="List the trained policies that come with this package, best first. Type "
+        "a name wherever a command wants a PLAYER; fast:NAME thinks ahead with it, and plays better.",
         examples=("", "--map standard"),
     )
     parser.add_argument("--map", choices=MAP_NAMES, help="those of one map (default: all)")
@@ -30,7 +30,7 @@ def run_policies(arguments: argparse.Namespace) -> int:
         if arguments.map in (None, game_map):
             found.append((game_map, name, training_of(name), wins_against_dumbbot(file)))
     if not found:
-        raise UserError("no policies come along with this installation")
+        raise UserError("this installation has no trained policies")
     found.sort(key=lambda row: (MAP_NAMES.index(row[0]), -(row[3] or {"value": 0})["value"]))
     rows = [
         (name, (game_map, trained, "-" if wins is None else share_text(wins)))

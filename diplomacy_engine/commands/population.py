@@ -121,20 +121,20 @@ def _add_make(kinds) -> None:
         "--runs-folder",
         default="runs",
         metavar="FOLDER",
-        help="where the runs are trained, and looked for (default: runs)",
+        help="where runs are trained and looked for (default: runs)",
     )
     add(
         "--output",
         metavar="FOLDER",
-        help="of the population; a population that is there is replaced in the end "
+        help="folder of the population; one that is already there is replaced at the end "
         "(default without --runs: runs/population/MAP)",
     )
     add(
         "--copies",
         type=whole_number(1, 1000),
         metavar="N",
-        help="policies of each run, at even distances over its ages (default: as the file of runs "
-        "says, else 5)",
+        help="policies to take from each run, evenly spaced over its training (default: as the "
+        "file of runs says, or else 5)",
     )
     add(
         "--games",
@@ -159,8 +159,9 @@ def _add_rank(kinds) -> None:
         "rank",
         help="tell a player's rank, or a person's by saved games",
         description="Play against the members of a population, and print the rating with its 95% "
-        "interval, the rank, and the population share: the mean over members of the share of "
-        "games that end above that member. --saved-games rates a person by games played instead.",
+        "interval, the rank, and the population share: averaged over members, the share of "
+        "games in which the player ends above that member. --saved-games rates a person by games "
+        "played instead.",
         needs="(--player PLAYER ... | --saved-games FILE ...)",
         examples=(
             "--player small-pure-2",
@@ -173,7 +174,7 @@ def _add_rank(kinds) -> None:
         "--player",
         nargs="+",
         metavar="PLAYER",
-        help="bots, checkpoints or run folders; of several, the mean rank is printed too",
+        help="bots, checkpoints or run folders; with several, their mean rank is printed too",
     )
     who.add_argument("--saved-games", nargs="+", metavar="FILE", help="games of a person")
     add = parser.add_argument
@@ -181,7 +182,7 @@ def _add_rank(kinds) -> None:
         "--as",
         dest="who",
         metavar="WHO",
-        help=f"with --saved-games: the person's power, or name there (default: {PERSON!r})",
+        help=f"with --saved-games: the person's power, or name in them (default: {PERSON!r})",
     )
     _add_population_options(add, "the player's")
     add(
@@ -198,10 +199,10 @@ def _add_rank(kinds) -> None:
         help="of seats and games (default: 1)",
     )
     _add_threads(add)
-    add("--greedy", action="store_true", help="the player's policy gives its likeliest orders")
+    add("--greedy", action="store_true", help="policies play their likeliest orders")
     add_assume(parser)
     add_script(add)
-    add("--json", metavar="FILE", help="write the result")
+    add("--json", metavar="FILE", help="the whole result")
     parser.set_defaults(run=run_rank)
 
 
@@ -247,7 +248,7 @@ def _add_population_options(add, default: str) -> None:
     add(
         "--population",
         metavar="FOLDER",
-        help="of the population (default: that of the map that comes along)",
+        help="folder of the population (default: the base population of the map)",
     )
 
 
@@ -256,7 +257,7 @@ def _add_threads(add) -> None:
         "--threads",
         type=whole_number(1, 1024),
         metavar="N",
-        help="threads of games and networks (default: as many as there are processors)",
+        help="threads of games and networks (default: one per processor)",
     )
 
 
@@ -412,7 +413,7 @@ def _check_replaceable(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / POPULATION).is_file()):
-        raise UserError(f"{folder} is there, and is no population: name another folder")
+        raise UserError(f"{folder} exists and is no population: name another folder")
     check_writable(folder)
 
 

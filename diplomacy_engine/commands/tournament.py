@@ -60,7 +60,7 @@ def add_tournament(commands) -> None:
         required=True,
         nargs="+",
         metavar="PLAYER",
-        help="two or more, with spaces between: bots, checkpoints or run folders",
+        help="two or more, separated by spaces: bots, checkpoints or run folders",
     )
     add_match_options(parser, who, "at least as many as players")
     parser.set_defaults(run=run_tournament)
@@ -102,7 +102,7 @@ def _player_names(words: Sequence[str]) -> list[str]:
     for word in words:
         if "," in word and not Path(word).exists():
             parts = " ".join(part.strip() for part in word.split(",") if part.strip())
-            raise UserError(f"players stand with spaces between, not commas: --players {parts}")
+            raise UserError(f"separate the players by spaces, not commas: --players {parts}")
     return list(words)
 
 

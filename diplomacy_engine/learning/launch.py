@@ -342,7 +342,7 @@ def _check_format(saved: dict, folder: Path) -> None:
     known = type(number) is int and number in VERSIONS
     version = f"version {VERSIONS[number]}" if known else "another version"
     raise UserError(
-        f"{folder} was begun with {version} of this project, and only that can go on with it (its "
+        f"{folder} was begun with {version} of this project, and only that can continue it (its "
         f"format is {quoted(number, 20)}, here it is {state.RUN_FORMAT}); its policy can be "
         "played, and --start-from begins with it"
     )
@@ -355,8 +355,9 @@ def _check_ranks(folder: Path, saved: dict, count: int) -> None:
         raise UserError(f"{folder}: its checkpoint cannot be continued ('ranks' is no list)")
     if len(ranks) != count:
         raise UserError(
-            f"{folder} is a run of {len(ranks)} processes and cannot go on with {count}: resume it "
-            f"with as many of one machine, or with torchrun --nproc_per_node={len(ranks)}"
+            f"{folder} is a run of {len(ranks)} process{'es' * (len(ranks) != 1)} and cannot be "
+            f"continued by {count}: resume it with as many of one machine, or with torchrun "
+            f"--nproc_per_node={len(ranks)}"
         )
 
 

@@ -175,7 +175,7 @@ class RunLog:
         source = f"`{config.name}` and flags" if config else "flags"
         if changed:
             said = ", ".join(f"{name} {value}" for name, value in changed.items())
-            self.progress.message(f"settings: by {source.replace('`', '')}: {said}")
+            self.progress.message(f"settings from {source.replace('`', '')}: {said}")
         rows = "".join(
             f"| {name} | {_cell(value)} | {_cell(defaults[name]) if name in changed else ''} |\n"
             for name, value in asdict(args).items()

@@ -157,7 +157,7 @@ def _ladder(rungs: list[_Rung]) -> str:
 def _row(place: int, rung: _Rung, x: Callable[[float], float]) -> str:
     """Return a row of the ladder; `x` says where a rating lies, in percent of the bar's width."""
     value, low, high = (x(rung.rating[name]) for name in ("value", "low", "high"))
-    kind = {"bot": "bot", "ready": "comes along"}.get(rung.kind, "")
+    kind = {"bot": "bot", "ready": "included"}.get(rung.kind, "")
     badge = f' <span class="kind">{kind}</span>' if kind else ""
     trained = f"<p>Trained by <code>{escape(rung.command)}</code></p>" if rung.command else ""
     rating, _, interval = mean_text(rung.rating).partition(" ")
@@ -204,7 +204,7 @@ style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-a
 {population.seed}; {limit_text(vars(population))}). Bars and brackets are 95% intervals. Of two
 players whose ratings differ by d, the better one ends above the other in 1 / (1 + exp(-d /
 {spread:.1f})) of their games. A click on a name tells how to play it and how it was trained.</p>
-<p hidden><input type="search" placeholder="Find: bot, comes along, hard ..." \
+<p hidden><input type="search" placeholder="Find: bot, included, hard ..." \
 aria-label="Find members"></p>
 {_ladder(_rungs(population, ranked or {}))}
 <h2>Who ends above whom</h2>

@@ -25,3 +25,8 @@ def limit_text(rules: Mapping[str, Any]) -> str:
     """Return when games end at the latest; `rules` have `max_years` and `year_limit`."""
     then = "then a draw" if rules["year_limit"] == "draw" else "then cut off"
     return f"at most {rules['max_years']} years, {then}"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things, `1 center` or `3 centers`."""
+    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -40,5 +40,5 @@ def next_steps(
         page = pages[-1].resolve().as_uri()
         steps["look at its last sample games"] = f"python -m webbrowser -t {quote(page)}"
     if resume:
-        steps["go on with it"] = f"{program()} --resume {quote(str(folder.path))}"
+        steps["continue it"] = f"{program()} --resume {quote(str(folder.path))}"
     return "\n".join(f"{what}:\n  {command.strip()}" for what, command in steps.items())

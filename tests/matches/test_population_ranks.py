@@ -186,7 +186,7 @@ def test_the_page_sorts_and_finds(tmp_path, open_page):
     assert "hold" in rows.first.inner_text()
     shown.click("th button:has-text('decisions')")
     assert "small-pure-" in rows.first.inner_text()
-    shown.fill("input", "comes ALONG equil")
+    shown.fill("input", "INCLUDED equil")
     assert rows.count() == 3 and "small-equilibrium-" in rows.nth(2).inner_text()
     rows.first.locator("summary").click()
     assert "As a player: small-equilibrium-" in rows.first.inner_text()

@@ -44,7 +44,7 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
         "measure how strong it is",
         "play against it",
         "look at its last sample games",
-        "go on with it",
+        "continue it",
     ]
     *_, url = found["look at its last sample games"]
     page = Path(url2pathname(url.removeprefix("file://")))
@@ -55,9 +55,9 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     assert f"{run.name} against dumbbot" in capsys.readouterr().out
     words = found["play against it"]
     assert cli.parser().parse_args(words[3:]).against == [str(run)]
-    words = found["go on with it"]
+    words = found["continue it"]
     assert main(words[words.index("--resume") :]) == 0
-    assert "go on with it" not in told(capsys.readouterr().out)  # it has made all its decisions
+    assert "continue it" not in told(capsys.readouterr().out)  # it has made all its decisions
     names = set().union(*metrics(run))
     for charts in dashboard(["random", "hold"], ["ENGLAND", "RUSSIA"]).values():
         for _, (name,) in charts.values():  # TensorBoard has something to show
@@ -77,7 +77,7 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     found = told(next_steps(run, resume=True))
-    assert found["go on with it"][:2] == ["torchrun", "--nproc_per_node=2"]
+    assert found["continue it"][:2] == ["torchrun", "--nproc_per_node=2"]
 
 
 def test_the_log_of_a_run_knows_them(tmp_path, monkeypatch):
