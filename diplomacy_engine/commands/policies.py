@@ -15,7 +15,7 @@ def add_policies(commands) -> None:
         "policies",
         help="list the trained policies that are included",
         description="List the trained policies that come with this package, best first. Type "
-        "a name wherever a command wants a PLAYER; fast:NAME thinks ahead with it, and plays better.",
+        "a name wherever a command wants a PLAYER; fast:NAME searches with it, and plays better.",
         examples=("", "--map standard"),
     )
     parser.add_argument("--map", choices=MAP_NAMES, help="those of one map (default: all)")

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from html import escape
 from typing import NamedTuple
@@ -119,6 +120,9 @@ def _rung(member: PopulationMember, folder: str) -> _Rung:
     rating = {"value": member.rating, "low": member.rating - spread, "high": member.rating + spread}
     typed = typed if member.file and not kind else name
     scheme = training_of(name) if kind == "ready" else member.scheme if kind == "" else ""
+    start = re.search(r"--start-from (\S+)", member.command)
+    if start and kind == "":
+        scheme += f", begun with {start[1]}"
     return _Rung(name, kind, scheme, typed, rating, member.decisions, member.command)
 
 
