@@ -14,6 +14,8 @@ def program() -> str:
     called = f"-m {main.name}" if main else quote(sys.argv[0])
     if "TORCHELASTIC_RUN_ID" in os.environ:
         return f"torchrun --nproc_per_node={os.environ.get('LOCAL_WORLD_SIZE', 1)} {called}"
+    if not main and not sys.argv[0].endswith(".py"):  # a command that an installation has
+        return quote(Path(sys.argv[0]).name)
     return f"python {called}"
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import signal
+import sys
 from pathlib import Path
 from urllib.request import url2pathname
 
@@ -24,7 +25,7 @@ def told(text: str) -> dict[str, list[str]]:
     return {
         above.removesuffix(":"): shlex.split(line)
         for above, line in itertools.pairwise(lines)
-        if line.startswith(("  python ", "  torchrun "))
+        if above.endswith(":")
     }
 
 
@@ -74,6 +75,13 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
     words = ["evaluate", "--player", "my learner.py:runs/x", "--teams", "ENGLAND+ITALY"]
     assert found["measure how strong it is"][3:] == words
     assert cli.parser().parse_args(found["play against it"][3:]).teams == "ENGLAND+ITALY"
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    for called, words in (
+        ("ppo_selfplay_diplomacy.py", ["python", "ppo_selfplay_diplomacy.py", "--resume"]),
+        ("/opt/venv/bin/diplomacy-train", ["diplomacy-train", "--resume", str(tmp_path)]),
+    ):
+        monkeypatch.setattr(sys, "argv", [called])
+        assert told(next_steps(run, resume=True))["continue it"][:3] == words
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     found = told(next_steps(run, resume=True))
