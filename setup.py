@@ -6,11 +6,12 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
-# Folder inside the package -> pattern and the folder from which its files are taken.
-CARRIED = {
-    "configs": ("**/*.toml", ROOT / "configs"),
-    "reference": ("*__*__*/policy.pt", ROOT / "runs" / "reference"),
-}
+# Folder inside the package, the folder from which its files are taken, and their pattern.
+CARRIED = (
+    ("configs", ROOT / "configs", "**/*.toml"),
+    ("reference", ROOT / "runs" / "reference", "*__*__*/policy.pt"),
+    ("reference", ROOT / "runs" / "reference", "*__*__*/against_dumbbot.json"),
+)
 
 
 class BuildPackage(build_py):
@@ -20,7 +21,7 @@ class BuildPackage(build_py):
         super().run()
         if self.editable_mode:
             return
-        for folder, (pattern, source) in CARRIED.items():
+        for folder, source, pattern in CARRIED:
             for file in sorted(source.glob(pattern)):
                 target = Path(self.build_lib, "diplomacy_engine", folder, file.relative_to(source))
                 self.mkpath(str(target.parent))

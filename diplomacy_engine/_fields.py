@@ -140,4 +140,4 @@ def kind_text(kind: Kind) -> str:
         text = names[kind.type]
     if kind.range is not None:
         text += f" {kind.range}"
-    return text + ", or None" if kind.optional else text
+    return text + ", or none" if kind.optional else text

@@ -154,22 +154,29 @@ class Progress:
         self._console.print("\n".join(lines), markup=False)
         self._console.file.flush()
 
-    def close(self, summary: Mapping[str, object] | None = None, title: str = "summary") -> None:
-        """End the status line and print a table of a summary, names beside values."""
+    @property
+    def finished(self) -> bool:
+        """Whether all steps have been made."""
+        return self._step >= self.total
+
+    def close(self) -> None:
+        """End the status line."""
         if self._live is not None:
             self._draw()
             self._live.stop()
             self._live = None
         elif self._step > self._marks[0][1]:
             self._draw()
-        if summary:
-            table = Table(title=escape(title), show_header=False)
-            table.add_column()
-            table.add_column(overflow="fold")  # a path must be there whole
-            for name, value in summary.items():
-                cells = label(name), show(name, value)  # names may come from a checkpoint
-                table.add_row(*(escape(printable(text)) for text in cells))
-            self._console.print(table)
+
+    def summarize(self, summary: Mapping[str, object], title: str = "summary") -> None:
+        """Print a table of a summary, names beside values."""
+        table = Table(title=escape(title), show_header=False)
+        table.add_column()
+        table.add_column(overflow="fold")  # a path must be there whole
+        for name, value in summary.items():
+            cells = label(name), show(name, value)  # names may come from a checkpoint
+            table.add_row(*(escape(printable(text)) for text in cells))
+        self._console.print(table)
 
     def __enter__(self) -> "Progress":
         return self

@@ -50,6 +50,19 @@ def printable(text: str) -> str:
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` for the choice most like a word; nothing if none is like it."""
-    near = difflib.get_close_matches(word[:80], list(choices), 1)
+    """Return `; did you mean 'x'?` for the choice most like a word, or that the word stands for.
+
+    `--lr` stands for `--learning-rate` and `--total` for `--total-timesteps`. Nothing if no choice
+    is like it.
+    """
+    word, choices = word[:80], list(choices)
+    near = difflib.get_close_matches(word, choices, 1)
+    near = near or [choice for choice in choices if _stands_for(word, choice)]
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _stands_for(word: str, choice: str) -> bool:
+    """Tell whether a word is the initials of a choice of several words, or some of these."""
+    given, parts = (text.strip("-").replace("_", "-").split("-") for text in (word, choice))
+    initials = "".join(part[:1] for part in parts)
+    return len(parts) > 1 and (given == [initials] or set(given) <= set(parts))

@@ -247,7 +247,7 @@ def run(argv: list[str]) -> None:
     """Distil as the command line says."""
     args = parse_args(Args, argv).args
     if not args.policy:
-        raise UserError("--policy is missing: name the checkpoint or run folder that shall learn")
+        raise UserError("--policy is missing: name the checkpoint or run folder that is to learn")
     start = LEARNER_HERE.policy("policy", args.policy)
     game_map = checkpoints.map_of(start, args.policy)
     agent, settings = LEARNER_HERE.agent(start, args.policy), start["args"]

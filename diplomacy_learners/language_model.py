@@ -62,6 +62,7 @@ from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.rules.map import Map
 from diplomacy_engine.training.checks import check_own_code
 from diplomacy_engine.training.clock import Clock
+from diplomacy_engine.training.next_steps import next_steps
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import args_from_dictionary, parse_args
 from diplomacy_engine.training.signals import StopSignals
@@ -573,10 +574,11 @@ def train(argv: list[str]) -> None:
                 writer.flush()
                 run.save(folder)
         if run.step < args.steps:
-            progress.message(f"stopped; go on with --resume {folder.path}")
+            progress.message(next_steps(folder, resume=True))
             return
         run.export(folder.path / "model")
-        progress.close(
+        progress.close()
+        progress.summarize(
             {
                 "run folder": str(folder.path),
                 "steps": run.step,
@@ -584,6 +586,7 @@ def train(argv: list[str]) -> None:
                 "model": "in the run folder's model/",
             }
         )
+        progress.message(next_steps(folder, resume=False))
 
 
 def main(argv: list[str] | None = None) -> int:

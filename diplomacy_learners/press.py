@@ -63,11 +63,11 @@ class Args:
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
     total_timesteps: Positive = 1_000_000
-    """learner decisions in all; one is all orders of one power in one phase"""
+    """learner decisions in all; one decision is all orders of one power in one phase"""
     seed: Annotated[int, Between(0, 2**62)] = 1
     """seed of all random numbers"""
     processes: Annotated[int, Between(1, 1024)] = 2
-    """processes that train together, one for each core; another number is another run"""
+    """processes that train together, one per core; with another number the run differs"""
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
 
@@ -125,9 +125,9 @@ class Args:
     latest_prob: Share = 0.5
     """probability of the newest copy; the older ones share the rest"""
     pool_bots: tuple[str, ...] = ()
-    """bots, searches and policies (names or paths) that are opponents as well"""
+    """bots, searches and policies (names or paths) to play against as well"""
     pool_bot_prob: Share = 0.2
-    """probability that an opponent's seat gets one of them, if there are any"""
+    """probability that an opponent's seat goes to one of them, if there are any"""
 
     # PPO
     learning_rate: NonNegative = 1e-3
@@ -135,7 +135,7 @@ class Args:
     anneal_lr: bool = True
     """let the learning rate fall linearly to 0"""
     num_steps: Annotated[int, Between(2, 10**6)] = 32  # one alone is followed by no other
-    """an update comes once a seat of the learner (a stream) has so many decisions"""
+    """an update comes once a seat of the learner (a stream) has made this many decisions"""
     gamma: Share = 0.99
     """discount per decision"""
     gae_lambda: Share = 0.95
@@ -742,7 +742,6 @@ def train(begun: launch.Begun, ranks: Ranks) -> bool:
                     run.next_save += args.save_interval
                 save()
             if total["stop"]:
-                log.message(f"stopped; go on with --resume {log.folder.path}")
                 return False
         if ranks.sum({"open": run.buffer.open.sum()})["open"]:  # else a finished run was resumed
             # What is still open counts as its position is valued.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.pages import ROOT
 
-from diplomacy_engine.commands.cli import _parser
+from diplomacy_engine.commands.cli import parser
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.rules.map import load_map
 
@@ -104,6 +104,6 @@ def test_what_it_runs_is_understood():
     assert len(own) == 4
     for line in own:
         if line != "--help":
-            arguments = _parser().parse_args(shlex.split(line))
+            arguments = parser().parse_args(shlex.split(line))
             load_player(arguments.player, game_map=load_map(arguments.map or "standard"))
     assert {line.split()[0] for line in lines} <= {"python", "python3", "pip", "useradd", "chown"}

@@ -27,7 +27,7 @@ from support.pages import (
     shown,
 )
 
-from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.commands.cli import main, parser
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
 from diplomacy_engine.environments.registration import IDS
@@ -106,7 +106,7 @@ def test_commands(page, monkeypatch):
             parse_args(Args, words, CONFIGS)
     for words in map(shlex.split, commands(text, TOOLS)):
         if len(words) > 1 and words[0] != "...":
-            _parser().parse_args(words)
+            parser().parse_args(words)
     for name, *words in map(shlex.split, commands(text, LEARNERS)):
         if name == "exploit":  # has the script's flags, behind the player that it names
             parse_args(Args, [word for word in words[1:] if word != "--greedy"], CONFIGS)
@@ -123,10 +123,10 @@ def known_flags() -> set[str]:
         names |= _fields_of_args(str(path.relative_to(ROOT)))
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
-    parsers = [_parser()]
-    for parser in parsers:  # a command may have commands of its own
-        flags |= parser._option_string_actions.keys()
-        tools = (action.choices for action in parser._actions if isinstance(action.choices, dict))
+    parsers = [parser()]
+    for one in parsers:  # a command may have commands of its own
+        flags |= one._option_string_actions.keys()
+        tools = (action.choices for action in one._actions if isinstance(action.choices, dict))
         parsers += [tool for choices in tools for tool in choices.values()]
     tests = ROOT / "tests"
     for path in (
@@ -255,13 +255,13 @@ def test_the_commands_for_a_map(strait):
         program, _, words = line.removeprefix("python ").partition(" ")
         if "colonial" in words:
             if program == "-m":
-                arguments = _parser().parse_args(shlex.split(words.partition(" ")[2]))
+                arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
                 assert arguments.file == "colonial.map"
             else:
                 map_name = parse_args(Args, shlex.split(words), CONFIGS).args.map
                 assert map_name == "colonial.toml"
         elif program == "-m":
-            arguments = _parser().parse_args(shlex.split(words.partition(" ")[2]))
+            arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
             assert "strait.toml" in (getattr(arguments, "map", ""), getattr(arguments, "file", ""))
         else:
             words = words.replace("configs/", f"{ROOT / 'configs'}/")
@@ -276,7 +276,7 @@ def test_the_commands_and_example_of_viewing(capsys):
     for line in lines:
         program, words = line.split(" replay ")
         assert program == "python -m diplomacy_engine"
-        assert _parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
+        assert parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
     (code,) = blocks(VIEWING, "python")
     exec(compile(code, "viewing.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []

@@ -41,7 +41,6 @@ FOREIGN = {
     "tokenizers": (f"{LEARNING}/language_model.py",),
     "torch": (LEARNING,),
     "transformers": (f"{LEARNING}/language_model.py",),
-    "tyro": ("training/settings.py",),
     "wandb": (LEARNING,),
     "websockets": ("connections/diplomacy_wire.py",),
 }
@@ -135,7 +134,7 @@ def test_no_module_but_those_that_learn_loads_pytorch():
 import importlib, sys
 for name in {sorted(modules)!r}:
     importlib.import_module(name)
-learners = {{"torch", "tensorboard", "transformers", "tokenizers", "tyro", "wandb"}}
+learners = {{"torch", "tensorboard", "transformers", "tokenizers", "wandb"}}
 learners |= {{"ppo_selfplay_diplomacy", "diplomacy_learners", "diplomacy_engine.learning"}}
 print(sorted(learners & sys.modules.keys()))
 """

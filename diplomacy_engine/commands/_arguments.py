@@ -41,7 +41,7 @@ FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high"
 _PAGES = (".html", ".svg", ".png")
 _PRESS = {  # protocol -> what it is
     "mutual": "peace between two powers that both wish it",
-    "offers": "deals of any kind, one offer a power and round",
+    "offers": "deals of any kind, one offer per power and round",
     "propose-choose": "one offer to each other power, and each pair picks one of its two",
 }
 
@@ -74,30 +74,30 @@ def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
     who.add_argument(
         "--greedy",
         action="store_true",
-        help="policies give their likeliest orders instead of sampling",
+        help="policies play their likeliest orders instead of sampling",
     )
     add_assume(who)
     add_script(who.add_argument)
     add = parser.add_argument_group("the games").add_argument
     add(
         "--map",
-        help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
-        "without one, small)",
+        help="small, three, standard, or the path of a map file (default: the map of the first "
+        "checkpoint, or else small)",
     )
     add_teams(add)
     add(
         "--games",
         type=whole_number(1, 10**7),
         metavar="N",
-        help=f"games, {games} (default: {GAMES:,}; with a language model there is none)",
+        help=f"number of games, {games} (default: {GAMES:,}; needed with a language model)",
     )
     add_game_options(add)
     add_draws_after(add)
     add_press_options(parser)
     add = parser.add_argument_group("files to write").add_argument
     add("--json", metavar="FILE", help="the whole result")
-    add("--csv", metavar="FILE", help="the same figures as a table, a line for each")
-    add("--per-game", metavar="FILE", help="the figures of every single game, as CSV")
+    add("--csv", metavar="FILE", help="the same figures as CSV, one per line")
+    add("--per-game", metavar="FILE", help="the figures of each game, as CSV")
     add("--save-games", metavar="FILE", help="saved games (.jsonl), for `replay`")
     add(
         "--save-count",
@@ -130,13 +130,14 @@ def add_game_options(add: Callable) -> None:
         "--year-limit",
         choices=YEAR_LIMITS,
         default="draw",
-        help="what the limit is: a draw by rule, or a cut that pays no reward (default: draw)",
+        help="how a game counts that reaches the limit: as a draw, or as cut off, which pays no "
+        "reward (default: draw)",
     )
     add(
         "--threads",
         type=whole_number(1, 1024),
         metavar="N",
-        help="threads of the games (default: as many as there are processors)",
+        help="threads that play the games (default: one per processor)",
     )
 
 
@@ -146,8 +147,8 @@ def add_draws_after(add: Callable, who: str = "players") -> None:
         "--draws-after",
         type=whole_number(1, LAST_YEAR),
         metavar="YEAR",
-        help=f"{who} vote for a draw from this year on, unless they are near a victory themselves; "
-        "a game ends when all powers alive do (default: nobody votes)",
+        help=f"{who} vote for a draw from this year on, unless they are close to winning; a game "
+        "ends once all surviving powers do (default: nobody votes)",
     )
 
 
@@ -156,8 +157,8 @@ def add_script(add: Callable) -> None:
     add(
         "--script",
         metavar="FILE",
-        help="trainer's script that plays checkpoints; a player written SCRIPT.py:POLICY names its "
-        "own (default: the repository's)",
+        help="training script that plays the checkpoints; SCRIPT.py:POLICY names one for a single "
+        "player (default: the one that comes with this package)",
     )
 
 
@@ -167,16 +168,16 @@ def add_teams(add: Callable) -> None:
         "--teams",
         default="",
         metavar="TEAMS",
-        help="powers that win and lose together: ENGLAND+ITALY, or several teams with commas "
-        "between; each has one player",
+        help="powers that win and lose together: ENGLAND+ITALY, or several teams separated by "
+        "commas; each team has one player",
     )
     add(
         "--team-victory",
         type=whole_number(1, 1000),
         default=0,
         metavar="N",
-        help="centers, after a fall, with which a team wins if no other has as many (default: "
-        "none; it wins by a solo of one of its powers, or when no other team is alive)",
+        help="centers with which a team wins, after a fall, if no other team has as many "
+        "(default: it wins by a solo of one of its powers, or as the last team alive)",
     )
 
 
@@ -209,7 +210,7 @@ def add_press_options(
     add(
         "--open-press",
         action="store_true",
-        help="everybody sees who has peace with whom, instead of the own deals alone",
+        help="everybody sees who is at peace with whom, not only their own deals",
     )
     if len(protocols) < len(PROTOCOLS):
         parser.set_defaults(binding=None)
@@ -217,7 +218,8 @@ def add_press_options(
     add(
         "--binding",
         choices=("yes", "no"),
-        help="no: deals can be broken, which breaker does; grudge and sanction mind (default: yes)",
+        help="no: deals can be broken: breaker breaks them, grudge and sanction retaliate "
+        "(default: yes)",
     )
 
 
@@ -259,8 +261,8 @@ def add_assume(who) -> None:
     who.add_argument(
         "--assume",
         metavar="WHO",
-        help="who players that search take the others for: self (default), a player, pool:FOLDER "
-        "for a run's checkpoints, or infer:self,dumbbot,... to find out by their orders",
+        help="what searching players take the others to be: self (default), a player, pool:FOLDER "
+        "(a run's checkpoints), or infer:self,dumbbot,... to find out from their orders",
     )
 
 
@@ -317,7 +319,7 @@ def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
         raise UserError(
             f"{GAMES:,} games would ask language models about "
             f"{_decisions(GAMES, seats, game_map):,.0f} times; "
-            "say with --games how many shall be played"
+            "say with --games how many to play"
         )
     return games
 

@@ -1,12 +1,15 @@
 """Where the commands print, and tables that fit there."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from ..matches.texts import percent, share_text
 
 _GAP = 2  # characters between two columns
 
@@ -19,9 +22,9 @@ class _Console(Console):
 
 
 def make_console() -> Console:
-    """Return a console; whoever reads a file or pipe gets whole lines."""
+    """Return a console; whoever reads a file or pipe gets whole lines, unless COLUMNS is set."""
     console = _Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = 200
     return console
 
@@ -59,7 +62,9 @@ def print_table(
         table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
         table.add_column(escape(names[0]), no_wrap=False, min_width=width)
         for i in part:
-            table.add_column(escape(columns[i]), justify="right", min_width=widths[i])
+            number = any(found[i][:1] in "-+0123456789" for _, found in rows)
+            justify = "right" if number else "left"
+            table.add_column(escape(columns[i]), justify=justify, min_width=widths[i])
         for name, (_, found) in zip(names[1:], rows):
             table.add_row(escape(name), *(escape(found[i]) for i in part))
         console.print()
@@ -72,7 +77,7 @@ def print_counts(console: Console, counts: dict[str, dict]) -> None:
         share = counted["fell_back"] / max(1, counted["orders"])
         if share > 0.01:
             console.print(
-                f"Attention: {100 * share:.1f} % of {name}'s orders are those of its fallback, "
+                f"Attention: {percent(share)} of {name}'s orders are those of its fallback, "
                 f"{counted['fallback']}",
                 markup=False,
             )
@@ -96,16 +101,26 @@ def _parts(widths: Sequence[int], room: int) -> list[range]:
     return [range(i, i + 1) for i in range(count)]
 
 
+def no_draws(found: Iterable[Mapping[str, Mapping]]) -> bool:
+    """Tell whether all games of some figures ended in a solo: then solos are the wins."""
+    return all(figures["draw"]["value"] == 0 for figures in found)
+
+
+def notes_on_wins(found: Iterable[Mapping[str, Mapping]]) -> list[str]:
+    """Return what is to be said of wins below a table of figures, a line each."""
+    if no_draws(found):
+        return ["no game was drawn: every win is a solo"]
+    return [
+        "win: a solo, or at the year limit more centers than anybody else; by the rules that is a "
+        "draw, and it counts there, too"
+    ]
+
+
 def print_draws(console: Console, result: dict) -> None:
     """Print how the draws of a match came about, if players could vote for them."""
     draws = result.get("draws")
     if draws is not None:
-        agreed, limit = (
-            "{:.1f} % ({:.1f} - {:.1f})".format(
-                *(100 * draws[name][key] for key in ("value", "low", "high"))
-            )
-            for name in ("agreed", "year_limit")
-        )
+        agreed, limit = (share_text(draws[name]) for name in ("agreed", "year_limit"))
         console.print(
             f"\ndraws, of all games: by agreement {agreed}, for which players vote from "
             f"{draws['after']} on; at the year limit {limit}",
@@ -122,11 +137,11 @@ def print_talk(console: Console, result: dict) -> None:
     rounds = f", {talk['rounds']} rounds" if talk["rounds"] > 1 else ""
     broken = ""
     if talk["agreed"] and not talk["binding"]:
-        broken = f"; {100 * talk['kept']:.1f} % of the words given were kept"
+        broken = f"; {percent(talk['kept'])} of the promises were kept"
     console.print(
         f"\npress {talk['protocol']}{rounds}, per game: {talk['offered']:.2f} offered, "
         f"{talk['agreed']:.2f} agreed, {talk['declined']:.2f} declined, {talk['refused']:.2f} "
         f"refused{f' ({because})' if because else ''}; a deal in "
-        f"{100 * talk['deal_phases']:.1f} % of the movement phases{broken}",
+        f"{percent(talk['deal_phases'])} of the movement phases{broken}",
         markup=False,
     )

@@ -405,6 +405,7 @@ def add_bench(commands) -> None:
         description="Measure how fast games of random legal orders are played, and how long each "
         "stage and bot takes alone. Compilation is not counted. Run it on an otherwise idle "
         "machine.",
+        examples=("--map three --threads 2", "--seconds 20 --json speed.json"),
     )
     add = parser.add_argument
     add(

@@ -11,8 +11,10 @@ def add_check_map(commands) -> None:
     """Describe `check-map`."""
     parser = commands.add_parser(
         "check-map",
-        help="say everything that is wrong with a map file",
+        help="list everything that is wrong with a map file",
         description="Read a map file; print everything that is wrong with it, or its counts.",
+        needs="FILE",
+        examples=("my_map.toml",),
     )
     parser.add_argument("file", metavar="FILE", help="a map file (TOML), or the name of a map")
     parser.set_defaults(run=run_check_map)

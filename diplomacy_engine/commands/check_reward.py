@@ -8,6 +8,7 @@ from rich.console import Console
 from .._files import check_target
 from .._jit import announce_compilation
 from ..matches.reward_schemes import SCHEMES, check_reward
+from ..matches.texts import limit_text
 from ..players.loading import load_player
 from ..scoring.rewards import REWARDS
 from ._arguments import (
@@ -26,10 +27,15 @@ def add_check_reward(commands) -> None:
     """Describe `check-reward`."""
     parser = commands.add_parser(
         "check-reward",
-        help="tell whether a reward is competitive, collaborative or something else",
+        help="tell whether a reward makes powers rivals or partners",
         description="Play pairs of games that differ in the policy of one power, and tell by the "
         "rewards whether these are non-learnable, isolated, competitive, collaborative or a social "
         "dilemma. Games can contradict a scheme, and never prove it.",
+        needs="--reward REWARD",
+        examples=(
+            "--reward sum_of_squares",
+            "--reward center_delta --map three --players dumbbot hold",
+        ),
     )
     add = parser.add_argument
     add(
@@ -45,7 +51,7 @@ def add_check_reward(commands) -> None:
         nargs="+",
         default=["random", "dumbbot", "hold"],
         metavar="PLAYER",
-        help="who plays: bots, checkpoints or run folders; policies give their likeliest orders "
+        help="who plays: bots, checkpoints or run folders; policies play their likeliest orders "
         "(default: random dumbbot hold)",
     )
     add(
@@ -94,8 +100,8 @@ def print_schemes(console: Console, result: dict) -> None:
     teams = f", teams {result['teams']}" if "teams" in result else ""
     console.print(
         f"reward {result['reward']} on map {result['map']}{teams}: {result['pairs']:,} pairs of "
-        f"games of {', '.join(result['players'])}, seed {result['seed']}, at most "
-        f"{result['max_years']} years ({result['year_limit']})",
+        f"games of {', '.join(result['players'])}, seed {result['seed']}; "
+        f"{limit_text(result)}",
         markup=False,
     )
     several = len({check["progress"] for check in result["checks"]}) > 1

@@ -4,16 +4,15 @@ Each command has a function `add_...` that describes its flags and one `run_...`
 Bad input ends in one sentence on standard error and exit code 2.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from .._progress import forget
 from ..errors import UserError
 from ..players.bots import BOTS
 from ..rules.map import MAP_NAMES
+from ._parser import Parser
 from .bench import add_bench, versions
 from .check_map import add_check_map
 from .check_reward import add_check_reward
@@ -23,27 +22,25 @@ from .import_game import add_import_game
 from .import_map import add_import_map
 from .llm_prompt import add_llm_prompt
 from .play import add_play
+from .policies import add_policies
 from .population import add_population
 from .replay import add_replay
 from .tournament import add_tournament
 
 NAME = "diplomacy-engine"  # of the command that an installation has
 _DESCRIPTION = f"""\
-Tools for Diplomacy on the maps {", ".join(MAP_NAMES)}, or on your own map file.
-A player is a bot ({", ".join(BOTS)}),
-the path of a checkpoint, a run folder, a policy that comes along such as small-pure-2
-(greedy:POLICY gives its likeliest orders, mine.py:POLICY is played by a script of your own),
-a search with one such as fast:POLICY, a language model, or any of these with a negotiator
-that talks before it, such as nash+dumbbot (docs/tournament.md).
+Tools for Diplomacy on the maps {", ".join(MAP_NAMES)}, or on a map file of your own. A PLAYER is a
+bot ({", ".join(BOTS)}), a run folder or checkpoint, one of the policies that `policies` lists (such
+as small-pure-2), a search with a policy (fast:POLICY), a language model (llm:...), or one of these
+behind a negotiator that talks (nash+dumbbot). docs/tournament.md lists them all.
 """
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        print(f"error: {message} (see {self.prog} --help)", file=sys.stderr)
-        raise SystemExit(2)
+_EXAMPLES = (
+    "policies",
+    "play --map small --against small-pure-2",
+    "evaluate --player small-pure-2 --against dumbbot",
+    "tournament --players small-pure-1 small-pure-2 dumbbot random",
+    "replay runs/small__... --output games.html",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         try:
-            arguments = _parser().parse_args(argv)
+            arguments = parser().parse_args(argv)
             return arguments.run(arguments)
         finally:
             sys.stdout.flush()  # here, where a closed pipe can still be told
@@ -74,25 +71,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(
         prog=NAME if Path(sys.argv[0]).stem == NAME else "python -m diplomacy_engine",
-        allow_abbrev=False,
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=_EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=versions()["diplomacy_engine"])
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    add_policies(commands)
+    add_play(commands)
     add_evaluate(commands)
     add_tournament(commands)
-    add_play(commands)
-    add_bench(commands)
-    add_check_map(commands)
-    add_import_map(commands)
-    add_check_reward(commands)
+    add_population(commands)
     add_replay(commands)
     add_import_game(commands)
     add_connect(commands)
+    add_check_map(commands)
+    add_import_map(commands)
+    add_check_reward(commands)
     add_llm_prompt(commands)
-    add_population(commands)
+    add_bench(commands)
     return parser

@@ -44,14 +44,13 @@ _WEBDIP = ("WEBDIP_URL", "WEBDIP_API_KEY", "WEBDIP_GAME_ID", "WEBDIP_COUNTRY_ID"
 _WEBDIP += ("WEBDIP_END_YEAR",)
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
-_EPILOG = """\
-examples:
-  python -m diplomacy_engine connect diplomacy localhost:8432 --list
-  python -m diplomacy_engine connect diplomacy localhost:8432 --game-id g1 --power FRANCE \\
-      --player dumbbot
-  python -m diplomacy_engine connect diplomacy localhost:8432 --power all-dummies --player dumbbot
-  python -m diplomacy_engine connect webdip https://example.org --game-id 5 --player dumbbot
-"""
+_EXAMPLES = (
+    "diplomacy localhost:8432 --list",
+    "diplomacy localhost:8432 --game-id g1 --power FRANCE --player dumbbot",
+    f"diplomacy localhost:8432 --power {DUMMIES} --player dumbbot",
+    "webdip https://example.org --game-id 5 --player dumbbot",
+    "daide localhost:8434 --power ANY --player dumbbot",
+)
 
 
 def add_connect(commands) -> None:
@@ -61,13 +60,17 @@ def add_connect(commands) -> None:
         help="let a player take a seat in games that run elsewhere",
         description="A player takes a seat on a server: it reads the position, gives orders, looks "
         "at what the server kept of them, and waits for the next phase.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=_EXAMPLES,
     )
-    servers = parser.add_subparsers(title="servers", metavar="SERVER", required=True)
+    servers = parser.add_subparsers(title="servers", metavar="SERVER")
     _add_diplomacy(servers)
     _add_webdip(servers)
     _add_daide(servers)
+
+
+def _of(server: str) -> list[str]:
+    """Return the examples of one kind of server."""
+    return [line.removeprefix(f"{server} ") for line in _EXAMPLES if line.startswith(server)]
 
 
 def _add_diplomacy(servers) -> None:
@@ -76,6 +79,8 @@ def _add_diplomacy(servers) -> None:
         help="the server of the diplomacy package",
         description="Play on a server of the diplomacy package. Nothing of that package is needed "
         "here.",
+        needs="HOST:PORT",
+        examples=_of("diplomacy"),
     )
     add = parser.add_argument
     add("address", metavar="HOST:PORT", help="where the server listens, such as localhost:8432")
@@ -91,8 +96,9 @@ def _add_diplomacy(servers) -> None:
     add("--list", action="store_true", help="show the games of the server, and their free powers")
     add(
         "--user",
-        help="name to log in with, for several powers its beginning; a new one is made there, and "
-        "belongs to whoever has its password (default: one of its own for each power and run)",
+        help="name to log in with, or the start of the names of several powers; a new name is "
+        "registered, and belongs to whoever has its password (default: one of its own for each "
+        "power and run)",
     )
     add("--password-file", metavar="FILE", help="file that has the user's password")
     add(
@@ -100,7 +106,7 @@ def _add_diplomacy(servers) -> None:
         metavar="FILE",
         help="file that has the password which the game asks for",
     )
-    add("--ssl", action="store_true", help="connect over an encrypted line")
+    add("--ssl", action="store_true", help="encrypt the connection (TLS)")
     add(
         "--ca",
         metavar="FILE",
@@ -126,6 +132,8 @@ def _add_webdip(servers) -> None:
         description="Play on a webDiplomacy site with the API of September 2026. What is not given "
         f"is taken from the environment: {', '.join(_WEBDIP)}. The key comes only from there or "
         "from a file.",
+        needs="[URL]",
+        examples=_of("webdip"),
     )
     add = parser.add_argument
     add("url", nargs="?", metavar="URL", help="the site, such as https://webdiplomacy.net")
@@ -146,7 +154,7 @@ def _add_webdip(servers) -> None:
         "--vote-draw",
         choices=("never", "always"),
         default="never",
-        help="how to vote on a draw in each phase (default: never, which is no vote)",
+        help="how to vote on a draw in each phase (default: never)",
     )
     _add_playing(parser)
     parser.set_defaults(run=run_webdip)
@@ -158,6 +166,8 @@ def _add_daide(servers) -> None:
         help="a DAIDE server, such as the diplomacy package's",
         description="Play on a DAIDE server, without press. The server of the diplomacy package "
         "has a port of its own for each game, which `connect diplomacy --list` shows.",
+        needs="HOST:PORT --power POWER",
+        examples=_of("daide"),
     )
     add = parser.add_argument
     add("address", metavar="HOST:PORT", help="where the server of the game listens")
@@ -174,8 +184,8 @@ def _add_vote_draw(add: Callable) -> None:
         type=_vote_draw,
         metavar="never|always|YEAR",
         default="never",
-        help="how to vote on a draw in each phase; from YEAR on for one, unless the power is near "
-        "a victory itself (default: never, which is no vote)",
+        help="how to vote on a draw in each phase; from YEAR on for one, unless the power is "
+        "close to winning (default: never)",
     )
 
 
@@ -193,7 +203,7 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--player", metavar="PLAYER", help="who gives the orders: a bot, checkpoint or run folder")
     add("--map", metavar="FILE", help="map of the game (default: standard)")
-    add("--greedy", action="store_true", help="policies give their likeliest orders")
+    add("--greedy", action="store_true", help="policies play their likeliest orders")
     add_assume(parser)
     add_script(add)
     add(
@@ -206,17 +216,17 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
         "--max-years",
         type=whole_number(1, 1000),
         metavar="N",
-        help="years of a game, of which policies see how many are left (default: the map's)",
+        help="years of a game; policies see how many are left (default: the map's)",
     )
-    add("--wait", action="store_true", help="wait for a server that is not there yet")
+    add("--wait", action="store_true", help="wait until the server is up")
     add(
         "--patience",
         type=whole_number(0, 10**7),
         default=int(PATIENCE),
         metavar="SECONDS",
-        help=f"how long to try again after the server is gone (default: {PATIENCE:.0f})",
+        help=f"how long to keep trying once the server is gone (default: {PATIENCE:.0f})",
     )
-    add("--save", metavar="FILE", help="write the game here in the end, for `replay` (.jsonl)")
+    add("--save", metavar="FILE", help="write the game here at the end, for `replay` (.jsonl)")
 
 
 def run_diplomacy(arguments: argparse.Namespace) -> int:
@@ -334,7 +344,7 @@ def _powers(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     """Return the powers to play, and whether they are those that nobody plays."""
     powers = arguments.power
     if not powers:
-        raise UserError("say with --power which power shall be played, or --list for the games")
+        raise UserError("say with --power which power to play, or list the games with --list")
     if DUMMIES in powers:
         for flag in ("user", "password_file", "game_id", "registration_password_file", "save"):
             if getattr(arguments, flag):

@@ -9,6 +9,7 @@ from rich.console import Console
 from .._jit import announce_compilation
 from .._progress import label
 from ..matches.evaluation import evaluate_player
+from ..matches.texts import limit_text, mean_text, percent, share_text
 from ..scoring.outcomes import FIGURES, RATES
 from ._arguments import (
     add_counts,
@@ -29,7 +30,15 @@ from ._arguments import (
     worth_keeping,
     write_files,
 )
-from ._console import make_console, print_counts, print_draws, print_table, print_talk
+from ._console import (
+    make_console,
+    no_draws,
+    notes_on_wins,
+    print_counts,
+    print_draws,
+    print_table,
+    print_talk,
+)
 
 
 def add_evaluate(commands) -> None:
@@ -38,14 +47,21 @@ def add_evaluate(commands) -> None:
         "evaluate",
         help="play a player as every power against copies of another",
         description="Play a player as every power equally often against copies of another, and "
-        "print a table of its results with 95 % intervals.",
+        "print a table of its results with 95% intervals.",
+        needs="--player PLAYER",
+        examples=(
+            "--player small-pure-2",
+            "--player runs/small__... --against small-pure-2 --games 200",
+            "--player fast:standard-pure-2 --games 70",
+        ),
     )
     who = parser.add_argument_group("who plays")
     who.add_argument(
         "--player",
         required=True,
         metavar="PLAYER",
-        help="whose results are counted: a bot, a checkpoint or a run folder",
+        help="the player to evaluate: a bot, a checkpoint, a run folder or one that `policies` "
+        "lists",
     )
     who.add_argument(
         "--against",
@@ -53,7 +69,7 @@ def add_evaluate(commands) -> None:
         metavar="PLAYER",
         help="who plays every other power (default: dumbbot)",
     )
-    add_match_options(parser, who, "rounded up to a multiple of the powers (or teams)")
+    add_match_options(parser, who, "rounded up to a multiple of the powers or teams")
     parser.set_defaults(run=run_evaluate)
 
 
@@ -101,17 +117,17 @@ def print_evaluation(console: Console, result: dict) -> None:
     par = result.get("par", {})
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
-        f"{result['games']:,} games, seed {result['seed']}, at most {result['max_years']} years "
-        f"({result['year_limit']}), {manner}; in brackets 95 % intervals",
+        f"{result['games']:,} games, seed {result['seed']}; {limit_text(result)}; {manner}; in "
+        "brackets 95% intervals",
         markup=False,
     )
     if by_team:
         overall = {"all teams": result["overall"]}
         victory = f", victory with {result['team_victory']} centers" * (result["team_victory"] > 0)
         console.print(
-            f"teams {result['teams']}{victory}: {100 * orders.get('ally_support', 0):.1f} % of "
+            f"teams {result['teams']}{victory}: {percent(orders.get('ally_support', 0))} of "
             "supports and convoys are for an ally's unit, "
-            f"{100 * orders.get('ally_attack', 0):.1f} % of moves go against an ally",
+            f"{percent(orders.get('ally_attack', 0))} of moves go against an ally",
             markup=False,
         )
         _print_figures(console, overall | by_team if len(by_team) <= 2 else overall, True)
@@ -123,8 +139,11 @@ def print_evaluation(console: Console, result: dict) -> None:
     else:
         _print_figures(console, overall, True)
         _print_figures(console, by_power, False, par)
+    notes = notes_on_wins([result["overall"]])
     if par:
-        console.print(f"par: {par['player']} in that seat, {par['games']:,} games among its like")
+        where = f"in {par['games']:,} games with its like in all seats"
+        notes.insert(0, f"par: what {par['player']} reaches in that seat, {where}")
+    console.print("\n" + "\n".join(notes), markup=False)
     print_draws(console, result)
     print_talk(console, result)
 
@@ -135,23 +154,26 @@ def print_evaluation(console: Console, result: dict) -> None:
 def _print_figures(
     console: Console, columns: dict[str, dict], intervals: bool, par: Mapping = MappingProxyType({})
 ) -> None:
-    """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one."""
+    """Print a table of FIGURES, one line each, and below a figure its `par`, where it has one.
+
+    Those that say the same as another by rule are left out.
+    """
+    same = {"elimination"}  # what survival leaves
+    if no_draws(columns.values()):
+        same |= {"solo", "most_centers"}
     rows = []
     for name in FIGURES:
+        if name in same:
+            continue
         texts = [_figure_text(name, found[name], intervals) for found in columns.values()]
         rows.append((label(name), texts))
         if name in par:
             shares = (par[name].get(column) for column in columns)
-            texts = ["" if share is None else f"{100 * share:.1f} %" for share in shares]
-            rows.append(("  par", texts))
+            rows.append(("  par", ["" if share is None else percent(share) for share in shares]))
     print_table(console, "figure", list(columns), rows)
 
 
 def _figure_text(figure: str, found: dict[str, float], interval: bool) -> str:
-    percent = figure in RATES
-    value, low, high = (
-        f"{100 * found[key]:.1f}" if percent else f"{found[key]:.3f}"
-        for key in ("value", "low", "high")
-    )
-    unit = " %" if percent else ""
-    return f"{value}{unit} ({low} - {high})" if interval else value + unit
+    if figure in RATES:
+        return share_text(found) if interval else percent(found["value"])
+    return mean_text(found, 3) if interval else f"{found['value']:.3f}"

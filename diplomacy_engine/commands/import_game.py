@@ -12,32 +12,26 @@ from ..games.imports import read_games, short_report
 
 _MOST_NOTES = 20
 
-_EPILOG = """\
-examples:
-  python -m diplomacy_engine import-game history.json --output game.jsonl
-  python -m diplomacy_engine import-game orders.txt --output game.jsonl
-"""
-
 
 def add_import_game(commands) -> None:
     """Describe `import-game`."""
     parser = commands.add_parser(
         "import-game",
-        help="make a saved game of one that was played elsewhere",
+        help="turn a game played elsewhere into a saved game",
         description="Read a webDiplomacy site's history.json, blocks of order texts by power and "
-        "phase, or saved games; play them again by our rules; say what is in them and what does "
+        "phase, or saved games; play them again by our rules; report what is in them and what does "
         "not agree. `replay` and `play --resume` read the same files.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        needs="FILE",
+        examples=("history.json --output game.jsonl", "orders.txt --output game.jsonl"),
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="the file, told apart by what is in it")
+    add("file", metavar="FILE", help="the file; its kind is told by its content")
     add("--output", "-o", metavar="FILE", help="write the saved games here (.jsonl)")
     add("--map", metavar="FILE", help="map of the game, if it does not name it (default: standard)")
     add(
         "--variant",
         metavar="FILE",
-        help="the site's variant.json, for a history.json on another map than its Classic one",
+        help="the site's variant.json, for a history.json on a map other than Classic",
     )
     parser.set_defaults(run=run_import_game)
 

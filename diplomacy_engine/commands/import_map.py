@@ -16,9 +16,11 @@ def add_import_map(commands) -> None:
     """Describe `import-map`."""
     parser = commands.add_parser(
         "import-map",
-        help="write the map file of a map of another program",
+        help="convert the map of another program to a map file",
         description="Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, "
         "diplicity) and write it as a map file. What cannot be played is refused with the line.",
+        needs="FILE",
+        examples=("modern.map", "variant.json --output variant.toml"),
     )
     parser.add_argument("file", metavar="FILE", help="the other program's file")
     parser.add_argument(

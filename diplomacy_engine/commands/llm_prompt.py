@@ -22,13 +22,15 @@ def add_llm_prompt(commands) -> None:
         help="print what a language model is shown in a position, and its number of tokens",
         description="Print the prompt of a power in a position on standard output, and on standard "
         "error how long it is.",
+        needs="--power POWER",
+        examples=("--map small --power ENGLAND", "--power FRANCE --prompt list"),
     )
     add = parser.add_argument
     add("--map", default="standard", help="small, three, standard, or the path of a map file")
     add(
         "--position", metavar="LINE", help="a line as Game.to_position writes it (default: opening)"
     )
-    add("--power", required=True, metavar="POWER", help="who is asked")
+    add("--power", required=True, metavar="POWER", help="the power that is asked")
     add(
         "--prompt",
         choices=PROMPTS,
@@ -37,7 +39,8 @@ def add_llm_prompt(commands) -> None:
     add(
         "--player",
         metavar="PLAYER",
-        help="llm:...: its settings hold; the tokens of a local model are counted exactly",
+        help="a language model (llm:...) whose settings to use; tokens of a local one are counted "
+        "exactly",
     )
     add(
         "--max-years",

@@ -48,15 +48,13 @@ FOLDER = Path("runs") / "play"
 PROTOCOLS = ("mutual", "offers")  # by which people can talk
 TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
 
-_EPILOG = """\
-examples:
-  python -m diplomacy_engine play --against dumbbot
-  python -m diplomacy_engine play --map small --against runs/small__... --power ENGLAND
-  python -m diplomacy_engine play --map standard --power FRANCE --guest ITALY
-  python -m diplomacy_engine play --map small --watch --against runs/small__... dumbbot
-  python -m diplomacy_engine play --press offers --against nash+dumbbot
-  python -m diplomacy_engine play --resume runs/play/small-....jsonl
-"""
+_EXAMPLES = (
+    "--map small --against small-pure-2",
+    "--map standard --against standard-long-2 --power FRANCE --guest ITALY",
+    "--map small --watch --against runs/small__... dumbbot",
+    "--press offers --against nash+dumbbot",
+    "--resume runs/play/small-....jsonl",
+)
 
 
 def add_play(commands) -> None:
@@ -66,8 +64,7 @@ def add_play(commands) -> None:
         help="play against bots and trained policies, on a local page or in the terminal",
         description="Play a game on a page of your own machine: it prints a link for you, one for "
         "each guest and one to watch. The game is saved after every step.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=_EXAMPLES,
     )
     add = parser.add_argument
     add(

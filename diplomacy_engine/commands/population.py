@@ -29,9 +29,11 @@ from ..matches.population import (
     rank_games,
     rank_person,
     rank_player,
+    read_ranks,
 )
 from ..matches.population_page import population_page
 from ..matches.settings import MatchSettings
+from ..matches.texts import limit_text, mean_text, percent
 from ..play.session import PERSON
 from ..players.loading import (
     learning,
@@ -71,6 +73,7 @@ MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one
 OTHER_TOURNAMENT = 3_000
 COPIES = 5  # policies of a run
+RANKS = "ranks.json"  # of the policies that come along and are no members
 
 
 def add_population(commands) -> None:
@@ -80,8 +83,13 @@ def add_population(commands) -> None:
         help="rank players among many frozen policies; make and show such populations",
         description="A base population is many frozen policies and the bots, with ratings. A "
         "player's rank among them says more than its results against one opponent.",
+        examples=(
+            "rank --player small-pure-2",
+            "show --map small",
+            "make --map small --runs runs/small__... --output my_population",
+        ),
     )
-    kinds = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    kinds = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_make(kinds)
     _add_rank(kinds)
     _add_show(kinds)
@@ -94,6 +102,10 @@ def _add_make(kinds) -> None:
         description="Take policies of all ages from training runs, add the bots, and rate them all "
         "in one tournament. Without --runs, the runs of configs/population/runs.toml are trained "
         "first, one after the other; those that are finished already are not trained again.",
+        examples=(
+            "--map small",
+            "--map small --runs runs/small__... --output my_population",
+        ),
     )
     add = parser.add_argument
     add("--map", default="small", help="small, three, standard, or a map file (default: small)")
@@ -109,29 +121,35 @@ def _add_make(kinds) -> None:
         "--runs-folder",
         default="runs",
         metavar="FOLDER",
-        help="where the runs are trained, and looked for (default: runs)",
+        help="where runs are trained and looked for (default: runs)",
     )
     add(
         "--output",
         metavar="FOLDER",
-        help="of the population; a population that is there is replaced in the end "
+        help="folder of the population; one that is already there is replaced at the end "
         "(default without --runs: runs/population/MAP)",
     )
     add(
         "--copies",
         type=whole_number(1, 1000),
         metavar="N",
-        help="policies of each run, at even distances over its ages (default: as the file of runs "
-        "says, else 5)",
+        help="policies to take from each run, evenly spaced over its training (default: as the "
+        "file of runs says, or else 5)",
     )
     add(
-        "--num-games",
+        "--games",
         type=whole_number(1, 10**7),
         metavar="N",
         help="games of the tournament (default: small 20,000, three 10,000, standard 10,000, "
         "others 3,000)",
     )
-    add("--seed", type=whole_number(1, 2**62), default=1, help="of the tournament (default: 1)")
+    add(
+        "--seed",
+        type=whole_number(1, 2**62),
+        default=1,
+        metavar="N",
+        help="of the tournament (default: 1)",
+    )
     _add_threads(add)
     parser.set_defaults(run=run_make)
 
@@ -140,38 +158,51 @@ def _add_rank(kinds) -> None:
     parser = kinds.add_parser(
         "rank",
         help="tell a player's rank, or a person's by saved games",
-        description="Play against the members of a population, and print the rating with its 95 % "
-        "interval, the rank, and the population share: the mean over members of the share of "
-        "games that end above that member. --games rates somebody by saved games instead.",
+        description="Play against the members of a population, and print the rating with its 95% "
+        "interval, the rank, and the population share: averaged over members, the share of "
+        "games in which the player ends above that member. --saved-games rates a person by games "
+        "played instead.",
+        needs="(--player PLAYER ... | --saved-games FILE ...)",
+        examples=(
+            "--player small-pure-2",
+            "--player runs/small__... --games 500 --json rank.json",
+            "--saved-games runs/play/small-....jsonl",
+        ),
     )
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument(
         "--player",
         nargs="+",
         metavar="PLAYER",
-        help="bots, checkpoints or run folders; of several, the mean rank is printed too",
+        help="bots, checkpoints or run folders; with several, their mean rank is printed too",
     )
-    who.add_argument("--games", nargs="+", metavar="FILE", help="saved games of a person")
+    who.add_argument("--saved-games", nargs="+", metavar="FILE", help="games of a person")
     add = parser.add_argument
     add(
         "--as",
         dest="who",
         metavar="WHO",
-        help=f"with --games: the person's power, or name there (default: {PERSON!r})",
+        help=f"with --saved-games: the person's power, or name in them (default: {PERSON!r})",
     )
     _add_population_options(add, "the player's")
     add(
-        "--num-games",
+        "--games",
         type=whole_number(1, 10**7),
         metavar="N",
         help="games of each player (default: small 2,000, three 1,500, others 700)",
     )
-    add("--seed", type=whole_number(0, 2**62), default=1, help="of seats and games (default: 1)")
+    add(
+        "--seed",
+        type=whole_number(0, 2**62),
+        default=1,
+        metavar="N",
+        help="of seats and games (default: 1)",
+    )
     _add_threads(add)
-    add("--greedy", action="store_true", help="the player's policy gives its likeliest orders")
+    add("--greedy", action="store_true", help="policies play their likeliest orders")
     add_assume(parser)
     add_script(add)
-    add("--json", metavar="FILE", help="write the result")
+    add("--json", metavar="FILE", help="the whole result")
     parser.set_defaults(run=run_rank)
 
 
@@ -181,12 +212,19 @@ def _add_show(kinds) -> None:
         help="show a population as a page",
         description="Write a page with the ladder of a population, who ends above whom, and how "
         "every member was trained.",
+        examples=("--map small", "--population my_population --output my_population.html"),
     )
     _add_population_options(parser.add_argument, "small")
     parser.add_argument(
         "--output",
         metavar="FILE",
         help="page to write (default: population_MAP.html in this folder)",
+    )
+    parser.add_argument(
+        "--ranks",
+        metavar="FILE",
+        help="players to show among the members, as `rank --json FILE` has written them (default: "
+        f"{RANKS} in the population's folder, if there)",
     )
     parser.set_defaults(run=run_show)
 
@@ -196,8 +234,12 @@ def run_show(arguments: argparse.Namespace) -> int:
     population = _population(arguments)
     file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
     check_target(file)
-    atomic_write(file, population_page(population).encode())
-    print(f"{file} shows {len(population.members)} members of {population.folder}")
+    own = population.folder / RANKS
+    ranks = arguments.ranks or (own if own.is_file() else None)
+    ranked = read_ranks(ranks) if ranks else {}
+    atomic_write(file, population_page(population, ranked).encode())
+    others = f", and {len(ranked)} other players" if ranked else ""
+    print(f"{file} shows {len(population.members)} members of {population.title}{others}")
     return 0
 
 
@@ -206,7 +248,7 @@ def _add_population_options(add, default: str) -> None:
     add(
         "--population",
         metavar="FOLDER",
-        help="of the population (default: that of the map that comes along)",
+        help="folder of the population (default: the base population of the map)",
     )
 
 
@@ -215,7 +257,7 @@ def _add_threads(add) -> None:
         "--threads",
         type=whole_number(1, 1024),
         metavar="N",
-        help="threads of games and networks (default: as many as there are processors)",
+        help="threads of games and networks (default: one per processor)",
     )
 
 
@@ -223,20 +265,22 @@ def run_rank(arguments: argparse.Namespace) -> int:
     """Rank players, print where they stand and write the file asked for."""
     if arguments.json:
         check_target(Path(arguments.json))
-    if arguments.who and not arguments.games:
-        raise UserError("--as has no effect without --games")
-    for name in ("num_games", "threads", "greedy", "assume", "script"):
-        if arguments.games and getattr(arguments, name):
+    if arguments.who and not arguments.saved_games:
+        raise UserError("--as has no effect without --saved-games")
+    for name in ("games", "threads", "greedy", "assume", "script"):
+        if arguments.saved_games and getattr(arguments, name):
             flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"{flag} has no effect with --games: those games are played already")
+            raise UserError(
+                f"{flag} has no effect with --saved-games: those games are played already"
+            )
     population = _population(arguments)
-    found = _rank_saved(arguments, population) if arguments.games else {}
+    found = _rank_saved(arguments, population) if arguments.saved_games else {}
     if arguments.player:
         found = _rank_players(arguments, population)
     print_standings(population, found)
     result = {
         "map": population.map.name,
-        "population": str(population.folder),
+        "population": population.shown_folder,
         "seed": arguments.seed,
         "max_years": population.max_years,
         "year_limit": population.year_limit,
@@ -252,8 +296,8 @@ def _population(arguments: argparse.Namespace) -> Population:
         game_map = load_map(arguments.map) if arguments.map else None
         return read_population(arguments.population, game_map)
     names = getattr(arguments, "player", None) or []
-    if arguments.map is None and not names and getattr(arguments, "games", None):
-        game_map = load_replays(arguments.games[0])[0].map
+    if arguments.map is None and not names and getattr(arguments, "saved_games", None):
+        game_map = load_replays(arguments.saved_games[0])[0].map
     else:
         game_map = map_of(arguments.map, names, getattr(arguments, "script", None))
     return read_population(population_folder(None, game_map), game_map)
@@ -263,7 +307,7 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
     """Return where each of the players stands that the command names."""
     players = load_players(arguments.player, population.map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
-    num_games = arguments.num_games or rank_games(population.map.name)
+    num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
     found = {}
     for player in players:
@@ -283,7 +327,7 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
 def _rank_saved(arguments: argparse.Namespace, population: Population) -> dict[str, Standing]:
     """Return where the person stands whose saved games the command names."""
     who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
-    replays = [replay for file in arguments.games for replay in load_replays(file)]
+    replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
     return {who: rank_person(population, replays, who, rng)}
 
 
@@ -291,18 +335,17 @@ def print_standings(population: Population, found: dict[str, Standing]) -> None:
     """Print where players stand."""
     console = make_console()
     console.print(
-        f"among {len(population.members)} members of {population.folder} on map "
-        f"{population.map.name}, at most {population.max_years} years "
-        f"({population.year_limit}); in brackets 95 % intervals",
+        f"among {len(population.members)} members of {population.title} on map "
+        f"{population.map.name}; {limit_text(vars(population))}; in brackets 95% intervals",
         markup=False,
     )
     rows = [
         (
             name,
             (
-                f"{stands.rank} of {stands.of} ({stands.best} - {stands.worst})",
-                f"{stands.value:.1f} ({stands.low:.1f} - {stands.high:.1f})",
-                f"{100 * stands.share:.0f} %",
+                f"{stands.rank} of {stands.of} ({stands.best} to {stands.worst})",
+                mean_text(stands._asdict()),
+                percent(stands.share, 0),
                 f"{stands.games:,}" + (", provisional" if stands.games < PROVISIONAL else ""),
             ),
         )
@@ -370,7 +413,7 @@ def _check_replaceable(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / POPULATION).is_file()):
-        raise UserError(f"{folder} is there, and is no population: name another folder")
+        raise UserError(f"{folder} exists and is no population: name another folder")
     check_writable(folder)
 
 
@@ -410,7 +453,7 @@ def rated(
     names = [member.name for member in members]
     if len(set(names)) < len(names):
         raise UserError("two members would have one name: run folders need different names")
-    count, games = len(members), arguments.num_games
+    count, games = len(members), arguments.games
     games = games or TOURNAMENT.get(game_map.name, OTHER_TOURNAMENT)
     nothing, years = np.zeros((count, count)), game_map.max_years
     population = Population(

@@ -8,6 +8,7 @@ from pathlib import Path
 from .._files import atomic_write, check_target
 from .._suggest import printable
 from ..errors import UserError
+from ..matches.texts import counted
 from ..pictures.png import png
 from ..replays.page import page
 from ..replays.replay import Frame, Replay, frame_svg, load_replays
@@ -24,13 +25,20 @@ def add_replay(commands) -> None:
         help="show saved games as a page, a picture or text",
         description="Show saved games, ours or the diplomacy package's. A page (.html) holds all "
         "games of the file and needs nothing else; a picture (.svg, .png) shows one phase.",
+        needs="FILE",
+        examples=(
+            "games.jsonl --output games.html",
+            "runs/small__... --output games.html",
+            "games.jsonl --text",
+            "games.jsonl --game 2 --phase F1901M --output board.png",
+        ),
     )
     add = parser.add_argument
     add(
         "file",
         metavar="FILE",
-        help="saved games (.jsonl, one a line) or one (.json), a run folder for all it has, or a "
-        "game from elsewhere that `import-game` reads",
+        help="saved games (.jsonl, one a line) or one (.json), a run folder for all its games, "
+        "or a game from elsewhere that `import-game` reads",
     )
     add("--output", metavar="FILE", help="file to write: a page (.html) or a picture (.svg, .png)")
     add("--text", action="store_true", help="show the game in the terminal instead")
@@ -46,7 +54,7 @@ def add_replay(commands) -> None:
         choices=("light", "dark"),
         help="colors of a picture; a page has both (default: light)",
     )
-    add("--map", metavar="FILE", help="map of the games (default: the one that they name)")
+    add("--map", metavar="FILE", help="map of the games (default: the one they name)")
     parser.set_defaults(run=run_replay)
 
 
@@ -113,8 +121,7 @@ def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[s
     if not (centers or units or orders):
         return []
     who = f" ({replay.players[power]})" if power in replay.players else ""
-    count = f"{len(centers)} center{'s' * (len(centers) != 1)}"
-    lines = [f"\n{power}{who}  {count}: {' '.join(centers)}"[:width]]
+    lines = [f"\n{power}{who}  {counted(len(centers), 'center')}: {' '.join(centers)}"[:width]]
     wide = max((len(given.text) for given in orders), default=0)
     lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
     if not orders:

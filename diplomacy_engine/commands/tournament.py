@@ -8,6 +8,7 @@ from rich.console import Console
 
 from .._jit import announce_compilation
 from ..errors import UserError
+from ..matches.texts import limit_text, mean_text, share_text
 from ..matches.tournament import check_tournament, play_tournament
 from ..players.names import short_names
 from ._arguments import (
@@ -29,7 +30,15 @@ from ._arguments import (
     worth_keeping,
     write_files,
 )
-from ._console import make_console, print_counts, print_draws, print_table, print_talk
+from ._console import (
+    make_console,
+    no_draws,
+    notes_on_wins,
+    print_counts,
+    print_draws,
+    print_table,
+    print_talk,
+)
 
 
 def add_tournament(commands) -> None:
@@ -39,6 +48,11 @@ def add_tournament(commands) -> None:
         help="rate several players in games that they play together",
         description="Seat several players at mixed tables, each as every power equally often, and "
         "print their ratings, who ends ahead of whom, and their results with each power.",
+        needs="--players PLAYER PLAYER ...",
+        examples=(
+            "--players small-pure-1 small-pure-2 dumbbot random",
+            "--players runs/small__... dumbbot --games 500 --csv results.csv",
+        ),
     )
     who = parser.add_argument_group("who plays")
     who.add_argument(
@@ -46,7 +60,7 @@ def add_tournament(commands) -> None:
         required=True,
         nargs="+",
         metavar="PLAYER",
-        help="two or more, with spaces between: bots, checkpoints or run folders",
+        help="two or more, separated by spaces: bots, checkpoints or run folders",
     )
     add_match_options(parser, who, "at least as many as players")
     parser.set_defaults(run=run_tournament)
@@ -88,7 +102,7 @@ def _player_names(words: Sequence[str]) -> list[str]:
     for word in words:
         if "," in word and not Path(word).exists():
             parts = " ".join(part.strip() for part in word.split(",") if part.strip())
-            raise UserError(f"players stand with spaces between, not commas: --players {parts}")
+            raise UserError(f"separate the players by spaces, not commas: --players {parts}")
     return list(words)
 
 
@@ -110,33 +124,42 @@ def print_tournament(console: Console, result: dict) -> None:
     manner = "greedy" if result["greedy"] else "sampled orders"
     console.print(
         f"{len(players)} players on map {result['map']}: {result['games']:,} games, seed "
-        f"{result['seed']}, at most {result['max_years']} years ({result['year_limit']}), "
-        f"{manner}; in brackets 95 % intervals"
+        f"{result['seed']}; {limit_text(result)}; {manner}; in brackets 95% intervals"
         + (f"; teams {result['teams']}" if "teams" in result else ""),
         markup=False,
     )
     labels = {name: f"{number} {name}" for number, name in enumerate(players, 1)}
-    columns = "rating", "sigma", "bootstrap", "seats", "solo", "win", "centers", "rank"
+    solos = not no_draws(standing["overall"] for standing in players.values())
+    rates = ("solo", "win") if solos else ("win",)
+    columns = "rating", "sigma", "bootstrap", "seats", *rates, "centers", "rank"
     ratings = []
     for name, standing in players.items():
         rating, overall = standing["rating"], standing["overall"]
         cells = (
-            f"{rating['value']:.1f} ({rating['low']:.1f} - {rating['high']:.1f})",
+            mean_text(rating),
             f"{rating['sigma']:.2f}",
             f"{rating['bootstrap']:.2f}",
             f"{standing['seats']:,}",
-            _percent(overall["solo"]),
-            _percent(overall["win"]),
+            *(share_text(overall[rate]) for rate in rates),
             f"{overall['centers']['value']:.2f}",
             f"{overall['rank']['value']:.2f}",
         )
         ratings.append((labels[name], cells))
     print_table(console, "player", columns, ratings)
+    notes = [
+        "sigma, bootstrap: the rating's standard error by the model of ratings, and by drawing the "
+        "games anew; its interval is that of the larger one",
+        *notes_on_wins([standing["overall"] for standing in players.values()]),
+    ]
+    console.print("\n" + "\n".join(notes), markup=False)
+    powers = {power for standing in players.values() for power in standing["by_power"]}
     numbers = [str(number) for number in range(1, len(players) + 1)]
     for title, figure in (
         ("ends above, of shared games", "above"),
         ("solos, of shared games", "solos"),
     ):
+        if figure == "solos" and not solos and len(powers) == 2:
+            continue  # who ends above the other has the solo
         rows = [
             (labels[name], ["" if p == name else _cell(row[p], figure) for p in players])
             for name, row in result["cross_table"].items()
@@ -146,11 +169,11 @@ def print_tournament(console: Console, result: dict) -> None:
         sides = {name: standing[key] for name, standing in players.items() if key in standing}
         columns = list(dict.fromkeys(side for standing in sides.values() for side in standing))
         rows = [
-            (labels[name], [_power_cell(standing.get(side)) for side in columns])
+            (labels[name], [_power_cell(standing.get(side), rates) for side in columns])
             for name, standing in sides.items()
         ]
         if rows:
-            title = f"by {side}: solo % / win % / centers / rank"
+            title = f"by {side}: {'% / '.join(rates)}% / centers / rank"
             print_table(console, "player", columns, rows, title)
 
     print_draws(console, result)
@@ -159,17 +182,12 @@ def print_tournament(console: Console, result: dict) -> None:
         print_counts(console, result["llm"])
 
 
-def _power_cell(figures: dict[str, dict] | None) -> str:
+def _power_cell(figures: dict[str, dict] | None, rates: Sequence[str]) -> str:
     if figures is None:  # of a tournament that broke off
         return "-"
-    rates = [f"{100 * figures[rate]['value']:.0f}" for rate in ("solo", "win")]
-    return " / ".join(rates + [f"{figures[mean]['value']:.1f}" for mean in ("centers", "rank")])
-
-
-def _percent(figure: dict[str, float]) -> str:
-    value, low, high = (100 * figure[key] for key in ("value", "low", "high"))
-    return f"{value:.1f} % ({low:.1f} - {high:.1f})"
+    shares = [f"{100 * figures[rate]['value']:.0f}" for rate in rates]
+    return " / ".join(shares + [f"{figures[mean]['value']:.1f}" for mean in ("centers", "rank")])
 
 
 def _cell(pair: dict | None, figure: str) -> str:
-    return "-" if pair is None else _percent(pair[figure])
+    return "-" if pair is None else share_text(pair[figure])

@@ -15,6 +15,7 @@ from ..constants import COMPLETED, parse_phase
 from ..errors import UserError
 from ..games.game import Game
 from ..games.votes import bot_votes
+from ..matches.texts import counted
 from ..players.advice import orders_by_player
 from ..players.negotiation import Negotiator
 from ..players.protocols import Player
@@ -295,7 +296,8 @@ def _moment(phase: str) -> tuple[int, int]:
 def _standing(position: Position) -> str:
     """Return how many centers the seats of a game have in the end."""
     return ", ".join(
-        f"{power} {len(position.game.centers[power])} centers" for power in position.seats
+        f"{power} {counted(len(position.game.centers[power]), 'center')}"
+        for power in position.seats
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -37,7 +38,7 @@ from ..training.sample_games import thoughts
 from ..training.settings import Settings, args_from_dictionary, parse_args
 from ..training.signals import StopSignals
 from . import checkpoints, state
-from .learners import Learner
+from .learners import COME_ALONG, Learner
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .run_log import NoLog, RunLog, start_wandb
 
@@ -183,9 +184,12 @@ def thoughts_of(player: PolicyPlayer) -> Callable[[Game, str], dict]:
     return partial(thoughts, player)
 
 
-def read_settings(learner: Learner, argv: list[str]) -> Settings:
-    """Return the settings of a command line; without --map, that of the policy it starts from."""
-    settings = parse_args(learner.args_class, argv, CONFIGS)
+def read_settings(learner: Learner, argv: list[str], about: str | None = None) -> Settings:
+    """Return the settings of a command line; without --map, that of the policy it starts from.
+
+    The help begins with `about`, or else with what the learner's file says of itself.
+    """
+    settings = parse_args(learner.args_class, argv, CONFIGS, about)
     args = settings.args
     if not args.start_from or args.resume or settings.given & {"map", "config"}:
         return settings
@@ -338,7 +342,7 @@ def _check_format(saved: dict, folder: Path) -> None:
     known = type(number) is int and number in VERSIONS
     version = f"version {VERSIONS[number]}" if known else "another version"
     raise UserError(
-        f"{folder} was begun with {version} of this project, and only that can go on with it (its "
+        f"{folder} was begun with {version} of this project, and only that can continue it (its "
         f"format is {quoted(number, 20)}, here it is {state.RUN_FORMAT}); its policy can be "
         "played, and --start-from begins with it"
     )
@@ -351,8 +355,9 @@ def _check_ranks(folder: Path, saved: dict, count: int) -> None:
         raise UserError(f"{folder}: its checkpoint cannot be continued ('ranks' is no list)")
     if len(ranks) != count:
         raise UserError(
-            f"{folder} is a run of {len(ranks)} processes and cannot go on with {count}: resume it "
-            f"with as many of one machine, or with torchrun --nproc_per_node={len(ranks)}"
+            f"{folder} is a run of {len(ranks)} process{'es' * (len(ranks) != 1)} and cannot be "
+            f"continued by {count}: resume it with as many of one machine, or with torchrun "
+            f"--nproc_per_node={len(ranks)}"
         )
 
 
@@ -407,4 +412,18 @@ def _make_log(begun: Begun, folder: RunFolder, start: int = 0, seconds: float = 
     progress = Progress(args.total_timesteps, start)
     bots = getattr(args, "pool_bots", ())
     exploited = bots[0] if len(bots) == 1 == args.pool_bot_prob else None
-    return RunLog(folder, progress, begun.game_map, wandb, wandb_id, seconds, exploited)
+    learner, teams = begun.learner, begun.game_map.teams
+    flags = [f"--press {args.press}"] if learner.talks else []
+    flags += [f"--teams {quote(teams.text)}"] if teams.text else []
+    flags += [f"--team-victory {teams.victory_centers}"] if teams.victory_centers else []
+    return RunLog(
+        folder,
+        progress,
+        begun.game_map,
+        wandb,
+        wandb_id,
+        seconds,
+        exploited,
+        None if learner.name in COME_ALONG else f"{learner.file}:{folder.path}",
+        " ".join(flags),
+    )

@@ -3,11 +3,13 @@
 import importlib
 import itertools
 import os
+import re
 import ssl
 import struct
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,8 +27,10 @@ from torch.utils.tensorboard import SummaryWriter
 from .._progress import Progress
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
+from ..matches.texts import share_text
 from ..rules.map import Map
 from ..training.clock import Clock
+from ..training.next_steps import next_steps
 from ..training.run_folder import RunFolder
 from ..training.sample_games import show_games
 
@@ -51,6 +55,8 @@ class RunLog:
         seconds: spent by earlier processes of this run.
         exploited: the name of the only opponent, if the learner has but one: what it wins against
             that one says how far it can be exploited.
+        player: what the run's policy is called where a command wants a player; None: its folder.
+        match_flags: that matches of the policy need.
     """
 
     def __init__(
@@ -62,7 +68,10 @@ class RunLog:
         wandb_id: str | None = None,
         seconds: float = 0.0,
         exploited: str | None = None,
+        player: str | None = None,
+        match_flags: str = "",
     ):
+        self.player, self.match_flags = player, match_flags
         self.folder, self.progress, self.game_map = folder, progress, game_map
         self.exploited = exploited
         self.writer = SummaryWriter(str(folder.path))
@@ -166,7 +175,7 @@ class RunLog:
         source = f"`{config.name}` and flags" if config else "flags"
         if changed:
             said = ", ".join(f"{name} {value}" for name, value in changed.items())
-            self.progress.message(f"settings: by {source.replace('`', '')}: {said}")
+            self.progress.message(f"settings from {source.replace('`', '')}: {said}")
         rows = "".join(
             f"| {name} | {_cell(value)} | {_cell(defaults[name]) if name in changed else ''} |\n"
             for name, value in asdict(args).items()
@@ -175,14 +184,15 @@ class RunLog:
         table = f"| setting | value | default, if another |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
-            self.writer.add_custom_scalars(dashboard(args.eval_bots))
+            self.writer.add_custom_scalars(dashboard(args.eval_bots, self.game_map.teams.names))
 
     def announce(self) -> None:
         """Say where the run is, and how to look at its curves."""
-        path = str(self.folder.path)
+        folder = self.folder.path
+        own = urllib.parse.quote(folder.name.rpartition("__")[-1])  # the time when it began
         self.progress.message(
-            f"run folder: {path}\ncurves: tensorboard --logdir {quote(path)}\n"
-            "  then open http://localhost:6006/#custom_scalars"
+            f"run folder: {folder}\ncurves: tensorboard --logdir {quote(str(folder.parent))}\n"
+            f"  then open http://localhost:6006/#custom_scalars&regexInput={own}&_smoothingWeight=0"
         )
 
     def _pages(self, samples: Mapping[str, Sequence[Mapping]], global_step: int) -> None:
@@ -249,30 +259,45 @@ class RunLog:
         self.progress.update(global_step, **wins, **known)
 
     def close(self) -> None:
-        """End all records; print the summary of the run."""
+        """End all records; print the summary of the run, and what can be done with it now."""
         with suppress(OSError):  # of a full disk, which has been reported
             self.writer.close()
+        self.progress.close()
+        try:
+            if self.wandb is not None:  # which has much to say itself, so ours comes last
+                self._keep_policy()
+                self.wandb.finish()
+        finally:
+            self._summarize()
+            self.folder.close()
+
+    def _summarize(self) -> None:
         counters = {name: self._counters.get(name, 0) for name in SUMMARY}
         summary: dict[str, object] = {"run folder": str(self.folder.path)}
         summary |= {SUMMARY[name]: count for name, count in counters.items()}
         summary["minutes"] = self.seconds / 60
         for bot, result in self._evaluations.items():
-            for name in ("win", "solo", "draw", "loss"):
-                summary[f"{name} against {bot}"] = _rate(result["overall"][name])
+            drawn = result["overall"]["draw"]["value"] > 0  # else every win is a solo
+            for name in ("win", "solo", "draw") if drawn else ("win",):
+                summary[f"{name} against {bot}"] = share_text(result["overall"][name])
         exploited = self._evaluations.get(self.exploited)
         for side, figures in _by_side(exploited).items() if exploited else ():
-            summary[f"win against {self.exploited} as {side}"] = _rate(figures["win"])
-        self.progress.close(summary, title=self.folder.path.name)
+            summary[f"win against {self.exploited} as {side}"] = share_text(figures["win"])
+        self.progress.summarize(summary, title=self.folder.path.name)
         if exploited:
             self.progress.message(
                 f"{self.exploited}: a copy of it would win at most "
                 f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
                 "beyond that is a lower bound of how far it can be exploited."
             )
-        if self.wandb is not None:
-            self._keep_policy()
-            self.wandb.finish()
-        self.folder.close()
+        steps = next_steps(
+            self.folder,
+            resume=not self.progress.finished,
+            player=self.player,
+            flags=self.match_flags,
+        )
+        if steps:
+            self.progress.message(steps)
 
     def intact(self) -> str:
         """Return what a message about the end of the run says of its last checkpoint."""
@@ -393,59 +418,60 @@ def _wins(evaluations: Mapping[str, dict]) -> dict[str, float]:
     return {f"win_{bot}": found["overall"]["win"]["value"] for bot, found in evaluations.items()}
 
 
-def _rate(figure: Mapping[str, float]) -> str:
-    return f"{figure['value']:.1%}  [{figure['low']:.1%}, {figure['high']:.1%}]"
-
-
 def _cell(value: object) -> str:
     """Return a setting as a cell of a Markdown table."""
     return f"`{value}`".replace("|", "\\|") if value not in ("", None, ()) else ""
 
 
-# What TensorBoard's custom scalars show together: category -> chart -> patterns of names. Before
-# them stand the evaluations, with charts for each opponent.
+# What TensorBoard's custom scalars show: category -> chart -> figure. A line has the color of its
+# run there, so a chart has one figure alone. Around these stand the evaluations.
 DASHBOARD = {
     "self-play": {
-        "return of a game, and of each reward of a mix": ["charts/episodic_return"],
-        "decisions of a game": ["charts/episodic_length"],
-        "results against the pool": ["selfplay/(win|draw|loss|solo)$"],
-        "opponents' age in decisions": ["selfplay/opponent_age"],
+        "wins against the pool": "selfplay/win",
+        "draws against the pool": "selfplay/draw",
+        "return of a game": "charts/episodic_return",
+        "decisions of a game": "charts/episodic_length",
+        "opponents' age in decisions": "selfplay/opponent_age",
+        "rating": "league/rating_learner",
+        "copies in the pool": "league/pool_size",
     },
     "learning": {
-        "losses": ["losses/(policy|value)_loss"],
-        "entropy, 0 to 1 (share of the greatest possible, not nats)": ["losses/entropy"],
-        "change per update": ["losses/(old_)?approx_kl", "losses/clipfrac"],
-        "explained variance": ["losses/explained_variance"],
-        "learning rate": ["charts/learning_rate"],
-        "weight of the entropy": ["charts/ent_coef"],
-    },
-    "league": {
-        "pool": ["league/pool_size"],
-        "ratings": ["league/rating_(?!learner_deviation)"],
+        "entropy, 0 to 1 (share of the greatest possible, not nats)": "losses/entropy",
+        "explained variance": "losses/explained_variance",
+        "policy loss": "losses/policy_loss",
+        "value loss": "losses/value_loss",
+        "change per update (approximate KL)": "losses/approx_kl",
+        "share of clipped decisions": "losses/clipfrac",
+        "learning rate": "charts/learning_rate",
+        "weight of the entropy": "charts/ent_coef",
     },
     "timing": {
-        "decisions per second": ["charts/SPS"],
-        "seconds by stage": ["timing/(?!outside)"],
-        "share outside the network": ["timing/outside_network_share"],
+        "decisions per second": "charts/SPS",
+        "share outside the network": "timing/outside_network_share",
     },
 }
 
 
-def dashboard(opponents: Sequence[str]) -> dict[str, dict[str, list]]:
+def dashboard(opponents: Sequence[str], sides: Sequence[str]) -> dict[str, dict[str, list]]:
     """Return the evaluations against each opponent, the last first, and DASHBOARD.
 
     In the form that SummaryWriter.add_custom_scalars takes.
+
+    Args:
+        opponents: of the evaluations.
+        sides: the map's powers, or teams.
     """
-    evaluation = {}
-    for name in reversed(opponents):
-        evaluation |= {
-            f"against {name}": [f"eval/{name}/(win|solo|draw|loss)$"],
-            f"wins against {name}, by power": [f"eval/{name}/win_"],
-            f"centers against {name}": [f"eval/{name}/centers$"],
-            f"orders against {name}, shares": [f"eval/{name}/orders/"],
-        }
+    last_first = list(reversed(opponents))
+    wins = {f"wins against {name}": f"eval/{name}/win" for name in last_first}
+    wins |= {f"draws against {name}": f"eval/{name}/draw" for name in last_first}
+    wins |= {f"centers against {name}": f"eval/{name}/centers" for name in last_first}
+    by_side = {
+        f"wins against {name} as {side}": f"eval/{name}/win_{side}"
+        for name in last_first
+        for side in sides
+    }
     return {
-        category: {chart: ["Multiline", names] for chart, names in charts.items()}
-        for category, charts in ({"evaluation": evaluation} | DASHBOARD).items()
+        category: {chart: ["Multiline", [f"^{re.escape(tag)}$"]] for chart, tag in charts.items()}
+        for category, charts in ({"evaluation": wins} | DASHBOARD | {"by seat": by_side}).items()
         if charts
     }

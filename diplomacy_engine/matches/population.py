@@ -5,11 +5,15 @@ members' ratings are anchors, so that two players who were ranked at different t
 map with teams a seat is a team's.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._files import read_file
 from ..errors import UserError
 from ..players.population import Population
 from ..players.protocols import Player, SamplingPlayer
@@ -21,10 +25,12 @@ from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
 from .settings import MatchSettings
 from .statistics import Z
 from .tables import play_tables
+from .texts import mean_text, percent
 from .tournament import balanced_seats, cross_table
 
 GAMES = {"small": 2000, "three": 1500}  # of a rank; elsewhere OTHER_GAMES
 OTHER_GAMES = 700
+MOST_RANKS = 10_000_000  # bytes of a file of ranks
 PROVISIONAL = 20  # fewer games say little of a person
 
 
@@ -82,9 +88,29 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """Return rank, rating, their intervals and the share in one line."""
         return (
-            f"rank {self.rank} of {self.of} ({self.best} - {self.worst}), rating {self.value:.1f} "
-            f"({self.low:.1f} - {self.high:.1f}), population share {100 * self.share:.0f} %"
+            f"rank {self.rank} of {self.of} ({self.best} to {self.worst}), rating "
+            f"{mean_text(self._asdict())}, population share {percent(self.share, 0)}"
         )
+
+
+def read_ranks(path: str | Path) -> dict[str, Standing]:
+    """Return where players stand by a file that `population rank --json` has written, by name.
+
+    Raises:
+        UserError: it cannot be read, or is no such file; it may come from anybody.
+    """
+    try:
+        players = json.loads(read_file(path, MOST_RANKS))["players"]
+        found = {name: Standing(**stands) for name, stands in players.items()}
+        for name, stands in found.items():
+            sound = all(type(x) in (int, float) and abs(x) < 1e9 for x in stands)
+            if not re.fullmatch(r"[^\x00-\x1f]{1,200}", name) or not sound:
+                raise ValueError
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(f"{path} has no ranks as `population rank --json` writes them") from None
+    return found
 
 
 def standing(
@@ -223,7 +249,7 @@ def rank_person(
             finals.append([len(centers[power]) for power in replay.map.powers])
     if not any(0 < number <= known for row in seats for number in row):
         raise UserError(
-            f"no finished game has {who} in one seat and a member of {population.folder} in another"
+            f"no finished game has {who} in one seat and a member of {population.title} in another"
         )
     found = ranks_of(np.array(finals))
     return standing(population.ratings, np.array(seats), found, rng, len(names) - known)

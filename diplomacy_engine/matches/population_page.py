@@ -1,74 +1,218 @@
-"""A population to look at: a page with its ladder, who ends above whom, and every member."""
+"""A page of a population: its ladder, what every member is, and who ends above whom."""
 
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Mapping
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
-from ..pictures.ladder import ladder_svg, matrix_svg
-from ..players.population import Population
+from ..pictures.matrix import matrix_svg
+from ..players.bots import BOTS
+from ..players.policy_files import ready_policies, training_of
+from ..players.population import Population, PopulationMember
 from .population import Standing
 from .statistics import Z
+from .texts import limit_text, mean_text
 
 _STYLE = """\
-body { font: 15px/1.5 system-ui, sans-serif; color: #1f2430; margin: 2rem auto; max-width: 54rem;
-  padding: 0 1rem; }
-.wide { overflow-x: auto; }  /* on a phone these are moved aside, not squeezed */
-svg { width: 100%; min-width: 36rem; height: auto; }
-table { border-collapse: collapse; font-size: 13px; }
-td, th { text-align: left; vertical-align: top; padding: 2px 10px 2px 0;
-  border-bottom: 1px solid #e2e5ea; }
-td.number { text-align: right; white-space: nowrap; }
-code { display: block; min-width: 20rem; font-size: 11px; overflow-wrap: anywhere; }
+:root { color-scheme: light dark; --ink: #1f2430; --pale: #5c6470; --line: #e2e5ea;
+  --bar: #3b6ea5; --mark: #c2410c; --paper: #fff; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --pale: #a3abb8; --line: #343a46;
+  --bar: #7fb0e6; --mark: #f59a5f; --paper: #171a21; } }
+body { font: 15px/1.4 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  margin: 1.5rem auto; max-width: 110rem; padding: 0 1rem; }
+h1 { margin: 0 0 .5rem; font-size: 1.6rem; }
+p { max-width: 60rem; }
+input { font: inherit; padding: .35rem .6rem; width: min(100%, 24rem); box-sizing: border-box; }
+table { border-collapse: collapse; width: 100%; font-size: 14px; }
+td, th { text-align: left; vertical-align: top; padding: 3px 12px 3px 0;
+  border-bottom: 1px solid var(--line); }
+th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
+  text-decoration: underline dotted; }
+th[aria-sort] button { text-decoration: underline; }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.scheme, .interval, .place { color: var(--pale); }
+.kind { font-size: 11px; padding: 0 5px; border: 1px solid; border-radius: 8px;
+  margin-left: 6px; white-space: nowrap; }
+.bot .kind { color: var(--pale); } .ready .kind, .ready summary { color: var(--mark); }
+.ready summary { font-weight: 600; }
+summary { cursor: pointer; }
+td.name { white-space: nowrap; }
+details p { margin: .3rem 0; font-size: 12px; white-space: normal; }
+code { overflow-wrap: anywhere; }
+td.bar { width: 34%; }
+.bar div { position: relative; height: 18px; }
+.bar i { position: absolute; top: 8px; height: 3px; background: var(--bar); }
+.bar b { position: absolute; top: 5px; width: 9px; height: 9px; margin-left: -4px;
+  border-radius: 50%; background: var(--bar); }
+.ready .bar i, .ready .bar b { background: var(--mark); }
+.bar span { position: absolute; transform: translateX(-50%); font-weight: 400; font-size: 11px; }
+.wide { overflow-x: auto; }  /* on a phone it is moved aside, not squeezed */
+svg { width: 100%; min-width: 36rem; max-width: 60rem; height: auto; background: #fff; }
+@media (max-width: 640px) {
+  thead { display: none; }
+  table, tbody { display: block; }
+  tr:not([hidden]) { display: grid; grid-template-columns: 2rem 1fr auto; padding: 3px 0;
+    border-bottom: 1px solid var(--line); }
+  td { border: 0; padding: 0 6px 0 0; }
+  td.decisions, td.scheme:empty { display: none; }
+  td.name { white-space: normal; }
+  .interval { display: none; }
+  .bar div { height: 12px; } .bar i { top: 5px; } .bar b { top: 2px; }
+  td.bar { grid-column: 1 / 4; grid-row: 2; width: auto; padding: 0; }
+  td.scheme { grid-column: 2 / 4; grid-row: 3; font-size: 12px; }
+  td.scheme::after { content: attr(data-after); }
+}
+"""
+
+# Sorts by a click on a heading, and finds rows by their words. Without it the page is whole.
+_SCRIPT = """\
+const body = document.querySelector("tbody"), rows = [...body.rows];
+const find = document.querySelector("input");
+find.parentElement.hidden = false;
+find.addEventListener("input", () => {
+  const words = find.value.toLowerCase().split(" ");
+  for (const row of rows) row.hidden = !words.every(word => row.dataset.find.includes(word));
+});
+for (const heading of document.querySelectorAll("th[data-key]")) {
+  const button = document.createElement("button");
+  button.append(...heading.childNodes);
+  heading.append(button);
+  button.addEventListener("click", () => {
+    const key = heading.dataset.key, text = key === "find";
+    const before = heading.getAttribute("aria-sort");
+    const up = before ? before === "descending" : text;
+    for (const other of document.querySelectorAll("th")) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const order = (a, b) => text ? a.dataset[key].localeCompare(b.dataset[key])
+      : a.dataset[key] - b.dataset[key];
+    body.append(...rows.sort((a, b) => up ? order(a, b) : order(b, a)));
+  });
+}
 """
 
 
-def population_ladder(population: Population, marked: dict[str, Standing] | None = None) -> str:
-    """Return the ladder of a population as SVG, with some players among the members."""
-    members, marked = population.members, marked or {}
-    names = [*(member.name for member in members), *marked]
-    ratings = [*(member.rating for member in members), *(s.value for s in marked.values())]
-    errors = [*(Z * member.sigma for member in members)]
-    errors += [stands.high - stands.value for stands in marked.values()]
-    return ladder_svg(names, ratings, errors, marked)
+class _Rung(NamedTuple):
+    """A player on the ladder."""
+
+    name: str
+    kind: str  # "bot", "ready" for a policy that comes along, or neither
+    scheme: str  # how it was trained
+    typed: str  # where a command wants a player
+    rating: dict[str, float]  # value, low and high
+    decisions: int = 0
+    command: str = ""  # that trained it
 
 
-def population_matrix(population: Population) -> str:
+def _rung(member: PopulationMember, folder: str) -> _Rung:
+    """Return a member: the policies that come along and bots by their own names, others by what
+    their training is called."""
+    name, typed = member.name.removesuffix(f"-{member.decisions}"), f"{folder}/{member.file}"
+    kind = "" if member.file else "bot"
+    if name in ready_policies():
+        kind = "ready"
+    elif member.file:
+        name = name.replace("-", " ")
+    spread = Z * member.sigma
+    rating = {"value": member.rating, "low": member.rating - spread, "high": member.rating + spread}
+    typed = typed if member.file and not kind else name
+    scheme = training_of(name) if kind == "ready" else member.scheme if kind == "" else ""
+    start = re.search(r"--start-from (\S+)", member.command)
+    if start and kind == "":
+        scheme += f", begun with {start[1]}"
+    return _Rung(name, kind, scheme, typed, rating, member.decisions, member.command)
+
+
+def _rungs(population: Population, ranked: Mapping[str, Standing]) -> list[_Rung]:
+    """Return members and ranked players, the best first."""
+    rungs = [_rung(member, population.shown_folder) for member in population.members]
+    for name, stands in ranked.items():
+        rating = {"value": stands.value, "low": stands.low, "high": stands.high}
+        kind = "ready" if name in ready_policies() else "bot" if name in BOTS else ""
+        scheme = training_of(name) if kind == "ready" else ""
+        rungs.append(_Rung(name, kind, scheme, name, rating))
+    return sorted(rungs, key=lambda rung: -rung.rating["value"])
+
+
+def _ladder(rungs: list[_Rung]) -> str:
+    """Return the ladder as a table."""
+    low = min(rung.rating["low"] for rung in rungs)
+    high = max(low + 1, *(rung.rating["high"] for rung in rungs))
+
+    def x(rating: float) -> float:
+        return 2 + 96 * (rating - low) / (high - low)
+
+    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000, 1e6, 1e9) if (high - low) / s <= 8)
+    ticks = "".join(
+        f'<span style="left:{x(tick):.1f}%">{tick:g}</span>'
+        for tick in np.arange(np.ceil(low / step) * step, high, step)
+    )
+    return f"""<table><thead><tr><th class="number">#</th>
+<th data-key="find">member</th><th class="bar"><div>{ticks}</div></th>
+<th class="number" data-key="rating" aria-sort="descending">rating</th>
+<th data-key="scheme">how it was trained</th>
+<th class="number" data-key="decisions">decisions</th></tr></thead>
+<tbody>{"".join(_row(place, rung, x) for place, rung in enumerate(rungs, 1))}</tbody></table>"""
+
+
+def _row(place: int, rung: _Rung, x: Callable[[float], float]) -> str:
+    """Return a row of the ladder; `x` says where a rating lies, in percent of the bar's width."""
+    value, low, high = (x(rung.rating[name]) for name in ("value", "low", "high"))
+    kind = {"bot": "bot", "ready": "included"}.get(rung.kind, "")
+    badge = f' <span class="kind">{kind}</span>' if kind else ""
+    trained = f"<p>Trained by <code>{escape(rung.command)}</code></p>" if rung.command else ""
+    rating, _, interval = mean_text(rung.rating).partition(" ")
+    name, scheme = escape(rung.name), escape(rung.scheme)
+    decisions = f"{rung.decisions:,}" if rung.decisions else ""
+    return f"""<tr class="{rung.kind}" data-find="{f"{name} {kind} {scheme}".lower()}"
+data-rating="{rung.rating["value"]:.3f}" data-scheme="{scheme}" data-decisions="{rung.decisions}">
+<td class="place number">{place}</td>
+<td class="name"><details><summary>{name}{badge}</summary>
+<p>As a player: <code>{escape(rung.typed)}</code></p>{trained}</details></td>
+<td class="bar"><div><i style="left:{low:.1f}%;width:{high - low:.1f}%"></i>
+<b style="left:{value:.1f}%"></b></div></td>
+<td class="rating number">{rating} <span class="interval">{interval}</span></td>
+<td class="scheme" data-after="{f", {decisions} decisions" if decisions else ""}">{scheme}</td>
+<td class="decisions number">{decisions}</td></tr>
+"""
+
+
+def _matrix(population: Population) -> str:
     """Return who ends above whom in the tournament that rated a population, as SVG."""
     with np.errstate(invalid="ignore"):
         shares = np.where(population.met > 0, population.above / population.met, np.nan)
     return matrix_svg([member.name for member in population.members], shares)
 
 
-def population_page(population: Population) -> str:
-    """Return the page of a population, HTML without any code."""
+def population_page(population: Population, ranked: Mapping[str, Standing] | None = None) -> str:
+    """Return the page of a population, HTML whose own script alone runs.
+
+    Args:
+        population: whose members are shown.
+        ranked: other players by name, whose ranks among the members have been found.
+    """
     title = f"Base population of map {population.map.name}"
-    rows = []
-    for place, member in enumerate(population.members, 1):
-        decisions = f"{member.decisions:,}" if member.file else ""
-        rows.append(
-            f'<tr><td class="number">{place}</td><td>{escape(member.name)}</td>'
-            f'<td class="number">{member.rating:.1f} ± {Z * member.sigma:.1f}</td>'
-            f'<td>{escape(member.scheme)}</td><td class="number">{decisions}</td>'
-            f"<td><code>{escape(member.command)}</code></td></tr>"
-        )
+    digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+    spread = 25 / 6 * len(population.map.powers) ** 0.5
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
+style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
 <p>{len(population.members)} members, rated by {population.games:,} games among them all (seed
-{population.seed}, at most {population.max_years} years, {escape(population.year_limit)}). In a game
-of {len(population.map.powers)} players, of two whose ratings differ by d the better one ends above
-with probability 1 / (1 + exp(-d / {25 / 6 * len(population.map.powers) ** 0.5:.1f})).</p>
-<h2>Ladder</h2>
-<p>Ratings with 95 % intervals.</p>
-<div class="wide">{population_ladder(population)}</div>
+{population.seed}; {limit_text(vars(population))}). Bars and brackets are 95% intervals. Of two
+players whose ratings differ by d, the better one ends above the other in 1 / (1 + exp(-d /
+{spread:.1f})) of their games. A click on a name tells how to play it and how it was trained.</p>
+<p hidden><input type="search" placeholder="Find: bot, included, hard ..." \
+aria-label="Find members"></p>
+{_ladder(_rungs(population, ranked or {}))}
 <h2>Who ends above whom</h2>
-<div class="wide">{population_matrix(population)}</div>
-<h2>Members</h2>
-<div class="wide"><table><tr><th></th><th>member</th><th>rating</th><th>scheme</th>
-<th>decisions</th><th>trained by</th>
-</tr>{"".join(rows)}</table></div>
-</body></html>
+<details><summary>Show the table of all pairs</summary>
+<div class="wide">{_matrix(population)}</div></details>
+<script>{_SCRIPT}</script></body></html>
 """

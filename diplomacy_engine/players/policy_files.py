@@ -15,6 +15,15 @@ if not REFERENCE.is_dir():
     REFERENCE = _PACKAGE.parent / "runs" / "reference"  # in a clone
 
 
+# Second part of a name -> how the policy was trained.
+_TRAINING = {
+    "pure": "self-play",
+    "long": "self-play, longer",
+    "equilibrium": "self-play, made hard to exploit",
+    "dumbbot": "against dumbbot",
+}
+
+
 def policy_file(path: str | Path) -> Path:
     """Return the file that holds a policy: of a folder its checkpoint.pt, else its policy.pt.
 
@@ -32,6 +41,11 @@ def ready_policies() -> dict[str, Path]:
     """Return the policies that come along, by names such as small-pure-2: map, kind, seed."""
     files = sorted(REFERENCE.glob(f"*__*__*/{POLICY}"))
     return {file.parent.name.replace("__", "-"): file for file in files}
+
+
+def training_of(ready: str) -> str:
+    """Return how a policy that comes along was trained, by its name."""
+    return _TRAINING.get(ready.split("-")[1], "")
 
 
 def wins_against_dumbbot(policy: Path) -> dict[str, float] | None:

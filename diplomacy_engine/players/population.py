@@ -74,6 +74,17 @@ class Population:
     above: np.ndarray
 
     @property
+    def title(self) -> str:
+        """What the population is called: its folder, unless it comes along."""
+        return "the base population" if self.folder.parent == FOLDERS else str(self.folder)
+
+    @property
+    def shown_folder(self) -> str:
+        """The folder as one would type it."""
+        own = self.folder.parent == FOLDERS
+        return f"runs/population/{self.folder.name}" if own else str(self.folder)
+
+    @property
     def ratings(self) -> np.ndarray:
         """The members' ratings, (members,)."""
         return np.array([member.rating for member in self.members])

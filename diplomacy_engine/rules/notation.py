@@ -269,7 +269,7 @@ def read_order(game_map: Map, text: str) -> OrderText:
         verb = _VERBS.get(reader.peek())
         if verb is None:
             if not reader.peek():
-                raise UserError("it does not say what the unit shall do, such as H to hold")
+                raise UserError("it does not say what the unit is to do, such as H to hold")
             raise UserError(f"{reader.peek()!r} is none of H, -, S, C, R, D and B")
         moves_in_words = reader.peek() in ("MOVE", "MOVES")
         reader.next += 1
@@ -306,7 +306,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
         reader.next += following == HOLD
         return OrderText(SUPPORT_HOLD, unit, other=other)
     if following != MOVE:
-        raise UserError("it does not say where the other unit shall go")
+        raise UserError("it does not say where the other unit is to go")
     in_words = reader.peek() in ("MOVE", "MOVES")
     reader.next += 1
     if in_words:

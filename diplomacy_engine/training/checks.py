@@ -186,7 +186,7 @@ def check_run(path: str) -> None:
     """Raise UserError if --resume names something else, such as a file of a run."""
     if not _is_run(Path(path)):
         hint = above(Path(path), CHECKPOINT)
-        raise UserError(f"--resume {path} is no run to go on with{hint or _missing(Path(path))}")
+        raise UserError(f"--resume {path} is no run to continue{hint or _missing(Path(path))}")
 
 
 def _is_run(path: Path) -> bool:

@@ -106,7 +106,7 @@ class RunFolder:
         run = cls(path)
         for name in ("args.json", CHECKPOINT):
             if not os.path.isfile(run.path / name):  # also if it may not be looked at
-                raise UserError(f"{run.path} is no run to go on with: it has no {name}")
+                raise UserError(f"{run.path} cannot be continued: it has no {name}")
         try:
             run._lock = FolderLock(run.path)
             run._check_entries()

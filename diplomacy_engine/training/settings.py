@@ -1,12 +1,12 @@
 """Settings: a flat frozen dataclass, filled from TOML files and the command line.
 
 A flag wins over the settings file, which wins over the dataclass. The file is the one given with
-`--config`, else `{map}.toml` of the configs folder if there is one. tyro prints the help; the flags
-are read here, because tyro refuses `--flag=True` (what W&B's `${args}` sends) and `1e6` for a whole
-number, and does not say which flags were given.
-
+`--config`, else `{map}.toml` of the configs folder if there is one. argparse prints the help; the
+flags are read here, because it refuses `--flag=True` (what W&B's `${args}` sends) and `1e6` for a
+whole number, and does not say which flags were given.
 """
 
+import argparse
 import ast
 import dataclasses
 import inspect
@@ -17,13 +17,14 @@ import textwrap
 import tomllib
 import typing
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from .._fields import ENOUGH, Kind, check_values, convert, field_kinds, kind_of, kind_text, today
+from .._fields import Kind, check_values, convert, field_kinds, kind_of, kind_text, today
 from .._files import read_file
 from .._progress import forget
 from .._suggest import did_you_mean
 from ..errors import UserError
+from .next_steps import program
 
 INSTALLED_CONFIGS = Path(__file__).parents[1] / "configs"  # setup.py puts them there
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
@@ -40,7 +41,12 @@ class Settings(NamedTuple):
     config: Path | None  # the settings file that was applied
 
 
-def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = None) -> Settings:
+def parse_args(
+    args_class: type,
+    argv: list[str],
+    configs_folder: Path | None = None,
+    about: str | None = None,
+) -> Settings:
     """Return the settings of a command line (without the program's name).
 
     Prints the help and exits with 0 for `--help` or `-h`, showing the values of the settings file.
@@ -49,6 +55,8 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
         args_class: a flat dataclass with defaults; `config` and `map` are optional fields of it.
         argv: `sys.argv[1:]`.
         configs_folder: where `{map}.toml` is looked for; INSTALLED_CONFIGS, if it is not there.
+        about: what the help begins with, a title and then examples; None: the docstring of the
+            dataclass's module.
 
     Raises:
         UserError: an unknown flag or key, a wrong type, a number out of range, an unreadable file.
@@ -63,7 +71,7 @@ def parse_args(args_class: type, argv: list[str], configs_folder: Path | None = 
     config, values = _settings_file(args_class, given, configs_folder)
     defaults = args_class(**values)
     if wants_help:
-        _print_help(defaults)
+        _print_help(defaults, about or sys.modules[args_class.__module__].__doc__, config)
     return Settings(dataclasses.replace(defaults, **given), frozenset(given), config)
 
 
@@ -146,41 +154,37 @@ def _settings_file(
     return path, values
 
 
-def _print_help(defaults: Any) -> NoReturn:
+def _print_help(defaults: Any, about: str | None, config: Path | None) -> NoReturn:
     """Print the help of a dataclass, with the values of `defaults`, and exit.
 
     A comment on a line of its own, such as `# The games`, is the heading of the fields below it.
     """
-    import tyro  # only where there is something to learn: commands use this file without it
-
-    args_class, groups = type(defaults), {}
-    hints = typing.get_type_hints(args_class, include_extras=True)
-    kinds, about = field_kinds(args_class), _about_fields(args_class)
-    for name, kind in kinds.items():
-        group, sentence = about[name]
-        teaches = kind.range is not None and (kind.range.low != 0 or kind.range.high < ENOUGH)
-        limits = f"{kind.range}; " if teaches else ""
-
-        def hint(value: str, limits: str = limits) -> str:
-            return f"({limits}default: {'none' if value in ('None', '') else value})"
-
-        plain = kind.optional and kind.type in (int, float, str)
-        metavar = kind.type.__name__.upper() if plain else None
-        shown = tyro.conf.arg(help=sentence, help_behavior_hint=hint, metavar=metavar)
-        field = name, Annotated[hints[name], shown], getattr(defaults, name)
-        groups.setdefault(group, []).append(field)
-    fields = groups.pop("", [])
-    for number, (group, members) in enumerate(groups.items()):
-        part = tyro.conf.OmitArgPrefixes[_help_class(group, members)]
-        name = f"group_{number}"
-        fields.append((name, Annotated[part, tyro.conf.arg(name=group)], part()))
-    title, _, rest = (sys.modules[args_class.__module__].__doc__ or "").partition("\n\n")
-    examples = rest.split("\n\n")[0]
-    about_all = f"{title}\n\nFor example\n{examples}\n\n{inspect.getdoc(args_class)}"
-    whole = _help_class(args_class.__name__, fields, about_all)
+    args_class = type(defaults)
+    parts = (about or "").split("\n\n")[:2]
+    if parts[-1].startswith("  "):
+        parts[-1] = f"examples:\n{parts[-1]}"
+    parts.append(inspect.getdoc(args_class) or "")
+    if config is not None:
+        parts.append(f"Defaults shown are those of {config.parent.name}/{config.name}.")
+    parser = argparse.ArgumentParser(
+        prog=program(),
+        usage="%(prog)s [options]",
+        description="\n\n".join(parts),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    groups: dict[str, Any] = {}
+    headings = _about_fields(args_class)
+    for name, kind in field_kinds(args_class).items():
+        heading, sentence = headings[name]
+        group = groups.get(heading)
+        if group is None:
+            group = groups[heading] = parser.add_argument_group(heading or "options")
+        _add_flag(group, name, kind, sentence, getattr(defaults, name))
+    parser.add_argument_group("help").add_argument("-h", "--help", action="help", help="show this")
     try:
         try:
-            tyro.cli(whole, args=["--help"])
+            parser.print_help()
         finally:
             sys.stdout.flush()  # here, where a closed pipe can still be told
     except BrokenPipeError:  # of a reader such as `head`, which has seen enough
@@ -188,9 +192,30 @@ def _print_help(defaults: Any) -> NoReturn:
     raise SystemExit(0)
 
 
-def _help_class(name: str, fields: list[tuple], sentence: str | None = "") -> type:
-    """Return a dataclass of (name, annotation, default) with a docstring."""
-    return dataclasses.make_dataclass(name, fields, namespace={"__doc__": sentence}, frozen=True)
+def _add_flag(group: Any, name: str, kind: Kind, sentence: str, default: Any) -> None:
+    """Add a field to a group of a help."""
+    flag, notes = f"--{_dashes(name)}", []
+    if kind.range is not None and kind.range.high == 1:  # others say what anybody would expect
+        notes.append(str(kind.range))
+    if "default:" not in sentence:
+        if isinstance(default, bool):
+            default = "on" if default else "off"
+        elif isinstance(default, tuple):
+            default = " ".join(map(str, default))
+        notes.append(f"default: {'none' if default in (None, '') else default}")
+    text = f"{sentence} ({'; '.join(notes)})" if notes else sentence
+    options: dict[str, Any] = {"help": text.strip().replace("%", "%%")}
+    item = kind.type
+    if typing.get_origin(item) is tuple:
+        options["nargs"], item = "*", kind_of(typing.get_args(kind.type)[0]).type
+    if kind.type is bool:
+        group.add_argument(flag, f"--no-{_dashes(name)}", action="store_true", **options)
+    elif typing.get_origin(item) is typing.Literal:
+        group.add_argument(
+            flag, metavar=f"{{{','.join(filter(None, typing.get_args(item)))}}}", **options
+        )
+    else:
+        group.add_argument(flag, metavar=item.__name__.upper(), **options)
 
 
 def _about_fields(args_class: type) -> dict[str, tuple[str, str]]:

@@ -21,19 +21,21 @@ TARGET = Path(__file__).parents[2] / "docs" / "dashboard.png"
 
 def main(folder: str) -> None:
     """Start TensorBoard on a run folder, and photograph it."""
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", folder, "--port", "0"]
+    run = Path(folder).resolve()
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(run.parent), "--port", "0"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         address = next(
             found[0] for line in server.stderr if (found := re.search(r"http://\S+", line))
         )
+        shown = f"&regexInput={run.name.rpartition('__')[-1]}&_smoothingWeight=0"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"),
                 args=["--no-sandbox", "--disable-dev-shm-usage"],
             )
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
-            page.goto(f"{address}?darkMode=false#custom_scalars", timeout=120_000)
+            page.goto(f"{address}?darkMode=false#custom_scalars{shown}", timeout=120_000)
             page.wait_for_selector("text=evaluation", timeout=120_000)
             page.wait_for_timeout(8_000)  # the curves are drawn one after the other
             picture = page.screenshot()

@@ -1,20 +1,24 @@
 """The command line of the tools, and players by name or from a checkpoint."""
 
+import argparse
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
 
-from diplomacy_engine.commands.cli import main
+from diplomacy_engine.commands._parser import Parser
+from diplomacy_engine.commands.cli import main, parser
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.players import loading
 from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.players.loading import load_player
+from diplomacy_engine.players.policy_files import ready_policies
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.scoring.outcomes import FIGURES
 
@@ -32,10 +36,19 @@ def test_evaluate(tmp_path, capsys):
     words += f" --max-years 9 --threads 2 --save-count 3 --json {result_file}"
     assert main([*words.split(), "--save-games", str(games_file)]) == 0
     shown = capsys.readouterr().out
-    assert "dumbbot against random on map small: 10 games, seed 3, at most 9 years" in shown
-    for figure in FIGURES:
-        assert figure.replace("_", " ") in shown
+    assert (
+        "dumbbot against random on map small: 10 games, seed 3; at most 9 years, then a draw;"
+        in shown
+    )
     result = json.loads(result_file.read_text())
+    assert result["overall"]["draw"]["value"] == 0
+    same = {"elimination", "solo", "most_centers"}  # what others say by rule
+    rows = set(re.findall(r"^(\w+(?: \w+)*?)  +[-\d]", shown, re.MULTILINE))
+    assert rows == {figure.replace("_", " ") for figure in FIGURES if figure not in same}
+    assert "no game was drawn: every win is a solo" in shown
+    overall = result["overall"]["win"]
+    value, low, high = (f"{100 * overall[key]:.1f}" for key in ("value", "low", "high"))
+    assert f" {value}% ({low} to {high}) " in shown
     assert (result["games"], result["max_years"], result["greedy"]) == (10, 9, False)
     games = list(read_saved_games(games_file))
     assert len(games) == 3
@@ -47,7 +60,9 @@ def test_evaluate_many_seats(capsys):
     words = "evaluate --map three --player chaos --against hold --games 4 --max-years 2 --greedy"
     assert main([*words.split(), "--year-limit", "truncate"]) == 0
     shown = capsys.readouterr().out
-    assert "6 games, seed 1, at most 2 years (truncate), greedy" in shown
+    assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
+    assert "win: a solo, or at the year limit more centers" in shown
+    assert re.search(r"^solo +", shown, re.MULTILINE)
     assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
 
 
@@ -61,7 +76,9 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert "'many'" in refused("--player", "hold", "--games", "many")
     assert "'nan'" in refused("--player", "hold", "--games", "nan")
     assert "--player" in refused()
-    assert "invalid choice: 'never'" in refused("--player", "hold", "--year-limit", "never")
+    assert "must be one of draw, truncate, not 'never'" in refused(
+        "--player", "hold", "--year-limit", "never"
+    )
     assert "--sed" in refused("--player", "hold", "--sed", "1")
     assert f"no folder {tmp_path / 'none'}" in refused(
         "--player", "hold", "--json", tmp_path / "none" / "x.json"
@@ -69,7 +86,11 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert "is a folder" in refused("--player", "hold", "--save-games", tmp_path)
     (tmp_path / "map.toml").write_text("name = ")
     assert "map.toml: is not TOML" in refused("--player", "hold", "--map", tmp_path / "map.toml")
-    assert "invalid choice: 'evaluat'" in refusal("evaluat", capsys=capsys)
+    found = refusal("evaluat", capsys=capsys)
+    assert found.startswith("there is no command 'evaluat'; did you mean 'evaluate'? see ")
+    found = refusal("population", "show", "small", capsys=capsys)
+    assert "unexpected argument 'small'; see" in found and "population show --help" in found
+    assert "did you mean '--games'?" in refused("--player", "hold", "--num-games", "3")
     assert "COMMAND" in refusal(capsys=capsys)
 
 
@@ -178,3 +199,45 @@ def test_scripts_that_cannot_play(tmp_path, script):
     (tmp_path / "typo.py").write_text("def f(:\n")
     with pytest.raises(UserError, match=r"typo\.py cannot be loaded: invalid syntax"):
         load_player(path, script=tmp_path / "typo.py")
+
+
+def every_parser(found: Parser):
+    yield found
+    for action in found._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for parser in action.choices.values():
+                yield from every_parser(parser)
+
+
+def test_every_help_begins_with_examples_that_can_be_pasted(capsys):
+    """The engine does not choke on one, and the first screen shows it."""
+    whole = parser()
+    for one in every_parser(whole):
+        lines = one.format_help().splitlines()
+        assert one.examples and lines.index("examples:") < 12
+        assert lines.index("examples:") < min(
+            n for n, line in enumerate(lines) if line.startswith("  -")
+        )
+        for example in one.examples:
+            words = shlex.split(example.removeprefix(whole.prog))
+            assert f"  {example}" in lines and whole.parse_args(words).run is not None
+
+
+def test_games_are_a_number_everywhere():
+    """That of saved games is a flag of its own."""
+    for one in every_parser(parser()):
+        for action in one._actions:
+            if "--games" in action.option_strings:
+                assert action.metavar == "N" and action.type("12") == 12
+
+
+def test_policies(capsys):
+    assert main(["policies", "--map", "small"]) == 0
+    shown = capsys.readouterr().out
+    names = re.findall(r"^(small-[\w-]+) +small ", shown, re.MULTILINE)
+    assert set(names) == {name for name in ready_policies() if name.startswith("small-")}
+    wins = [float(share) for share in re.findall(r" (\d+\.\d)% \(\d+\.\d to \d+\.\d\)", shown)]
+    assert len(wins) == len(names) and wins == sorted(wins, reverse=True)
+    assert "three-pure" not in shown
+    (line,) = re.findall(r"python -m diplomacy_engine (play .*)", shown)
+    assert parser().parse_args(line.split()).against == [names[0]]

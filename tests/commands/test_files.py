@@ -89,9 +89,7 @@ def test_files_that_cannot_be_meant(words, tmp_path, capsys):
 
 def test_players_stand_with_spaces_between(capsys):
     message = refusal("tournament", "--players", "dumbbot, random,hold", capsys=capsys)
-    assert message == (
-        "players stand with spaces between, not commas: --players dumbbot random hold"
-    )
+    assert message == ("separate the players by spaces, not commas: --players dumbbot random hold")
 
 
 @pytest.fixture

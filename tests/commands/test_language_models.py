@@ -81,7 +81,7 @@ def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
     names = [name, "random"] if command[0] == "tournament" else [name]
     found = refusal(*command, *names, "--map", "standard", capsys=capsys)
     assert found.startswith("1,000 games would ask language models about ")
-    assert "say with --games how many shall be played" in found
+    assert "say with --games how many to play" in found
 
 
 def test_other_players_need_no_number(capsys, monkeypatch):

@@ -10,7 +10,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from diplomacy_engine.commands._console import print_table
+from diplomacy_engine.commands._console import make_console, print_table
 from diplomacy_engine.commands.bench import BOT_UNIT, STAGES, print_bench
 from diplomacy_engine.commands.evaluate import print_evaluation
 from diplomacy_engine.commands.tournament import print_tournament
@@ -74,7 +74,7 @@ def test_evaluate(width, evaluations):
         for part in result["by_power"].values():
             assert f"{part['centers']['value']:.3f}" in shown
         low, high = (result["overall"]["rank"][end] for end in ("low", "high"))
-        assert f"({low:.3f} - {high:.3f})" in shown
+        assert f"({low:.3f} to {high:.3f})" in shown
 
 
 @widths
@@ -89,7 +89,7 @@ def test_tournament(width, tournament):
             assert f"{number} {name}" in names
     for found in tournament["players"].values():
         rating = found["rating"]
-        assert f"{rating['value']:.1f} ({rating['low']:.1f} - {rating['high']:.1f})" in shown
+        assert f"{rating['value']:.1f} ({rating['low']:.1f} to {rating['high']:.1f})" in shown
         for figures in found["by_power"].values():
             assert f" / {figures['centers']['value']:.1f} / {figures['rank']['value']:.1f}" in shown
     for power in tournament["players"][RUN]["by_power"]:
@@ -127,6 +127,13 @@ def test_any_table_keeps_its_cells(width):
     shown = file.getvalue()
     assert "…" not in shown and "[i]t" in shown and "[red]" in shown
     assert shown.count("[0.1 - 9]") == shown.count("12.3") == len(rows)
+
+
+def test_a_pipe_has_whole_lines_unless_columns_says_how_wide(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert make_console().width == 200
+    monkeypatch.setenv("COLUMNS", "72")
+    assert make_console().width == 72
 
 
 def test_in_a_terminal_of_80_columns():

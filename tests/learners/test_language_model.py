@@ -307,7 +307,7 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
         ("--eval-bot nobody", "there is no player 'nobody'"),
         ("--opponent nash+hold", "--opponent 'nash+hold' would be silent: name the player alone"),
         ("--history 2", "--history has no effect: minimal prompts, the default, tell no past"),
-        ("--resume nowhere", "nowhere is no run to go on with"),
+        ("--resume nowhere", "nowhere cannot be continued: it has no args.json"),
         ("--resume nowhere --copies 4", "--copies cannot be changed on resume; only --steps can"),
     ],
 )

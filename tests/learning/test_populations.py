@@ -99,7 +99,7 @@ def population(tmp_path_factory):
     ]
     made = folder / "population" / "small"
     words = ["population", "make", "--map", "small", "--runs", *map(str, runs)]
-    words += ["--output", str(made), "--copies", "3", "--num-games", "60", "--threads", "1"]
+    words += ["--output", str(made), "--copies", "3", "--games", "60", "--threads", "1"]
     assert main(words) == 0
     return made
 
@@ -168,7 +168,7 @@ def test_a_population_is_replaced_as_a_whole(population, tmp_path, monkeypatch, 
     shutil.copytree(population, made)
     before = {path.name: path.read_bytes() for path in made.iterdir()}
     words = ["population", "make", "--map", "small", "--runs", str(run), "--output", str(made)]
-    words += ["--copies", "1", "--num-games", "20", "--threads", "1"]
+    words += ["--copies", "1", "--games", "20", "--threads", "1"]
     with monkeypatch.context() as patch:
         patch.setattr("diplomacy_engine.commands.population.base_tournament", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -211,7 +211,7 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("diplomacy_engine.commands.population.subprocess.run", run)
     words = ["population", "make", "--map", "small", "--recipe", str(recipe)]
     words += ["--decisions", "400", "--runs-folder", str(tmp_path / "runs")]
-    words += ["--output", str(tmp_path / "made"), "--num-games", "20"]
+    words += ["--output", str(tmp_path / "made"), "--games", "20"]
     assert main(words) == 0 and len(started) == 2
     assert main(words) == 0 and len(started) == 2
     assert "--num-layers" in started[0] and "--num-layers" not in started[1]

@@ -79,4 +79,4 @@ def test_commands_tell_agreed_draws(tmp_path, capsys):
         assert main([*who, *common, *draws]) == 0
         assert json.loads(file.read_text())["draws"]["agreed"]["value"] == 1
         printed = " ".join(capsys.readouterr().out.split())
-        assert "draws, of all games: by agreement 100.0 %" in printed
+        assert "draws, of all games: by agreement 100.0% (" in printed

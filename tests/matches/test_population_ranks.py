@@ -1,6 +1,7 @@
 """Ranks in a base population: seats, ratings, and the checks of known strength."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,11 +9,18 @@ from support.commands import refusal
 
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.matches.population import candidate_seats, rank_player, standing
+from diplomacy_engine.matches.population import (
+    Standing,
+    candidate_seats,
+    rank_player,
+    read_ranks,
+    standing,
+)
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.matches.ratings import DEVIATION
 from diplomacy_engine.players import make_bot
 from diplomacy_engine.players.loading import load_members
+from diplomacy_engine.players.policy_files import ready_policies
 from diplomacy_engine.players.population import FOLDERS, read_population
 
 
@@ -104,27 +112,85 @@ def test_a_rank_repeats(small):
 def test_the_commands(tmp_path, capsys):
     out = tmp_path / "rank.json"
     words = ["population", "rank", "--map", "small", "--player", "dumbbot", "random"]
-    words += ["--num-games", "100", "--json"]
+    words += ["--games", "100", "--json"]
     assert main([*words, str(out)]) == 0
     shown = capsys.readouterr().out
     assert "mean rank of these 2" in shown and "population share" in shown
     found = json.loads(out.read_text())["players"]
     assert found["dumbbot"]["rank"] < found["random"]["rank"] <= found["random"]["of"]
+    assert json.loads(out.read_text())["population"] == "runs/population/small"
     page = tmp_path / "page.html"
-    assert main(["population", "show", "--map", "small", "--output", str(page)]) == 0
+    words = ["population", "show", "--map", "small", "--output", str(page), "--ranks", str(out)]
+    assert main(words) == 0
+    assert "107 members of the base population, and 2 other players" in capsys.readouterr().out
     text = page.read_text()
-    assert "<script" not in text and text.count("<svg") == 2 and "dumbbot-paquette" in text
+    assert text.count("<svg") == 1 and text.count("<tr class=") == 109
 
 
-def test_a_page_runs_no_code(small):
+def test_the_page_shows_all_policies_that_come_along(tmp_path):
+    """Members or not, of the maps whose population comes along; bots and they are marked."""
+    for name in ("small", "three", "standard"):
+        page = tmp_path / "page.html"
+        assert main(["population", "show", "--map", name, "--output", str(page)]) == 0
+        text = page.read_text()
+        rows = re.findall(r'<tr class="(\w*)".*?</tr>', text, re.DOTALL)
+        ready = [policy for policy in ready_policies() if policy.startswith(f"{name}-")]
+        assert rows.count("ready") == len(ready) and rows.count("bot") == 5
+        for policy in ready:
+            assert f"<summary>{policy} " in text
+
+
+def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     import dataclasses
 
     population, _ = small
-    evil = dataclasses.replace(population.members[0], scheme="<script>x</script>", command="<b>")
-    changed = dataclasses.replace(population, members=(evil, *population.members[1:]))
+    *members, last = (member for member in population.members if member.file)
+    evil = dataclasses.replace(last, scheme="<script>x</script>", command="<b>")
+    changed = dataclasses.replace(population, members=(*members, evil))
     text = population_page(changed)
-    assert "<script" not in text and "<b>" not in text and "&lt;script&gt;" in text
-    assert "default-src 'none'" in text
+    assert text.count("<script") == 1 and "<b>" not in text and "&lt;script&gt;" in text
+    assert "default-src 'none'" in text and "://" not in text.replace("http://www.w3.org", "")
+    ranks = tmp_path / "ranks.json"
+    for bad in (
+        "{",
+        "[]",
+        '{"players": {"x": {}}}',
+        '{"players": {"x": 1}}',
+        '{"players": {"": {}}}',
+    ):
+        ranks.write_text(bad)
+        with pytest.raises(UserError, match=r"ranks\.json has no ranks as"):
+            read_ranks(ranks)
+    sound = dict.fromkeys(Standing._fields, 1)
+    for change in ({"value": "<b>"}, {"low": float("nan")}, {"high": 1e300}):
+        ranks.write_text(json.dumps({"players": {"x": sound | change}}))
+        with pytest.raises(UserError):
+            read_ranks(ranks)
+    ranks.write_text(json.dumps({"players": {"<b>": sound}}))
+    assert "<b>" not in population_page(population, read_ranks(ranks))
+
+
+def test_the_page_sorts_and_finds(tmp_path, open_page):
+    """On a phone it is as wide as that; without a request to anybody."""
+    page = tmp_path / "page.html"
+    assert main(["population", "show", "--map", "small", "--output", str(page)]) == 0
+    shown = open_page(page.as_uri(), viewport={"width": 390, "height": 844})
+    asked = []
+    shown.on("request", lambda request: asked.append(request.url))
+    shown.reload()
+    assert shown.evaluate("document.documentElement.scrollWidth") == 390
+    shown.set_viewport_size({"width": 1280, "height": 800})
+    rows = shown.locator("tbody tr:visible")
+    assert rows.count() == 113 and not shown.locator("code:visible").count()
+    shown.click("th button:has-text('rating')")  # so far the best came first
+    assert "hold" in rows.first.inner_text()
+    shown.click("th button:has-text('decisions')")
+    assert "small-pure-" in rows.first.inner_text()
+    shown.fill("input", "INCLUDED equil")
+    assert rows.count() == 3 and "small-equilibrium-" in rows.nth(2).inner_text()
+    rows.first.locator("summary").click()
+    assert "As a player: small-equilibrium-" in rows.first.inner_text()
+    assert asked == [page.as_uri()]
 
 
 def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
@@ -137,7 +203,7 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
     words = ["tournament", "--map", "small", "--games", "90", "--players", "dumbbot", *against]
     assert main([*words, "--save-games", str(games), "--save-count", "90", "--threads", "1"]) == 0
     out = tmp_path / "rank.json"
-    words = ["population", "rank", "--games", str(games), "--json", str(out), "--as"]
+    words = ["population", "rank", "--saved-games", str(games), "--json", str(out), "--as"]
     assert main([*words, "dumbbot"]) == 0
     assert "provisional" not in capsys.readouterr().out
     found = json.loads(out.read_text())["players"]["dumbbot"]
@@ -187,14 +253,14 @@ def test_refusals(tmp_path, capsys):
     assert main([str(word) for word in words]) == 0
     capsys.readouterr()
     assert "no finished game has nobody" in refusal(
-        *rank, "--games", games, "--as", "nobody", capsys=capsys
+        *rank, "--saved-games", games, "--as", "nobody", capsys=capsys
     )
     for flag, value in (
         ("--greedy", ()),
-        ("--num-games", (10,)),
+        ("--games", (10,)),
         ("--threads", (1,)),
         ("--assume", ("dumbbot",)),
         ("--script", ("own.py",)),
     ):
-        found = refusal(*rank, "--games", games, flag, *value, capsys=capsys)
-        assert f"{flag} has no effect with --games" in found
+        found = refusal(*rank, "--saved-games", games, flag, *value, capsys=capsys)
+        assert f"{flag} has no effect with --saved-games" in found

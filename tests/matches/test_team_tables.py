@@ -102,7 +102,7 @@ def test_the_command_that_checks_rewards(capsys, tmp_path):
     ]
     assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "at most 20 years (draw)" in out and "within ENGLAND+ITALY collaborative" in out
+    assert "at most 20 years, then a draw" in out and "within ENGLAND+ITALY collaborative" in out
     assert "not competitive by pair" in out
     assert (tmp_path / "found.json").is_file()
     assert main(["check-reward", "--reward", "nothing"]) == 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.commands import SCRIPT, refusal, write_checkpoint
 
-from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.commands.cli import main, parser
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.matches.settings import MatchSettings
 from diplomacy_engine.matches.statistics import wilson_interval
@@ -164,7 +164,7 @@ def test_the_command(tmp_path, capsys):
     words += f" --threads 1 --script {tmp_path / 'train.py'} --json {file}"
     assert main(words.split()) == 0
     shown = capsys.readouterr().out
-    assert "3 players on map small: 12 games, seed 2, at most 8 years (draw), greedy" in shown
+    assert "3 players on map small: 12 games, seed 2; at most 8 years, then a draw; greedy" in shown
     assert "1 run" in shown and "ends above" in shown and str(tmp_path) not in shown
     result = json.loads(file.read_text())
     assert (result["games"], result["greedy"], result["max_years"]) == (12, True, 8)
@@ -211,6 +211,6 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
 def test_the_page():
     page = (Path(__file__).parents[2] / "docs" / "tournament.md").read_text()
     line, *others = re.findall("^python -m diplomacy_engine (.*)$", page, re.MULTILINE)
-    assert _parser().parse_args(shlex.split(line)).players[0] == "dumbbot"
+    assert parser().parse_args(shlex.split(line)).players[0] == "dumbbot"
     for other in others:
-        _parser().parse_args(shlex.split(other))
+        parser().parse_args(shlex.split(other))

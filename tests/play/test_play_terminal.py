@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.search import searcher
 
-from diplomacy_engine.commands.cli import _parser, main
+from diplomacy_engine.commands.cli import main, parser
 from diplomacy_engine.commands.play import offered
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
@@ -336,7 +336,7 @@ def test_the_commands_of_the_manual_are_commands():
     text = (ROOT / "docs" / "playing.md").read_text()
     lines = re.findall(r"^python -m diplomacy_engine (play.*)$", text, re.MULTILINE)
     assert len(lines) >= 6
-    found = [_parser().parse_args(shlex.split(line)) for line in lines]
+    found = [parser().parse_args(shlex.split(line)) for line in lines]
     assert {given.run.__name__ for given in found} == {"run_play"}
     for flag in re.findall(r"`(--[a-z-]+)", text):
         assert flag in _play_help(), flag

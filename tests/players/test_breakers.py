@@ -151,7 +151,7 @@ def test_the_command_line(tmp_path, capsys):
     games, file = tmp_path / "games.jsonl", tmp_path / "result.json"
     files = ["--save-games", str(games), "--json", str(file)]
     assert main(["evaluate", *who, *short, "--binding", "no", *files]) == 0
-    assert "of the words given were kept" in capsys.readouterr().out
+    assert "of the promises were kept" in capsys.readouterr().out
     assert json.loads(file.read_text())["press"]["kept_by_player"][1] == 1
     saved = json.loads(games.read_text().splitlines()[0])
     assert saved["binding"] is False

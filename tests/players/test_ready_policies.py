@@ -68,7 +68,8 @@ def test_what_a_wheel_has(tmp_path):
         assert (package / "configs" / name).read_bytes() == found[name].read_bytes()
     assert (package / "configs" / "population" / "runs.toml").is_file()
     for path in ready_policies().values():
-        assert (package / "reference" / path.parent.name / path.name).is_file()
+        for name in (path.name, "against_dumbbot.json"):
+            assert (package / "reference" / path.parent.name / name).is_file()
     assert settings.INSTALLED_CONFIGS.parent == policy_files._PACKAGE
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     trainers = {path.stem for path in REPOSITORY.glob("*_diplomacy.py")}

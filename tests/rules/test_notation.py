@@ -110,7 +110,7 @@ def test_understood(power, text, order):
     [
         ("FRANCE", "", "empty"),
         ("FRANCE", "A", "a province is missing"),
-        ("FRANCE", "A PAR", "does not say what the unit shall do"),
+        ("FRANCE", "A PAR", "does not say what the unit is to do"),
         ("FRANCE", "PAR - PIC", "a unit begins with A or F"),
         ("FRANCE", "A PAR FLIES PIC", "'FLIES' is none of"),
         ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at its end has no meaning"),
@@ -119,7 +119,7 @@ def test_understood(power, text, order):
         ("FRANCE", "A PAR - North See", "no province 'NORTH SEE' on this map; did you mean NTH?"),
         ("FRANCE", "A PAR - ", "a province is missing"),
         ("FRANCE", "A PAR S", "a unit begins with A or F, and nothing follows"),
-        ("FRANCE", "A PAR S A BUR VIA", "does not say where the other unit shall go"),
+        ("FRANCE", "A PAR S A BUR VIA", "does not say where the other unit is to go"),
         ("FRANCE", "F MAO - SPA/XX", "'XX' after SPA is no coast"),
         ("FRANCE", "F MAO - SPA(NC", "the bracket after SPA is not closed"),
         ("FRANCE", "F MAO - SPA", "the coast must be named: F MAO - SPA/NC or F MAO - SPA/SC"),

@@ -68,7 +68,7 @@ def test_every_setting_of_the_trainer_is_explained_in_a_group(capsys):
         parse_args(ppo.Args, ["--help"], launch.CONFIGS)
     shown = capsys.readouterr().out
     for heading in ("Games", "PPO", "Network", "Opponents", "Evaluation and records"):
-        assert f"{heading} options" in shown
+        assert f"\n{heading}:\n" in shown
     for field in dataclasses.fields(ppo.Args):
         assert f"--{field.name.replace('_', '-')}" in shown
 

@@ -193,7 +193,7 @@ def test_a_changed_checkpoint_is_refused_or_goes_on(stopped, tmp_path, first, st
 @pytest.mark.parametrize("name", ["run_format", "wandb_id", "seconds", "files"])
 def test_a_tensor_of_several_numbers(run, name, capsys):
     """It is neither true nor false; and there may be nothing in its place."""
-    saved, message = load(run), "cannot be continued|only that can go on with it|is a run of"
+    saved, message = load(run), "cannot be continued|only that can continue it|is a run of"
     torch.save(saved | {name: torch.ones(2)}, run / "checkpoint.pt")
     refused(["--resume", str(run)], message, capsys)
     del saved[name]
@@ -279,7 +279,7 @@ def test_a_folder_starts_no_processes_that_its_checkpoint_has_not(run, monkeypat
 
     monkeypatch.setattr(Ranks, "start", start)
     write_args(run, processes=1000)
-    refused(["--resume", str(run)], "is a run of 1 processes and cannot go on with 1000", capsys)
+    refused(["--resume", str(run)], "is a run of 1 process and cannot be continued by 1000", capsys)
     saved = load(run)
     torch.save(saved | {"ranks": saved["ranks"] * 1000}, run / "checkpoint.pt")
     write_args(run, num_envs=1000)

@@ -201,12 +201,12 @@ def test_wrong_use(together, capsys):
     folder, found, done = together
     assert found[0]["refusals"] == found[1]["refusals"] == [2, 2]
     assert done.stderr.count("error: --num-envs 1 is too few for 2 ranks\n") == 1
-    assert done.stderr.count("is a run of 1 processes and cannot go on with 2") == 1
+    assert done.stderr.count("is a run of 1 process and cannot be continued by 2") == 1
     assert not (folder / "bad").exists()
     (run,) = (folder / "whole").iterdir()
     saved = load(run) | {"ranks": load(run)["ranks"] * 2}
     torch.save(saved, run / "checkpoint.pt")
-    message = "a run of 4 processes and cannot go on with 1: .*torchrun --nproc_per_node=4"
+    message = "a run of 4 processes and cannot be continued by 1: .*torchrun --nproc_per_node=4"
     refused(["--resume", str(run)], message, capsys)
 
 
@@ -267,7 +267,7 @@ def test_ranks_stop_when_their_launcher_is_gone(tmp_path):
     until(lambda: is_free(run), 120)
     step = load(run)["global_step"]
     assert f"{step:012d}.pt" in os.listdir(run / "checkpoints")
-    assert "stopped; go on with --resume" in (tmp_path / "out").read_text()
+    assert "continue it:\n" in (tmp_path / "out").read_text()
 
 
 def is_free(run: Path) -> bool:
@@ -310,7 +310,7 @@ def test_a_signal_to_one_process_stops_all_and_none_is_left(tmp_path, monkeypatc
     """Each plays its part until the step is over; those that were started end with the first."""
     others = signal_others_in_step(monkeypatch, 30, signal.SIGTERM)
     run = train(tmp_path / "runs", **CHANGES | {"processes": 2})
-    assert "stopped; go on with --resume" in capsys.readouterr().out
+    assert "continue it:\n" in capsys.readouterr().out
     saved = load(run)
     assert len(saved["ranks"]) == 2 and 0 < saved["global_step"] < 600
     assert not multiprocessing.active_children()

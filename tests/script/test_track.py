@@ -38,6 +38,7 @@ class FakeRun:
 
     def finish(self) -> None:
         self.finished = True
+        print("what W&B has to say in the end")
 
 
 def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
@@ -51,6 +52,8 @@ def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("diplomacy_engine.learning.launch.start_wandb", start)
     assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 0
     (folder,) = tmp_path.iterdir()
+    shown = capsys.readouterr().out  # the run's own table and commands are what one sees last
+    assert shown.index("what W&B has to say") < shown.index("│ run folder")
     assert main(["--resume", str(folder), "--total-timesteps", "200"]) == 0
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert logged == lines and lines[-1]["global_step"] >= 200

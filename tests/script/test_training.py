@@ -462,8 +462,8 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--runs-folder /proc/runs", "/proc/runs"),
         ("--runs-folder {config}", "not a folder|Not a directory"),
         ("--config nowhere.toml", r"nowhere\.toml cannot be read"),
-        ("--resume nowhere", "--resume nowhere is no run to go on with: there is no such folder"),
-        ("--resume {config}", r"tiny.toml is no run to go on with: it has no args\.json"),
+        ("--resume nowhere", "--resume nowhere is no run to continue: there is no such folder"),
+        ("--resume {config}", r"tiny.toml is no run to continue: it has no args\.json"),
         ("--eval-bots --map small", "--eval-bots is empty: name one or more of random, hold"),
         ("--eval-bots random hold random", "--eval-bots names 'random' twice"),
         (

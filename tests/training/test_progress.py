@@ -35,7 +35,8 @@ def test_plain_lines():
         clock.now = 100.0 + second
         figures = {"win_dumbbot": 0.971, "draw_share": 0.125} if second == 5 else {}
         line.update(second * 100, entropy=1.25, pool=3, **figures)
-    line.close({"games": 1_000, "win_random": 1.0, "checkpoint": "runs/[x]/checkpoint.pt"})
+    line.close()
+    line.summarize({"games": 1_000, "win_random": 1.0, "checkpoint": "runs/[x]/checkpoint.pt"})
     lines = file.getvalue().splitlines()
     assert lines[0] == (
         " 10.0% | 1,000 of 10,000 decisions | 100/s | 0:01:30 left | entropy 1.25 | pool 3 | "
@@ -74,7 +75,8 @@ def test_a_reader_that_has_left_does_not_stop_the_work(tmp_path):
         "line = Progress(10, every=0)\n"
         "for step in range(10):\n"
         "    line.update(step)\n"
-        f"line.message('m'); line.close({{'a': 1}}); open({str(tmp_path / 'done')!r}, 'w')\n"
+        "line.message('m'); line.close(); line.summarize({'a': 1})\n"
+        f"open({str(tmp_path / 'done')!r}, 'w')\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -131,7 +133,8 @@ def test_on_a_terminal_the_line_is_redrawn(monkeypatch):
     line.message("saved [bold]\n\x1b[2J")
     assert "saved [bold]\n\\x1b[2J\n" in file.getvalue().replace("\r", "")
     line.update(60, pool=None)
-    line.close({"games": 3})
+    line.close()
+    line.summarize({"games": 3})
     assert "\x1b" in file.getvalue() and "60 of 100" in file.getvalue()
     assert "pool" not in file.getvalue().rpartition("60 of 100")[2]
 

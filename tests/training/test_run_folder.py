@@ -199,7 +199,7 @@ def test_rotation(run):
 
 
 def test_open_refuses_what_is_no_run(run, tmp_path):
-    with pytest.raises(UserError, match=r"is no run to go on with: it has no checkpoint\.pt"):
+    with pytest.raises(UserError, match=r"cannot be continued: it has no checkpoint\.pt"):
         RunFolder.open(run.path)
     with pytest.raises(UserError, match=r"it has no args\.json"):
         RunFolder.open(tmp_path / "none")

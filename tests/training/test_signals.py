@@ -96,7 +96,7 @@ def test_a_double_ctrl_c_keeps_the_checkpoint(tmp_path):
         if "curves" in told:
             break
     folder = Path(told["run folder"])
-    assert told["curves"] == f"tensorboard --logdir {folder}"
+    assert told["curves"] == f"tensorboard --logdir {folder.parent}"
     until(lambda: (folder / "metrics.jsonl").is_file(), 120)  # it learns
     process.send_signal(signal.SIGINT)
     time.sleep(0.1)
@@ -104,7 +104,7 @@ def test_a_double_ctrl_c_keeps_the_checkpoint(tmp_path):
     out, err = process.communicate(timeout=120)
     # Python itself ends by the signal if it is about to end.
     assert process.returncode in (0, -signal.SIGINT), err
-    assert f"stopped; go on with --resume {folder}" in out
+    assert f"continue it:\n  python ppo_selfplay_diplomacy.py --resume {folder}\n" in out
     assert (
         err.strip()
         == "stopping after this step; a checkpoint will be saved (Ctrl-C again: not saved)"

@@ -1,64 +1,18 @@
-"""Pictures of many players: a ladder of their ratings, and who ends above whom, as SVG."""
+"""A picture of who ends above whom among many players, as SVG."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 import numpy as np
 
-LINE = 14.0  # pixels of a rung
 LABELS = 190.0  # pixels of the names
-WIDTH = 760.0
 SIDE = 620.0  # of a matrix
 TOP, EDGE = 26.0, 12.0
 INK, PALE, PAPER = "#1f2430", "#c9ced6", "#ffffff"
-PLAIN, MARKED = "#3b6ea5", "#c2410c"
 # Shares from 0 to 1 in equal steps: from red over white to blue, told apart without green.
 SHADES = ("#b2182b", "#d6604d", "#f4a582", "#fddbc7", "#f7f7f7", "#d1e5f0", "#92c5de", "#4393c3",
           "#2166ac")  # fmt: skip
 _FONT = 'font-family="system-ui, sans-serif"'
-
-
-def ladder_svg(
-    names: Sequence[str],
-    ratings: Sequence[float],
-    errors: Sequence[float],
-    marked: Collection[str] = (),
-) -> str:
-    """Return ratings as a ladder, the best on top.
-
-    Args:
-        names: of the players.
-        ratings: theirs.
-        errors: half the widths of their intervals.
-        marked: names that stand out.
-    """
-    order = sorted(range(len(names)), key=lambda i: -ratings[i])
-    low = min(r - e for r, e in zip(ratings, errors))
-    high = max(max(r + e for r, e in zip(ratings, errors)), low + 1)
-    height = TOP + LINE * len(names) + EDGE
-
-    def x(rating: float) -> float:
-        return LABELS + (WIDTH - LABELS - EDGE) * (rating - low) / (high - low)
-
-    parts = [_head(WIDTH, height, "ladder of ratings")]
-    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000, 1e6) if (high - low) / s <= 10)
-    for tick in np.arange(np.ceil(low / step) * step, high, step):
-        parts.append(
-            f'<path d="M{x(tick):.1f} {TOP - 4:g}V{height - EDGE:g}" stroke="{PALE}"/>'
-            f'<text x="{x(tick):.1f}" y="14" text-anchor="middle">{tick:g}</text>'
-        )
-    for place, i in enumerate(order):
-        y, color = TOP + LINE * (place + 0.5), MARKED if names[i] in marked else PLAIN
-        weight = ' font-weight="bold"' if names[i] in marked else ""
-        parts.append(
-            f'<text x="{LABELS - 8:g}" y="{y + 3.5:.1f}" text-anchor="end"{weight}>'
-            f"{place + 1} {_short(names[i], 28)}</text>"
-            f'<path d="M{x(ratings[i] - errors[i]):.1f} {y:.1f}H{x(ratings[i] + errors[i]):.1f}"'
-            f' stroke="{color}" stroke-width="2"/>'
-            f'<circle cx="{x(ratings[i]):.1f}" cy="{y:.1f}" r="3.5" fill="{color}">'
-            f"<title>{escape(names[i])}: {ratings[i]:.1f}</title></circle>"
-        )
-    return "".join([*parts, "</svg>"])
 
 
 def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
@@ -97,7 +51,7 @@ def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
             f' height="10" fill="{shade}"/>'
         )
     parts.append(
-        f'<text x="{left + SIDE / 2 + 6:.1f}" y="{TOP + SIDE + 15:g}">0 % to 100 %; gray: they'
+        f'<text x="{left + SIDE / 2 + 6:.1f}" y="{TOP + SIDE + 15:g}">0% to 100%; gray: they'
         f' never met</text><text x="{left:g}" y="16">share of games in which the row ends above'
         " the column; columns in the order of the rows</text>"
     )

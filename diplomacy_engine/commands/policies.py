@@ -1,0 +1,55 @@
+"""`policies`: the trained policies that are included, and how well each plays."""
+
+import argparse
+
+from ..errors import UserError
+from ..matches.texts import share_text
+from ..players.policy_files import (
+    policies_of,
+    ready_policies,
+    training_of,
+    wins_against_dumbbot,
+)
+from ..rules.map import MAP_NAMES
+from ._console import make_console, print_table
+
+
+def add_policies(commands) -> None:
+    """Describe `policies`."""
+    parser = commands.add_parser(
+        "policies",
+        help="list the trained policies that are included",
+        description="List the trained policies that come with this package, best first. Type "
+        "a name wherever a command wants a PLAYER; fast:NAME searches with it, and plays better.",
+        examples=("", "--map standard"),
+    )
+    parser.add_argument("--map", choices=MAP_NAMES, help="those of one map (default: all)")
+    parser.set_defaults(run=run_policies)
+
+
+def run_policies(arguments: argparse.Namespace) -> int:
+    """Print the list."""
+    maps = MAP_NAMES if arguments.map is None else (arguments.map,)
+    names = [(game_map, name) for game_map in maps for name in policies_of(game_map)]
+    if not names:
+        raise UserError("this installation has no trained policies")
+    rows, files = [], ready_policies()
+    for game_map, name in names:
+        wins = wins_against_dumbbot(files[name])
+        share = "-" if wins is None else share_text(wins)
+        rows.append((name, (game_map, training_of(name), share)))
+    console = make_console()
+    print_table(console, "name", ("map", "trained by", "wins against dumbbot"), rows)
+    game_map = names[-1][0]
+    name = policies_of(game_map)[0]
+    console.print(
+        "\nOf 1,000 games with dumbbot in all other seats, every power equally often; in brackets "
+        "95% intervals.",
+        markup=False,
+    )
+    console.print(
+        f"Play one: python -m diplomacy_engine play --map {game_map} --against {name}",
+        markup=False,
+        soft_wrap=True,
+    )
+    return 0

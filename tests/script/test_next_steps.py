@@ -1,0 +1,105 @@
+"""What a run prints at its end can be pasted: each command does what the line above it says."""
+
+import itertools
+import os
+import re
+import shlex
+import signal
+import sys
+from pathlib import Path
+from urllib.request import url2pathname
+
+from support.training import is_clock, main, metrics, train
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine.commands import cli
+from diplomacy_engine.learning import launch, learners
+from diplomacy_engine.learning.run_log import dashboard
+from diplomacy_engine.training.next_steps import next_steps
+from diplomacy_engine.training.run_folder import RunFolder
+
+
+def told(text: str) -> dict[str, list[str]]:
+    """Return the words of each command by the line above it."""
+    lines = text.splitlines()
+    return {
+        above.removesuffix(":"): shlex.split(line)
+        for above, line in itertools.pairwise(lines)
+        if above.endswith(":")
+    }
+
+
+def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
+    """By Ctrl-C; the folder's name has a space, and its run goes on to its end when it is asked."""
+    play_phase, steps = ppo.play_phase, iter(range(1000))
+
+    def stopping(*args):
+        if next(steps) == 40:
+            os.kill(os.getpid(), signal.SIGINT)
+        return play_phase(*args)
+
+    monkeypatch.setattr(ppo, "play_phase", stopping)
+    run = train(tmp_path / "my runs", eval_interval=100)
+    found = told(capsys.readouterr().out)
+    assert list(found) == [
+        "measure how strong it is",
+        "play against it",
+        "look at its last sample games",
+        "continue it",
+    ]
+    *_, url = found["look at its last sample games"]
+    page = Path(url2pathname(url.removeprefix("file://")))
+    assert page == max((run / "games").glob("*.html")).resolve()
+    words = found["measure how strong it is"]
+    assert words[:3] == ["python", "-m", "diplomacy_engine"]
+    assert cli.main([*words[3:], "--games", "2"]) == 0
+    assert f"{run.name} against dumbbot" in capsys.readouterr().out
+    words = found["play against it"]
+    assert cli.parser().parse_args(words[3:]).against == [str(run)]
+    words = found["continue it"]
+    assert main(words[words.index("--resume") :]) == 0
+    assert "continue it" not in told(capsys.readouterr().out)  # it has made all its decisions
+    names = set().union(*metrics(run))
+    for charts in dashboard(["random", "hold"], ["ENGLAND", "RUSSIA"]).values():
+        for _, (name,) in charts.values():  # TensorBoard has something to show
+            assert is_clock(name.strip("^$")) or any(re.search(name, logged) for logged in names)
+
+
+def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
+    """A learner of the user's own is named, and so are teams."""
+    run = RunFolder(tmp_path)
+    assert next_steps(run, resume=True) == ""  # nothing has been saved
+    run.checkpoint.touch()
+    flags = "--teams ENGLAND+ITALY"
+    found = told(next_steps(run, resume=False, player="my learner.py:runs/x", flags=flags))
+    words = ["evaluate", "--player", "my learner.py:runs/x", "--teams", "ENGLAND+ITALY"]
+    assert found["measure how strong it is"][3:] == words
+    assert cli.parser().parse_args(found["play against it"][3:]).teams == "ENGLAND+ITALY"
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    for called, words in (
+        ("ppo_selfplay_diplomacy.py", ["python", "ppo_selfplay_diplomacy.py", "--resume"]),
+        ("/opt/venv/bin/diplomacy-train", ["diplomacy-train", "--resume", str(tmp_path)]),
+    ):
+        monkeypatch.setattr(sys, "argv", [called])
+        assert told(next_steps(run, resume=True))["continue it"][:3] == words
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    found = told(next_steps(run, resume=True))
+    assert found["continue it"][:2] == ["torchrun", "--nproc_per_node=2"]
+
+
+def test_the_log_of_a_run_knows_them(tmp_path, monkeypatch):
+    """The launcher says what the run's policy is called, and how it talks."""
+    made = []
+    monkeypatch.setattr(launch, "RunLog", lambda *given: made.append(given))
+    monkeypatch.setattr(launch, "announce_compilation", lambda: None)
+    settings = launch.read_settings(
+        ppo.LEARNER_HERE, ["--map", "three", "--teams", "ENGLAND+ITALY"]
+    )
+    begun = launch.new_run(ppo.LEARNER_HERE, settings, launch.Ranks())
+    folder = RunFolder(tmp_path)
+    launch._make_log(begun, folder)
+    own = learners.Learner(Path("/my/own.py"), ppo.Args, ppo.make_agent, (), None)
+    launch._make_log(launch.Begun(own, begun.args, begun.game_map, begun.device), folder)
+    assert made[0][-2:] == (None, "--teams ENGLAND+ITALY")
+    assert made[1][-2:] == (f"/my/own.py:{tmp_path}", "--teams ENGLAND+ITALY")
