@@ -112,7 +112,8 @@ def print_evaluation(console: Console, result: dict) -> None:
             f"teams {result['teams']}{victory}: {100 * orders.get('ally_support', 0):.1f} % of "
             "supports and convoys are for an ally's unit, "
             f"{100 * orders.get('ally_attack', 0):.1f} % of moves go against an ally"
-            + "; all powers are the first player's, and nobody is against it" * (len(by_team) == 1),
+            + "; all powers are the first player's, and nobody is against it"
+            * (len(by_team) == 1),
             markup=False,
         )
         _print_figures(console, overall | by_team if len(by_team) <= 2 else overall, True)

@@ -79,7 +79,7 @@ def finished_games(
     }
 
 
-RESULTS = ("win", "solo", "draw", "loss", "centers_behind")  # for the learner, where it had opponents
+RESULTS = ("win", "solo", "draw", "loss", "centers_behind")  # of games with an opponent
 SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
 
 
