@@ -6,9 +6,10 @@
 
 Trains what is not yet in --folder, one run after the other with the lowest priority, 1 to 2 minutes
 of one core each; seed 1 of all comes first. Then it measures and prints a table. With
---only-finished it trains nothing, and leaves out what is missing. `trees` is the case study of Arena (Song et al.
-2019, section 4): the same game where every power plays alone, where two are a team against the
-third, and where all are one team. Pictures need matplotlib, one of the development extras.
+--only-finished it trains nothing, and leaves out what is missing. `trees` is the case study of
+Arena (Song et al. 2019, section 4): the same game where every power plays alone, where two are a
+team against the third, and where all are one team. Pictures need matplotlib, one of the development
+extras.
 """
 
 import argparse
