@@ -151,10 +151,10 @@ def draw_trees(found: dict[tuple[str, str], list[dict]], target: Path) -> None:
         tree, orders, centers = panels[:, column]
         _draw_tree(tree, name)
         bars = {
-            "supports for\nthe partner": ("pair_support", "#0072B2"),
-            "supports for\nany other": ("ally_support", "#56B4E9"),
-            "moves against\nthe partner": ("pair_attack", "#D55E00"),
-            "moves against\nany other": ("ally_attack", "#E69F00"),
+            "supports,\nENG and ITA": ("pair_support", "#0072B2"),
+            "supports,\nall pairs": ("ally_support", "#56B4E9"),
+            "attacks,\nENG and ITA": ("pair_attack", "#D55E00"),
+            "attacks,\nall pairs": ("ally_attack", "#E69F00"),
         }
         for place, (figure, color) in enumerate(bars.values()):
             _dots(orders, place, [100 * figures[figure] for figures in seeds], color)
@@ -164,7 +164,7 @@ def draw_trees(found: dict[tuple[str, str], list[dict]], target: Path) -> None:
             _dots(centers, place, [figures[f"centers_{power}"] for figures in seeds], color)
         centers.set_xticks(range(3), COLORS, fontsize=7)
         centers.set_ylim(0, 9)
-        drawn = ", ".join(f"{100 * figures['self_draw']:.0f}" for figures in seeds)
+        drawn = ", ".join(f"{100 * figures['self_draw']:.1f}" for figures in seeds)
         centers.set_title(f"games to the year limit: {drawn} %", fontsize=8)
     panels[1, 0].set_ylabel("% of supports,\n% of moves")
     panels[2, 0].set_ylabel("centers at the end")
