@@ -669,7 +669,7 @@ def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = F
         own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
         player = run.begun.learner.make_player(run.average, "learner", own)
         parts[name] = engine.evaluate_player(
-            run.game_map,
+            run.game_map.contested(),
             player,
             engine.load_player(name, game_map=run.game_map, seed=theirs),
             games[name],

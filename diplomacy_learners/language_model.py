@@ -40,10 +40,9 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player
-from diplomacy_engine._fields import Between, Natural, NonNegative, Positive
+from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine._progress import Progress
 from diplomacy_engine._suggest import did_you_mean, quoted
 from diplomacy_engine.learning import checkpoints, learners
@@ -52,17 +51,20 @@ from diplomacy_engine.learning.language_model import (
     load_language_model,
     make_tiny_model,
 )
+from diplomacy_engine.learning.launch import check_wandb_id
+from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.matches.beginnings import random_beginnings
+from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork
 from diplomacy_engine.players import Player
 from diplomacy_engine.players.language.local import LocalPlayer, Reply
+from diplomacy_engine.players.language.player import add_thoughts
 from diplomacy_engine.players.language.settings import LanguageSettings
 from diplomacy_engine.players.names import VoiceSpec, parse_player
 from diplomacy_engine.players.protocols import SamplingPlayer
 from diplomacy_engine.rules.map import Map
 from diplomacy_engine.training.checks import check_own_code
 from diplomacy_engine.training.clock import Clock
-from diplomacy_engine.training.next_steps import next_steps
 from diplomacy_engine.training.run_folder import RunFolder
 from diplomacy_engine.training.settings import args_from_dictionary, parse_args
 from diplomacy_engine.training.signals import StopSignals
@@ -73,7 +75,7 @@ class Args:
     """Settings of a training run."""
 
     resume: str | None = None
-    """run folder to continue; only --steps may be given with it"""
+    """run folder to continue; only --steps and --track may be given with it"""
 
     # The model
     model: str = "tiny"
@@ -106,6 +108,8 @@ class Args:
     """springs until a copy is scored"""
     warm_up: Annotated[int, Between(0, 10_000)] = 0
     """most phases of random orders before a position; each has 0 up to so many"""
+    opening_share: Share = 0.0
+    """share of the positions that are the opening, whatever --warm-up is"""
     score: Literal["centers", "share"] = "centers"
     """what is learned: own centers, or the share of all centers (1 for a solo)"""
 
@@ -143,6 +147,16 @@ class Args:
     """steps between evaluations; 0: none"""
     save_interval: Positive = 10
     """steps between checkpoints"""
+    capture_games: Annotated[int, Between(0, 1000)] = 1
+    """sample games of each evaluation, kept with a replay page that has prompts and replies"""
+    capture_replies: Natural = 1
+    """copies of each position whose prompts and replies are kept in replies.jsonl; 0: none"""
+    track: bool = False
+    """log to Weights & Biases as well"""
+    wandb_project_name: str = "diplomacy-selfplay"
+    """W&B project"""
+    wandb_entity: str | None = None
+    """W&B team or user"""
     seed: Annotated[int, Between(0, 2**62)] = 1
     """seed of all random numbers"""
     threads: Annotated[int, Between(1, 1024)] = 1
@@ -251,15 +265,16 @@ def seeds_of(args: Args, step: int) -> list[int]:
 
 def play_groups(
     args: Args, player: LocalPlayer, opponent: Player, game_map: Map, step: int
-) -> tuple[list[Sample], dict[str, float]]:
-    """Play the groups of a step; return what there is to learn, and figures.
+) -> tuple[list[Sample], dict[str, float], list[dict]]:
+    """Play the groups of a step; return what there is to learn, figures, and lines to keep.
 
-    Replies of groups whose scores have no spread are left out.
+    Replies of groups whose scores have no spread are not learned from. A line has what was asked
+    and written in one of the first `capture_replies` copies of a group, and what came of it.
     """
     seed, seed_of_positions, seed_of_draws = seeds_of(args, step)[:3]
     rows = args.groups * (1 + args.copies)
     games = VectorGame(game_map, rows, seed, threads=args.threads, auto_reset=False)
-    random_beginnings(games, args.warm_up, seed_of_positions)
+    random_beginnings(games, args.warm_up, seed_of_positions, args.opening_share)
     for number, one in enumerate((player, opponent)):
         if isinstance(one, SamplingPlayer):
             one.generator.manual_seed(seed_of_draws // 2 + number)
@@ -280,13 +295,19 @@ def play_groups(
     wide = result.score.std(1) >= max(args.min_spread, 1e-6)  # (groups, P)
     group_of = destinations(games, args.groups, args.copies)
     first = int(group_of[0, 0])
-    names, seen, samples = list(game_map.powers), set(), []
-    for row, _, name, reply in player.trace:
+    names, seen, samples, lines = list(game_map.powers), set(), [], []
+    for row, phase, name, reply in player.trace:
         power, (group, copied) = names.index(name), divmod(row - first, args.copies)
+        advantage = float(result.advantage[group, copied, power])
+        if copied < args.capture_replies:
+            line = {"step": step + 1, "group": group, "copy": copied, "phase": phase, "power": name}
+            line |= {"prompt": player.model.tokenizer.decode(reply.prompt), "reply": reply.text}
+            line |= {"score": float(result.score[group, copied, power]), "advantage": advantage}
+            lines.append(line)
         early = (row, power) not in seen
         seen.add((row, power))
         if reply.at and wide[group, power] and (early or args.credit == "all"):
-            samples.append(Sample(reply, float(result.advantage[group, copied, power]), row))
+            samples.append(Sample(reply, advantage, row))
     replies = [entry[-1] for entry in player.trace]
     figures = {
         "charts/episodic_return": float(result.score[:, :, mine].mean()),
@@ -296,7 +317,7 @@ def play_groups(
         "charts/decisions": len(replies),
     }
     figures |= {f"charts/return_{names[p]}": float(result.score[:, :, p].mean()) for p in mine}
-    return samples, figures
+    return samples, figures, lines
 
 
 def learn(
@@ -363,6 +384,8 @@ class Run:
     Attributes:
         step: steps done.
         decisions: that the model has made in them.
+        lines: prompts and replies of the last step that are to be kept.
+        report: of the evaluation after the last step, if it was due.
     """
 
     def __init__(self, args: Args, game_map: Map):
@@ -376,13 +399,15 @@ class Run:
             list(learned_weights(self.model.network).values()), lr=args.learning_rate
         )
         self.step = self.decisions = 0
+        self.lines: list[dict] = []
+        self.report: Evaluation | None = None
 
     def advance(self) -> dict[str, float]:
         """Do one step; return its figures."""
         began, clock = time.perf_counter(), Clock()
         self.model.clock = clock
         with clock("rollout"):
-            samples, figures = play_groups(
+            samples, figures, self.lines = play_groups(
                 self.args, self.player, self.opponent, self.game_map, self.step
             )
         with clock("update"):
@@ -391,38 +416,49 @@ class Run:
             )
         self.step += 1
         self.decisions += int(figures["charts/decisions"])
-        interval = self.args.eval_interval
+        interval, self.report = self.args.eval_interval, None
         if interval and (self.step % interval == 0 or self.step == self.args.steps):
             with clock("evaluate"):
                 self.model.clock = Clock()
-                figures |= self.evaluate()
+                self.report = self.evaluate()
         seconds = time.perf_counter() - began
         figures["charts/SPS"] = figures["charts/decisions"] / seconds
         return figures | {f"timing/{name}": x for name, x in waterfall(clock, seconds).items()}
 
-    def evaluate(self) -> dict[str, float]:
-        """Return figures of games against the fixed bot."""
+    def evaluate(self) -> Evaluation:
+        """Play against the fixed bot; the sample games have prompts and replies."""
         args = self.args
         seed = seeds_of(args, self.step)[4] // 2
         self.model.generator.manual_seed(seed)
         bot = load_player(args.eval_bot, game_map=self.game_map)
-        result = evaluate_player(
-            self.game_map, self.player, bot, args.eval_games, seed=seed, threads=args.threads
-        ).result()
-        names = "win", "solo", "draw", "loss", "centers"
-        found = {name: result["overall"][name]["value"] for name in names}
-        return {f"eval/{args.eval_bot}/{name}": value for name, value in found.items()}
+        player = LocalPlayer("model", self.model.settings, self.model)
+        player.keep = args.capture_games
+        report = evaluate_player(
+            self.game_map,
+            player,
+            bot,
+            args.eval_games,
+            samples=args.capture_games,
+            seed=seed,
+            threads=args.threads,
+        )
+        add_thoughts(report.saved_games, {player.name: player})
+        return report
 
-    def save(self, folder: RunFolder) -> None:
-        """Write a checkpoint; the run can go on from it, and it can be played."""
-        content = io.BytesIO()
+    def policy(self) -> dict:
+        """Return the model as it can be played."""
         weights = {n: p.detach().cpu() for n, p in learned_weights(self.model.network).items()}
         args = asdict(self.args)
         whole = checkpoints.policy_dict(__file__, args, self.game_map, weights, self.decisions)
-        whole |= {"step": self.step, "files": folder.sizes()}
-        whole |= {"tokenizer": tokenizer_hash(self.model)}
-        torch.save(whole | {"optimizer": self.optimizer.state_dict()}, content)
-        folder.save_checkpoint(self.step, content.getvalue())
+        return whole | {"tokenizer": tokenizer_hash(self.model)}
+
+    def save(self, log: RunLog) -> None:
+        """Write a checkpoint; the run can go on from it, and it can be played."""
+        content = io.BytesIO()
+        whole = self.policy() | {"step": self.step, "optimizer": self.optimizer.state_dict()}
+        whole |= {"files": log.flush(), "wandb_id": log.wandb_id, "seconds": log.seconds}
+        torch.save(whole, content)
+        log.folder.save_checkpoint(self.step, content.getvalue())
 
     def load(self, saved: dict) -> None:
         """Take up a checkpoint."""
@@ -500,6 +536,8 @@ def check_args(args: Args, game_map: Map) -> None:
         torch.zeros(1, device=args.device)
     except (RuntimeError, AssertionError):
         raise UserError(f"--device {quoted(args.device, 40)} cannot be used here") from None
+    if args.opening_share and not args.warm_up:
+        raise UserError("--opening-share has no effect: it needs --warm-up")
     if args.history and args.prompt == "minimal":
         raise UserError("--history has no effect: minimal prompts, the default, tell no past")
     for flag, name in (("opponent", args.opponent), ("eval-bot", args.eval_bot)):
@@ -509,7 +547,7 @@ def check_args(args: Args, game_map: Map) -> None:
         load_player(args.eval_bot, game_map=game_map)
 
 
-def start_run(args: Args) -> tuple[Run, RunFolder]:
+def start_run(args: Args) -> tuple[Run, RunLog]:
     """Begin a run in a new folder."""
     game_map = load_map(args.map)
     check_args(args, game_map)
@@ -518,75 +556,74 @@ def start_run(args: Args) -> tuple[Run, RunFolder]:
     folder = RunFolder.create(
         args.runs_folder, game_map.name, args.exp_name, args.seed, given, __file__
     )
-    return run, folder
+    try:
+        return run, open_log(run, folder)
+    except UserError:  # such as W&B's refusal; nothing has been trained
+        folder.remove()
+        raise
 
 
-def resume_run(args: Args, given: frozenset[str]) -> tuple[Run, RunFolder]:
+def resume_run(args: Args, given: frozenset[str]) -> tuple[Run, RunLog]:
     """Go on with the run in the folder --resume."""
-    other = given - {"resume", "steps", "opponent", "eval_bot"}
+    other = given - {"resume", "steps", "track", "opponent", "eval_bot"}
     if other:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
-        raise UserError(f"{flags} cannot be changed on resume; only --steps can")
+        raise UserError(f"{flags} cannot be changed on resume; only --steps and --track can")
     folder = RunFolder.open(str(args.resume))
     try:
-        saved = checkpoints.read(folder.checkpoint)
+        saved = {"wandb_id": None, "seconds": 0.0} | checkpoints.read(folder.checkpoint)
         source = str(folder.path / "args.json")
         kept = args_from_dictionary(Args, folder.load_args(), source)
         check_own_code(kept, args, given, folder.path)
-        if "steps" in given:
-            kept = replace(kept, steps=args.steps)
+        kept = replace(kept, **{name: getattr(args, name) for name in given & {"steps", "track"}})
+        check_wandb_id(saved, folder.checkpoint)
         with checkpoints.fitting(folder.checkpoint, __file__):
             game_map = checkpoints.map_of(saved, folder.checkpoint)
             check_args(kept, game_map)
             run = Run(kept, game_map)
             run.load(saved)
             folder.cut_back(dict(saved["files"]))
+            seconds = float(saved["seconds"])
         if "steps" in given:
             folder.save_args(asdict(kept))
+        return run, open_log(run, folder, saved["wandb_id"], seconds)
     except BaseException:
         folder.close()
         raise
-    return run, folder
+
+
+def open_log(
+    run: Run, folder: RunFolder, wandb_id: str | None = None, seconds: float = 0.0
+) -> RunLog:
+    """Open the logs of a run, those of W&B with --track."""
+    args = run.args
+    wandb = start_wandb(args, folder, wandb_id) if args.track else None
+    progress = Progress(args.steps, run.step, unit="steps")
+    return RunLog(folder, progress, run.game_map, wandb, wandb_id, seconds)
 
 
 def train(argv: list[str]) -> None:
     """Train as the command line says."""
     args, given, _ = parse_args(Args, argv)
-    run, folder = resume_run(args, given) if args.resume else start_run(args)
+    run, log = resume_run(args, given) if args.resume else start_run(args)
     args = run.args
-    print(f"run folder: {folder.path}", flush=True)
-    with (
-        contextlib.closing(folder),
-        StopSignals() as stop,
-        contextlib.closing(SummaryWriter(str(folder.path))) as writer,
-        Progress(args.steps, run.step, unit="steps") as progress,
-    ):
+    log.announce()
+    with contextlib.closing(log), StopSignals() as stop:
         while run.step < args.steps and not stop.received:
             figures = run.advance()
-            for name, value in figures.items():
-                writer.add_scalar(name, value, run.step)
-            folder.log(run.step, figures)
-            shown = {"score": figures["charts/episodic_return"]}
-            if f"eval/{args.eval_bot}/win" in figures:
-                shown[f"win_{args.eval_bot}"] = figures[f"eval/{args.eval_bot}/win"]
-            progress.update(run.step, **shown)
+            log.scalars(figures, run.step)
+            if run.lines:
+                log.folder.log_replies(run.lines)
+            log.progress.update(run.step, score=figures["charts/episodic_return"])
+            if run.report is not None:
+                log.evaluations({args.eval_bot: run.report}, run.step, {}, run.policy())
             if run.step % args.save_interval == 0 or run.step == args.steps or stop.received:
-                writer.flush()
-                run.save(folder)
+                run.save(log)
+        log.summary = {"steps": run.step, "decisions": run.decisions}
         if run.step < args.steps:
-            progress.message(next_steps(folder, resume=True))
             return
-        run.export(folder.path / "model")
-        progress.close()
-        progress.summarize(
-            {
-                "run folder": str(folder.path),
-                "steps": run.step,
-                "decisions": run.decisions,
-                "model": "in the run folder's model/",
-            }
-        )
-        progress.message(next_steps(folder, resume=False))
+        run.export(log.folder.path / "model")
+        log.summary["model"] = "in the run folder's model/"
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -15,6 +15,7 @@ from .._suggest import quoted
 from ..errors import UserError
 from ..matches.report import MatchReport
 from ..matches.settings import MatchSettings
+from ..players.language.player import add_thoughts
 from ..players.loading import load_player, policy_map
 from ..players.names import (
     ASSUMING,
@@ -349,14 +350,7 @@ def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Play
     if not counting:
         return
     result["llm"] = {name: player.counts() for name, player in counting.items()}
-    for saved in saved_games:
-        number = int(saved["id"].split("-")[1])  # after the seed
-        for phase in saved["phases"]:
-            for power, name in saved["players"].items():
-                if name in counting:
-                    thoughts = counting[name].thoughts(number, phase["name"], power)
-                    if thoughts:
-                        phase.setdefault("thoughts", {})[power] = thoughts
+    add_thoughts(saved_games, counting)
 
 
 def worth_keeping(players: Iterable[Player]) -> bool:

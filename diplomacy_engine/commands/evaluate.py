@@ -127,7 +127,9 @@ def print_evaluation(console: Console, result: dict) -> None:
         console.print(
             f"teams {result['teams']}{victory}: {percent(orders.get('ally_support', 0))} of "
             "supports and convoys are for an ally's unit, "
-            f"{percent(orders.get('ally_attack', 0))} of moves go against an ally",
+            f"{percent(orders.get('ally_attack', 0))} of moves go against an ally"
+            + "; all powers are the first player's, and nobody is against it"
+            * (len(by_team) == 1),
             markup=False,
         )
         _print_figures(console, overall | by_team if len(by_team) <= 2 else overall, True)

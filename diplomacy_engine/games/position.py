@@ -148,13 +148,14 @@ def contenders(games: VectorGame, conceded: Collection[str]) -> list[str]:
 
 
 def end_by_concession(games: VectorGame, conceded: Collection[str]) -> None:
-    """End the game if all powers alive have conceded but one, or but those of one team.
+    """End the game if all powers alive have conceded but one, or but those of one team of several.
 
     That is a solo of the one, or a victory of the team.
     """
     state, team = games.state, games.board.team
     left = [games.map.power_index[name] for name in contenders(games, conceded)]
-    if conceded and left and len({team[power] for power in left}) == 1:
+    sides = {team[power] for power in left} if games.board.num_teams > 1 else left
+    if conceded and len(sides) == 1:
         centers = games.centers()[0]
         state.winner[0] = max(left, key=lambda power: centers[power])
         state.end[0] = TEAM if games.map.teams.text else SOLO

@@ -325,14 +325,19 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
         _check_memory(learner, args, game_map, ranks)
         if not isinstance(saved.get("files"), dict):
             raise UserError(f"{folder.checkpoint}: cannot be continued ('files' is no dictionary)")
-        wandb_id = saved.get("wandb_id", "")
-        named = type(wandb_id) is str and re.fullmatch(r"[A-Za-z0-9_-]{1,128}", wandb_id)
-        if wandb_id is not None and not named:
-            raise UserError(f"{folder.checkpoint}: cannot be continued ('wandb_id' is no name)")
+        check_wandb_id(saved, folder.checkpoint)
         if type(saved.get("seconds")) is not float or not 0 <= saved["seconds"] < 1e12:
             raise UserError(f"{folder.checkpoint}: cannot be continued ('seconds' cannot be)")
         device = ranks.choose_device(args.cuda)
         return Begun(learner, args, game_map, device, saved=saved, folder=folder)
+
+
+def check_wandb_id(saved: dict, path: Path) -> None:
+    """Raise UserError if a checkpoint does not say which W&B run, or none, it is of."""
+    wandb_id = saved.get("wandb_id", "")
+    named = type(wandb_id) is str and re.fullmatch(r"[A-Za-z0-9_-]{1,128}", wandb_id)
+    if wandb_id is not None and not named:
+        raise UserError(f"{path}: cannot be continued ('wandb_id' is no name)")
 
 
 def _check_format(saved: dict, folder: Path) -> None:

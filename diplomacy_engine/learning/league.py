@@ -31,14 +31,14 @@ class League:
     Args:
         args: settings of the run. The first of `eval_bots` is the anchor, `league_games` is the
             number of games of one evaluation.
-        game_map: with its teams.
+        game_map: with its teams; not if all powers are in one, so that there are games to win.
         active: whether any games are played here; of several processes one is enough.
     """
 
     KEPT = ("evaluations", "ratings")
 
     def __init__(self, args: Any, game_map: Map, active: bool = True):
-        self.game_map, self.bots, self.seed = game_map, tuple(args.eval_bots), args.seed
+        self.game_map, self.bots, self.seed = game_map.contested(), tuple(args.eval_bots), args.seed
         plays = active and self.bots and len(game_map.powers) > 1
         self.num_games = args.league_games if plays else 0
         self.max_years = args.max_years or None

@@ -83,6 +83,7 @@ class RunLog:
         # The newest ones, for the status line and the summary.
         self._counters: dict[str, float] = {}
         self._evaluations: dict[str, dict] = {}
+        self.summary: dict[str, object] = {}  # more of what is printed at the end
         if wandb is not None:
             wandb.define_metric("*", step_metric="global_step")
             self.wandb_id = wandb.id
@@ -159,7 +160,8 @@ class RunLog:
                 f"{result['overall']['win']['value']:.1%} {'of games ' * (not n)}against {bot}"
                 for n, (bot, result) in enumerate(reversed(evaluations.items()))
             ]
-            self.progress.message(f"{global_step:,} decisions: wins {', '.join(wins)}")
+            unit = self.progress.unit
+            self.progress.message(f"{global_step:,} {unit}: wins {', '.join(wins)}")
             self.progress.update(global_step, **_wins(evaluations))
         self._pages(samples, global_step)
 
@@ -203,7 +205,8 @@ class RunLog:
         if not any(samples.values()):
             return
         try:
-            shown = show_games(samples, f"games at {global_step:,} decisions", self.game_map)
+            title = f"games at {global_step:,} {self.progress.unit}"
+            shown = show_games(samples, title, self.game_map)
         except UserError as error:
             self.progress.message(f"note: no pictures of the sample games: {error}")
             return
@@ -272,9 +275,9 @@ class RunLog:
             self.folder.close()
 
     def _summarize(self) -> None:
-        counters = {name: self._counters.get(name, 0) for name in SUMMARY}
-        summary: dict[str, object] = {"run folder": str(self.folder.path)}
-        summary |= {SUMMARY[name]: count for name, count in counters.items()}
+        counts = self._counters
+        summary: dict[str, object] = {"run folder": str(self.folder.path)} | self.summary
+        summary |= {SUMMARY[name]: counts[name] for name in SUMMARY if name in counts}
         summary["minutes"] = self.seconds / 60
         for bot, result in self._evaluations.items():
             drawn = result["overall"]["draw"]["value"] > 0  # else every win is a solo

@@ -55,6 +55,7 @@ def finished_games(
     victory, opposed = outcomes.win(), ~mine.all(1)
     won_solo, win = ((mine & wins).any(1) & opposed for wins in (outcomes.solo(), victory))
     draw = outcomes.draw() & (mine & outcomes.alive).any(1) & opposed
+    own = np.where(mine, outcomes.centers, 0).max(1, initial=0)
     scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
     opponent = np.where(mine, NONE, member[rows[:, None], here.argmax(1)])  # (games, sides)
     frozen = [frozen_at[number] for number in opponent.ravel().tolist() if number in frozen_at]
@@ -66,7 +67,8 @@ def finished_games(
         "solo": int(won_solo.sum()),
         "draw": int(draw.sum()),
         "loss": int(opposed.sum() - won_solo.sum() - draw.sum()),
-        "centers": float(np.where(mine, outcomes.centers, 0).max(1, initial=0).sum()),
+        "centers": float(own.sum()),
+        "centers_behind": float((outcomes.centers.max(1, initial=0) - own).sum()),
         "years": int(years.sum()),
         "frozen_at": float(sum(frozen)),
         "opponents": len(frozen),
@@ -77,7 +79,7 @@ def finished_games(
     }
 
 
-RESULTS = ("win", "solo", "draw", "loss")  # for the learner, where it had opponents
+RESULTS = ("win", "solo", "draw", "loss", "centers_behind")  # of games with an opponent
 SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
 
 

@@ -20,7 +20,9 @@ from ..players.asking import orders_of
 from ..players.bots.random_bots import RandomBot
 
 
-def random_beginnings(games: VectorGame, most_phases: int, seed: int = 0) -> np.ndarray:
+def random_beginnings(
+    games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
+) -> np.ndarray:
     """Start every game anew and play it 0..most_phases phases with random legal orders.
 
     Games that end on the way are started anew and stay in the opening.
@@ -29,13 +31,16 @@ def random_beginnings(games: VectorGame, most_phases: int, seed: int = 0) -> np.
         games: E games; all are reset first.
         most_phases: the number of phases is drawn uniformly up to this, for each game.
         seed: of those numbers; the orders come from the games' own seeds.
+        opening_share: probability that a game has none of these phases.
 
     Returns:
         (E,) int64, the phases asked for in each game.
     """
     if most_phases < 0:
         raise UserError(f"most_phases must be 0 or more, not {most_phases}")
-    phases = np.random.default_rng(seed).integers(0, most_phases + 1, games.num_games)
+    rng = np.random.default_rng(seed)
+    phases = rng.integers(0, most_phases + 1, games.num_games)
+    phases[rng.random(games.num_games) < opening_share] = 0
     games.reset()
     bot, rows = RandomBot(), np.arange(games.num_games)
     for played in range(most_phases):

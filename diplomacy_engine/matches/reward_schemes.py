@@ -170,13 +170,13 @@ def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     Without teams that is `all powers`; else `between teams`, and `within` each team.
     """
     parts, found = game_map.teams.parts, {}
-    for whole, finer in itertools.pairwise(parts):
+    for depth, (whole, finer) in enumerate(itertools.pairwise(parts)):
         for node in range(int(whole.max()) + 1):
             powers = np.flatnonzero(whole == node)
             members, of_power = np.unique(finer[powers], return_inverse=True)
             if len(members) > 1:
                 name = f"within {'+'.join(game_map.powers[p] for p in powers)}"
-                if len(powers) == len(game_map.powers):
+                if depth == 0:
                     name = "between teams" if game_map.teams.text else "all powers"
                 found[name] = powers, of_power
     return found

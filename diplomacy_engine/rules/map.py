@@ -172,6 +172,7 @@ class Map:
         """Return this map with other teams; itself if every power plays alone, and so did here.
 
         A game of teams ends as soon as one team alone is alive, and by its centers as said here.
+        Where all powers are in one team, it ends only as a game without teams does, and so.
 
         Args:
             text: see rules/teams.py; empty for no teams.
@@ -199,6 +200,10 @@ class Map:
             team=team, num_teams=len(teams.names), team_victory=victory_centers
         )
         return found
+
+    def contested(self) -> "Map":
+        """Return this map, or without teams if all powers are in one: somebody must be against."""
+        return self.with_teams("") if len(self.teams.names) == 1 else self
 
     def _build_board(self) -> Board:
         facts, provinces = self.facts["provinces"], self.provinces

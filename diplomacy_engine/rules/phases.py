@@ -59,8 +59,8 @@ def team_winner(board, state, e, counted):
     """Return the power with the most centers of the team that has won, or NONE.
 
     Reads   board.team, num_teams, team_victory; `counted`, whether supply centers were just counted
-    Rule    a team that alone is alive has won; so has, after a fall, one with team_victory centers
-            and more than any other
+    Rule    a team that alone is alive has won, if there were others; so has, after a fall, one with
+            team_victory centers and more than any other
     """
     living, last = 0, NONE
     best, best_count, tied = NONE, 0, False
@@ -76,7 +76,7 @@ def team_winner(board, state, e, counted):
             best, best_count, tied = team, count, False
         elif count == best_count:
             tied = True
-    if living == 1:
+    if living == 1 and board.num_teams > 1:
         best = last
     elif not counted or tied or board.team_victory == 0 or best_count < board.team_victory:
         return NONE

@@ -3,6 +3,7 @@
     ENGLAND+ITALY                    these two are a team, every other power plays alone
     ENGLAND+FRANCE,GERMANY+ITALY     two teams
     (ENGLAND+FRANCE)+GERMANY         a team with a team in it
+    ENGLAND+ITALY+RUSSIA             of three powers: all are one team, and nobody is against it
 
 This is the social tree of Song et al. 2019 (Arena, section 2.3.2). Its root is the game, whose
 children are the teams; a node's children are its members.
@@ -62,8 +63,7 @@ def read_teams(text: str, powers: Sequence[str]) -> Teams:
         powers: of the map, in its order.
 
     Raises:
-        UserError: it cannot be read, names a power that is none or one twice, or leaves no two
-            sides to play.
+        UserError: it cannot be read, or names a power that is none or one twice.
     """
     if not isinstance(text, str):
         raise UserError(f"teams are a text such as {'+'.join(powers[:2])}, not {quoted(text)}")
@@ -115,11 +115,9 @@ def read_teams(text: str, powers: Sequence[str]) -> Teams:
     deep = max(map(len, paths.values()))
     ways = [(*paths.get(name, ()), *[name] * (deep + 1))[: deep + 1] for name in powers]
     parts = [_numbered([way[:depth] for way in ways]) for depth in range(deep + 2)]
-    if not parts[1].any():
-        raise fail("all powers are in one team, so that nobody is left to play against")
     if parts[1].max() + 1 == len(powers):
         return no_teams(powers)
-    finer = [part for i, part in enumerate(parts) if i == 0 or (part != parts[i - 1]).any()]
+    finer = [part for i, part in enumerate(parts) if i < 2 or (part != parts[i - 1]).any()]
     names = tuple(dict.fromkeys(teams.get(way[0], way[0]) for way in ways))
     return Teams(",".join(name for name in names if "+" in name), names, tuple(finer))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
-from .rewards import REWARDS, Reward, RewardInput, make_reward
+from .rewards import COMPARING, REWARDS, Reward, RewardInput, make_reward
 from .teams import Level, levels_of, pay_teams
 
 _LEVEL = re.compile(r"^(team\d*|power):")  # before the name of a reward
@@ -76,7 +76,8 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
         teams: of the map (`Map.teams`); None: every power plays alone, and there are no levels.
 
     Raises:
-        UserError: the text cannot be read, or names an unknown reward, level, or one twice.
+        UserError: the text cannot be read, names an unknown reward, level, or one twice, or a
+            reward of teams that compares where all powers are in one.
     """
     levels = levels_of(teams.levels, teams.parts, teams.victory_centers) if teams else {}
     parts: list[_Part] = []
@@ -143,4 +144,10 @@ def _of_level(name: str, levels: dict[str, Level]) -> Reward:
             f"there are: {', '.join(known)}"
         )
     reward, place = make_reward(rest), known[level]
+    if rest in COMPARING and place is not None and not place.member.any():
+        raise UserError(
+            f"reward {quoted(name)} compares teams, and all powers are in one: it would pay the "
+            "same whatever happens. Take one of the team's own centers, such as score or "
+            "center_delta, or one of the powers, such as power:weakest"
+        )
     return reward if place is None or place.is_flat else partial(pay_teams, reward, level=place)

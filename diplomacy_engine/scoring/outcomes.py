@@ -14,6 +14,9 @@ Of one power in one game, rates are 0 or 1:
 and means:
 
     centers         at the end
+    centers_behind  centers less than the power that has the most at the end, so 0 for that power:
+                    who has won, where somebody has. The mean over all games; over those that it has
+                    not led, it is centers_behind / (1 - most_centers)
     rank            by centers at the end, 1 = best, ties averaged
     sum_of_squares  1 for a solo, 0 if another power solos, else its squared centers over the sum
                     of all powers' squares
@@ -36,7 +39,7 @@ from ..errors import UserError
 from .rewards import RewardInput, lead, make_reward, ranks, reward_input, squared_shares
 
 RATES = ("solo", "win", "draw", "survival", "elimination", "loss", "most_centers")
-MEANS = ("centers", "rank", "sum_of_squares", "deepdip_reward", "game_years")
+MEANS = ("centers", "centers_behind", "rank", "sum_of_squares", "deepdip_reward", "game_years")
 FIGURES = RATES + MEANS
 YEAR_LIMITS = ("draw", "truncate")
 
@@ -62,6 +65,7 @@ def figure_ranges(
     """
     return {
         "centers": (0, centers),
+        "centers_behind": (0, centers),
         "rank": (1, powers),
         "sum_of_squares": (0, 1),
         "deepdip_reward": (-victory_centers, centers + victory_centers),
@@ -122,7 +126,7 @@ def figure_values(
     centers, alive = outcomes.centers, outcomes.alive
     solo, loss = outcomes.solo(), outcomes.loss()
     draw = np.broadcast_to(outcomes.draw()[:, None], alive.shape)
-    most = centers == centers.max(1, keepdims=True)
+    behind = centers.max(1, keepdims=True) - centers
     # The end of every power, whenever it came, as if it all were this step's.
     ends = RewardInput(
         outcomes.ended,
@@ -144,8 +148,9 @@ def figure_values(
         "survival": alive,
         "elimination": ~alive,
         "loss": loss,
-        "most_centers": most,
+        "most_centers": behind == 0,
         "centers": centers,
+        "centers_behind": behind,
         "rank": ranks(centers),
         "sum_of_squares": np.where(draw, squared_shares(np.where(alive, centers, 0)), solo),
         "deepdip_reward": paid,

@@ -253,6 +253,8 @@ REWARDS: dict[str, Reward] = {
         survival_time,
     )
 }
+# These only compare, so one that is alone with nobody gets the same whatever it does.
+COMPARING = frozenset(("leader", "ordinal", "sum_of_squares", "draw_size", "first_place"))
 # After every fall; the others are paid at a power's end.
 PAID_IN_FALL = frozenset(
     (

@@ -9,6 +9,7 @@
       metrics.jsonl        one line of figures per `log`
       events.out.tfevents* TensorBoard, written by the script
       games/*.jsonl        sample games, and games/*.html pages that replay them
+      replies.jsonl        of a language model: prompts and replies
 
 A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
 takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
@@ -36,7 +37,7 @@ from ..players.policy_files import CHECKPOINT
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
-_GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl")
+_GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl", "replies.jsonl")
 
 
 class RunFolder:
@@ -196,6 +197,10 @@ class RunFolder:
         path = self.path / "games" / f"{name}.jsonl"
         self._append(path, games)
         return path
+
+    def log_replies(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append what a language model was asked and wrote to replies.jsonl, a line each."""
+        self._append(self.path / "replies.jsonl", lines)
 
     def save_page(self, name: str, page: str) -> Path:
         """Write games/{name}.html, which replays games; return the file."""

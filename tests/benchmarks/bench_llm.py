@@ -1,14 +1,14 @@
 """What a language-model power costs: prompts, the constraint, and where a rollout's time goes.
 
     python tests/benchmarks/bench_llm.py --map standard
-    python tests/benchmarks/bench_llm.py --map small --model model.gguf --decisions 8 --groups 1
+    python tests/benchmarks/bench_llm.py --map small --model model.gguf --tables prompts
 
-Four tables. *Prompts*: their tokens at positions reached at random, and the share of orders that
-are legal when a scripted model of a known share of good orders (--legal) is read, at once and after
-being asked again. *Constraint*: milliseconds of a decision with and without passing over tokens
-that have no alternative, and what masks and tries take of them. *Waterfall*: the stages of a
-rollout. *Rollouts/s* by groups and threads. The default model is the small random one that
-diplomacy_learners/language_model.py trains.
+Four tables. *Prompts*: their tokens at positions reached at random; and what the model writes, with
+the constraint and without it, where it is read and asked again as a server's replies are: the share
+of legal orders, tokens, seconds of a decision. *Constraint*: milliseconds of a decision with and
+without passing over tokens that have no alternative, and what masks and tries take of them.
+*Waterfall*: the stages of a rollout. *Rollouts/s* by groups and threads. The default model is the
+small random one that diplomacy_learners/language_model.py trains.
 """
 
 import argparse
@@ -19,52 +19,45 @@ import numpy as np
 import torch
 
 import diplomacy_learners.language_model as grpo
-from diplomacy_engine import VectorGame, load_map, make_bot
+from diplomacy_engine import VectorGame, load_map
 from diplomacy_engine.matches.beginnings import random_beginnings
-from diplomacy_engine.players.language.player import Answer, Exchange, LanguagePlayer
 from diplomacy_engine.players.language.prompt import prompt_text
 from diplomacy_engine.players.language.questions import Question, questions_of
-from diplomacy_engine.players.language.replies import read_reply
+from diplomacy_engine.players.language.remote import RemotePlayer
+from diplomacy_engine.players.language.server import Completion
 from diplomacy_engine.players.language.settings import PROMPTS, LanguageSettings
 from diplomacy_engine.training.clock import Clock
 
 TABLES = "prompts", "constraint", "waterfall", "rates"
-BAD = "{} - NOWHERE"  # as an order of a unit
 
 
-class Scripted(LanguagePlayer):
-    """Writes a legal order for each unit with a known probability, and otherwise a bad one."""
+class Unconstrained:
+    """Lets a local model write what it likes, in the place of a player's server."""
 
-    def __init__(self, settings: LanguageSettings, legal: float, seed: int = 1):
-        super().__init__("scripted", settings)
-        self.legal, self.rng = legal, np.random.default_rng(seed)
+    answered, retried, name = True, 0, "here"
 
-    def _answers(self, questions: Sequence[Question]) -> list[Answer]:
-        return [self._answer(question) for question in questions]
+    def __init__(self, model: grpo.LanguageModel, most_tokens: int):
+        self.model, self.most_tokens = model, most_tokens
 
-    def _answer(self, question: Question) -> Answer:
-        given: dict[int, int] = {}
-        exchanges, at_once = [], 0
-        for attempt in range(self.settings.reasks + 1):
-            asked = [s for s in range(len(question.slots)) if s not in given]
-            if not asked:
-                break
-            lines = []
-            for s in asked:
-                taken = [given[k] for k in given] + [number for number, _ in lines]
-                slot = question.open_slot(question.slots[s], taken)
-                n = int(self.rng.integers(len(slot.numbers)))
-                good = self.rng.random() < self.legal
-                text = slot.texts[n] if good else BAD.format(" ".join(slot.texts[n].split()[:2]))
-                lines.append((slot.numbers[n] if good else -1, text))
-            reply = "\n".join(text for _, text in lines)
-            reading = read_reply(question, asked, given, reply)
-            given |= reading.numbers
-            at_once += len(reading.numbers) * (attempt == 0)
-            verdict = "; ".join(reading.complaints) or "legal"
-            exchanges.append(Exchange(question, [], reply, verdict, 0, 0, 0.0))
-        numbers = [given.get(s, -1) for s in range(len(question.slots))]
-        return Answer(numbers, at_once, exchanges)
+    def complete(self, messages: list[dict], until: float, **_) -> Completion:
+        """Return the likeliest reply to a conversation."""
+        model, tokenizer = self.model, self.model.tokenizer
+        if tokenizer.chat_template:
+            text = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+        else:
+            text = "\n".join(message["content"] for message in messages)
+        tokens = tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
+        found = model.network.generate(
+            tokens,
+            attention_mask=torch.ones_like(tokens),
+            max_new_tokens=self.most_tokens,
+            do_sample=False,
+            pad_token_id=tokenizer.eos_token_id,
+        )[0, tokens.shape[1] :]
+        reply = tokenizer.decode(found, skip_special_tokens=True)
+        return Completion(reply, tokens.shape[1], len(found))
 
 
 def positions(map_name: str, count: int) -> list[Question]:
@@ -77,37 +70,65 @@ def positions(map_name: str, count: int) -> list[Question]:
 
 
 def compare_prompts(
-    model: grpo.LanguageModel, questions: Sequence[Question], legal: float, forms: Sequence[str]
+    model: grpo.LanguageModel,
+    questions: Sequence[Question],
+    written: int,
+    most_tokens: int,
+    forms: Sequence[str],
 ) -> None:
-    """Print the tokens of the prompts and the legal shares."""
-    print("\n| prompt | characters | tokens: mean | 95 % | most | legal at once | after 2 more |")
-    print("|---|---|---|---|---|---|---|")
+    """Print the tokens of the prompts, and what the model writes without and with the constraint.
+
+    Args:
+        questions: whose prompts are measured.
+        written: so many of them are answered.
+        most_tokens: of a reply without the constraint.
+    """
+    print("\n| prompt | characters | tokens: mean | 95 % | most |")
+    print("|---" * 5 + "|")
     for form in forms:
         texts = [prompt_text(question, form, 1) for question in questions]
         tokens = [len(model.prompt_tokens(text)) for text in texts]
-        player = Scripted(LanguageSettings(model="scripted", prompt=form), legal)
-        game_map = questions[0].game.map
-        games = VectorGame(game_map, 16, seed=2, max_years=5, threads=1, auto_reset=False)
-        bot = make_bot("random")
-        while (games.state.end == 0).any():
-            decisions = games.decisions()
-            player.act(games, decisions)
-            games.step(bot_orders(games, bot, decisions))
-        counts = player.counts()
-        shares = counts["legal_at_once"], counts["legal_at_once"] + counts["repaired"]
-        cells = [f"{100 * share / counts['orders']:.1f} %" for share in shares]
         print(
             f"| {form} | {np.mean([len(text) for text in texts]):,.0f} | {np.mean(tokens):,.0f} | "
-            f"{np.percentile(tokens, 95):,.0f} | {max(tokens):,} | {' | '.join(cells)} |",
-            flush=True,
+            f"{np.percentile(tokens, 95):,.0f} | {max(tokens):,} |"
         )
-
-
-def bot_orders(games, bot, decisions) -> np.ndarray:
-    """Return the orders (E, V) of a bot."""
-    orders = games.new_orders()
-    games.write_orders(orders, decisions, bot.act(games, decisions))
-    return orders
+    some = questions[:written]
+    orders = sum(len(question.slots) for question in some)
+    print(f"\nThe likeliest replies to {len(some)} of them, {orders} orders:\n")
+    print("| prompt | constraint | legal at once | after 2 more | tokens of replies | seconds |")
+    print("|---" * 6 + "|")
+    for form in forms:
+        settings = LanguageSettings(
+            model="free",
+            base_url="http://127.0.0.1/v1",
+            constraint="none",
+            prompt=form,
+            concurrency=1,
+            timeout=3600,
+            deadline=36000,
+        )
+        player = RemotePlayer("free", settings, greedy=True)
+        player.server = Unconstrained(model, most_tokens)
+        start = time.perf_counter()
+        answers = player._answers(some)
+        seconds = time.perf_counter() - start
+        legal = sum(number >= 0 for answer in answers for number in answer.numbers)
+        at_once = sum(answer.at_once for answer in answers)
+        tokens = sum(exchange.tokens_out for answer in answers for exchange in answer.exchanges)
+        found = {"none": (at_once / orders, legal / orders, tokens, seconds)}
+        start = time.perf_counter()
+        prompts = [prompt_text(question, form, 1) for question in some]
+        replies = [model.replies([p], [q], greedy=True)[0] for p, q in zip(prompts, some)]
+        seconds = time.perf_counter() - start
+        whole = sum(len(reply.numbers) for reply in replies) / orders
+        tokens = sum(len(reply.tokens) for reply in replies)
+        found["trie"] = whole, whole, tokens, seconds
+        for constraint, (at_once, legal, tokens, seconds) in found.items():
+            print(
+                f"| {form} | {constraint} | {100 * at_once:.1f} % | {100 * legal:.1f} % | "
+                f"{tokens / len(some):.1f} | {seconds / len(some):.2f} |",
+                flush=True,
+            )
 
 
 def compare_constraint(model: grpo.LanguageModel, questions: Sequence[Question]) -> None:
@@ -210,7 +231,8 @@ def main() -> None:
     parser.add_argument("--map", default="standard")
     parser.add_argument("--model", default="tiny", help="folder or .gguf file; tiny: random")
     parser.add_argument("--prompts", nargs="+", choices=PROMPTS, default=PROMPTS)
-    parser.add_argument("--legal", type=float, default=0.82, help="share of the scripted model")
+    parser.add_argument("--written", type=int, default=20, help="positions that are answered")
+    parser.add_argument("--most-tokens", type=int, default=80, help="of a reply without constraint")
     parser.add_argument("--decisions", type=int, default=200, help="positions of the first tables")
     parser.add_argument("--groups", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--copies", type=int, default=8, help="rollouts of a group")
@@ -232,7 +254,8 @@ def main() -> None:
     print(f"map {arguments.map}, model {arguments.model} of {parts:,} parameters")
     questions = positions(arguments.map, arguments.decisions)
     if "prompts" in arguments.tables:
-        compare_prompts(run.model, questions, arguments.legal, arguments.prompts)
+        written, most = arguments.written, arguments.most_tokens
+        compare_prompts(run.model, questions, written, most, arguments.prompts)
     if "constraint" in arguments.tables:
         compare_constraint(run.model, questions)
     if "waterfall" in arguments.tables:

@@ -1,8 +1,12 @@
 """A language model that learns from forked groups: what is learned, the runs and their folders."""
 
+import base64
 import importlib.util
 import json
+import re
 import shutil
+import types
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +42,7 @@ def new_run(text=""):
 
 
 def samples_of(run):
-    return grpo.play_groups(run.args, run.player, run.opponent, run.game_map, run.step)
+    return grpo.play_groups(run.args, run.player, run.opponent, run.game_map, run.step)[:2]
 
 
 def weights_of(run):
@@ -222,7 +226,10 @@ def test_a_resumed_run_equals_one_without_a_break(finished, tmp_path):
             assert torch.equal(figure, other["optimizer"]["state"][number][name])
     lines = metrics(finished), metrics(part)
     # Powers take turns, and the short run evaluated at its end, as the long one did there.
-    assert lines[0] == lines[1] and [line["global_step"] for line in lines[0]] == [1, 2, 3, 4]
+    assert lines[0] == lines[1]
+    assert [line["global_step"] for line in lines[0]] == [1, 2, 2, 3, 4, 4]  # and evaluations
+    replies = [(run / "replies.jsonl").read_text() for run in (finished, part)]
+    assert replies[0] == replies[1]
 
 
 @pytest.mark.parametrize("setting", ["opponent", "eval_bot"])
@@ -240,7 +247,8 @@ def test_a_run_folder_asks_no_server_by_itself(setting, finished, tmp_path, caps
 
 
 def test_a_run_logs_its_curves(finished):
-    last = metrics(finished)[-1]
+    last, evaluation = metrics(finished)[-2:]
+    last |= evaluation
     for name in ("charts/episodic_return", "losses/reference_kl", "eval/random/win"):
         assert np.isfinite(last[name])
     assert list(finished.glob("events.out.tfevents*"))
@@ -248,6 +256,41 @@ def test_a_run_logs_its_curves(finished):
         "000000000002.pt",
         "000000000004.pt",
     ]
+
+
+def test_a_run_keeps_what_was_asked_and_written(finished):
+    """In the pages of sample games, and of one copy of each group in JSON lines."""
+    for step in (2, 4):
+        page = (finished / "games" / f"{step:012d}.html").read_text()
+        packed = re.findall(r"eN[a-zA-Z0-9+/]{100,}=*", page)  # what the page unpacks itself
+        shown = "".join(zlib.decompress(base64.b64decode(part)).decode() for part in packed)
+        (game,) = map(json.loads, (finished / "games" / f"{step:012d}.jsonl").open())
+        said = [t for phase in game["phases"] for t in phase.get("thoughts", {}).values()]
+        assert said and all(thought["prompt"] and thought["reply"] for thought in said)
+        assert all(json.dumps(thought["prompt"])[1:-1] in shown for thought in said)
+    lines = [json.loads(line) for line in (finished / "replies.jsonl").open()]
+    assert {line["step"] for line in lines} == {1, 2, 3, 4}  # in some, a group's power is out
+    assert {line["group"] for line in lines} == {0, 1}
+    assert {(line["step"] % 2, line["power"]) for line in lines} == {(1, "ENGLAND"), (0, "RUSSIA")}
+    for line in lines:
+        assert line["copy"] == 0 and line["reply"] and line["prompt"]
+        assert np.isfinite(line["score"]) and np.isfinite(line["advantage"])
+    assert load_player(finished / "best.pt").name
+
+
+def test_a_run_keeps_nothing_if_it_is_told_so(tmp_path):
+    folder = train(tmp_path, f"{TINY} --steps 2 --capture-games 0 --capture-replies 0")
+    assert not list((folder / "games").iterdir()) and not (folder / "replies.jsonl").exists()
+
+
+def test_a_run_is_tracked_by_wandb(tmp_path, monkeypatch):
+    logged = []
+    nothing = dict.fromkeys(("define_metric", "finish", "log_artifact"), lambda *a, **k: None)
+    fake = types.SimpleNamespace(id="one", log=logged.append, **nothing)
+    monkeypatch.setattr(grpo, "start_wandb", lambda args, folder, wandb_id: fake)
+    folder = train(tmp_path, f"{TINY} --steps 1 --eval-interval 0 --track")
+    assert any("charts/episodic_return" in line for line in logged)
+    assert checkpoints.read(folder / "checkpoint.pt")["wandb_id"] == "one"
 
 
 def test_what_has_learned_can_be_played(finished):
@@ -308,7 +351,9 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
         ("--opponent nash+hold", "--opponent 'nash+hold' would be silent: name the player alone"),
         ("--history 2", "--history has no effect: minimal prompts, the default, tell no past"),
         ("--resume nowhere", "nowhere cannot be continued: it has no args.json"),
-        ("--resume nowhere --copies 4", "--copies cannot be changed on resume; only --steps can"),
+        ("--resume nowhere --copies 4", "--copies cannot be changed on resume; only --steps and"),
+        ("--opening-share 0.5", "--opening-share has no effect: it needs --warm-up"),
+        ("--capture-games -1", "--capture-games must be a whole number from 0 to 1,000, not"),
     ],
 )
 def test_bad_settings_get_one_sentence(text, sentence, tmp_path, capsys):

@@ -31,6 +31,15 @@ def test_the_same_seeds_give_the_same_positions_whatever_the_threads():
         np.testing.assert_array_equal(array, positions[1][name])
 
 
+def test_a_share_of_the_games_begins_in_the_opening():
+    games = VectorGame("small", 400, seed=3, threads=1)
+    turns = random_beginnings(games, 9, seed=4)
+    some = random_beginnings(games, 9, seed=4, opening_share=0.5)
+    opening = some == 0
+    assert 170 < opening.sum() < 270 and (some == turns)[~opening].all()
+    assert (games.state.turn[opening] == 0).all() and (games.state.turn[~opening] > 0).mean() > 0.8
+
+
 def test_a_negative_length_is_refused():
     with pytest.raises(ValueError, match="most_phases"):
         random_beginnings(VectorGame("small", 2), -1)

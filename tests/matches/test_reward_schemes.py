@@ -155,6 +155,8 @@ def test_pairs_are_the_same_however_many_there_are():
 def test_between_teams_and_within():
     game_map = load_map("three").with_teams("ENGLAND+ITALY")
     assert list(nodes_of(game_map)) == ["between teams", "within ENGLAND+ITALY"]
+    together = load_map("three").with_teams("ENGLAND+ITALY+RUSSIA")
+    assert list(nodes_of(together)) == ["within ENGLAND+ITALY+RUSSIA"]
 
     def schemes(reward: str) -> list[str]:
         checks = check_reward(game_map, reward, PLAYERS, 120)["checks"]

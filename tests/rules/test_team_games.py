@@ -45,8 +45,6 @@ def test_teams_of_one_power_are_no_teams(text):
         ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, and each power has one place"),
         ("ENGLAND+(ITALY+ENGLAND)", "ENGLAND is named twice"),
         ("ENGLAND+FRANCE", "'FRANCE' is no power of ENGLAND, ITALY, RUSSIA"),
-        ("ENGLAND+ITALY+RUSSIA", "all powers are in one team"),
-        ("(ENGLAND+ITALY)+RUSSIA", "all powers are in one team"),
         ("ENGLAND+", "must be a power or a bracket, not nothing"),
         ("ENGLAND++ITALY", "must be a power or a bracket, not '\\+'"),
         ("(ENGLAND+ITALY", "a bracket is not closed"),
@@ -105,6 +103,25 @@ def test_a_team_that_alone_is_alive_has_won_at_once():
     plain = Game.from_position(position)
     plain.adjudicate()
     assert not plain.is_over
+
+
+def test_where_all_are_one_team_a_game_ends_as_without_teams():
+    teams = read_teams("(ENGLAND+ITALY)+RUSSIA", THREE)
+    assert teams.names == ("(ENGLAND+ITALY)+RUSSIA",) and teams.levels == ("team", "team2", "power")
+    assert [part.tolist() for part in teams.parts] == [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 2]]
+    every = "ENGLAND+ITALY+RUSSIA"
+    alone = "ENGLAND A LON = LON; RUSSIA A MOS ="
+    assert not play_fall(alone, every).is_over  # nobody was against it, so nobody is beaten
+    assert end_of(play_fall(HOMES.format("BER"), every, max_years=1)) == YEAR_LIMIT
+    solo = "ENGLAND A LON =; ITALY A ROM =; RUSSIA A MOS = MOS BER BUD CON GRE HOL PAR SER"
+    assert end_of(play_fall(solo, every)) == SOLO
+    together = play_fall(HOMES.format("BER"), every, 8)
+    assert end_of(together) == TEAM and together.winners == THREE
+    game = Game(load_map("three").with_teams(every))
+    game.concede("ENGLAND")
+    assert not game.is_over  # two are left
+    game.concede("ITALY")
+    assert end_of(game) == TEAM
 
 
 def test_a_solo_and_the_last_year_come_before_and_after():

@@ -127,11 +127,29 @@ def test_a_team_trains_and_goes_on(tmp_path, monkeypatch):
     assert_same_run(whole, stopped)
 
 
+def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
+    """They are all the learner's and paid alike; against the bots each is by itself."""
+    together = {"teams": "ENGLAND+ITALY+RUSSIA", "reward": "power:weakest=1,team:center_delta=1"}
+    run = team_run(learner_seats=3, num_envs=4, **together)
+    assert (run.seats.stream != NONE).all()
+    for _ in range(8):
+        play_phase(run)
+    paid = run.buffer.rewards.sum(0).reshape(4, 3)
+    assert (paid == paid[:, :1]).all() and (paid > 0).any()
+    folder = train(tmp_path / "runs", map="three", max_years=4, **together)
+    shown = set().union(*(line.keys() for line in metrics(folder)))
+    assert "eval/random/win_RUSSIA" in shown and "selfplay/win" not in shown
+    assert resume(folder) == 0
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--teams", "ENGLAND+ITALY,ITALY+RUSSIA"], "ITALY is named twice"),
-        (["--teams", "ENGLAND+ITALY+RUSSIA"], "all powers are in one team"),
+        (
+            ["--teams", "ENGLAND+ITALY+RUSSIA", "--reward", "sum_of_squares"],
+            "all powers are in one: it would pay the same",
+        ),
         (["--teams", "ENGLAND+ITALY", "--learner-seats", "1"], "--learner-seats has no effect"),
         (["--team-victory", "8"], "needs teams of several powers"),
         (["--reward", "team:score"], "'team:score' needs teams, and there are none here"),

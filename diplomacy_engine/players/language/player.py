@@ -3,7 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from ...games.game import Game
 from ...games.vector_game import VectorGame
 from ..asking import ask_player
 from ..bots import make_bot
+from ..protocols import CountingPlayer
 from .prompt import last_movement, prompt_text
 from .questions import Question, orders_with_results, questions_of
 from .settings import LanguageSettings
@@ -63,6 +64,23 @@ class Answer(NamedTuple):
     at_once: int  # slots ordered in the first reply
     exchanges: list[Exchange]
     timed_out: int = 0  # requests
+
+
+def add_thoughts(saved_games: Sequence[dict], players: Mapping[str, CountingPlayer]) -> None:
+    """Add the prompts and replies that language models have kept to saved games, as `thoughts`.
+
+    Args:
+        saved_games: of a match.
+        players: the language models in it, by the names that these games know them by.
+    """
+    for saved in saved_games:
+        number = int(saved["id"].split("-")[1])  # after the seed
+        for phase in saved["phases"]:
+            for power, name in saved["players"].items():
+                if name in players:
+                    thoughts = players[name].thoughts(number, phase["name"], power)
+                    if thoughts:
+                        phase.setdefault("thoughts", {})[power] = thoughts
 
 
 class LanguagePlayer:
