@@ -7,6 +7,8 @@ import pytest
 
 from diplomacy_engine import Game, evaluate_player, make_bot
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist says 80, to which tables would keep
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
