@@ -261,7 +261,7 @@ class Agent(nn.Module):
     ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
         """Draw the orders of D decisions unit by unit, or score those that are given.
 
-        `chosen` (S,) int64 are positions in the slots' lists, `noise` (N,) in (0, 1) decides draws.
+        `chosen` (S,) int64 are positions in the slots' lists, Gumbel `noise` (N,) decides draws.
         Returns chosen; (D,) log-probability of all orders of a decision together; (D,) entropy
         along the chosen path, as a share (0..1) of the greatest, None if drawn; (D,) value.
         """

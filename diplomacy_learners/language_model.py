@@ -148,7 +148,7 @@ class Args:
     save_interval: Positive = 10
     """steps between checkpoints"""
     capture_games: Annotated[int, Between(0, 1000)] = 1
-    """sample games of each evaluation, kept with a replay page that has prompts and replies"""
+    """sample games of each evaluation against one bot, kept with a replay page and images"""
     capture_replies: Natural = 1
     """copies of each position whose prompts and replies are kept in replies.jsonl; 0: none"""
     track: bool = False

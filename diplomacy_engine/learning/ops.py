@@ -33,13 +33,13 @@ class OrderTables(NamedTuple):
 
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
     """Return (N,) Gumbel noise, by which orders are drawn; None for torch's own generator."""
-    noise = torch.from_numpy(uniform(len(decisions.order), generator))
-    return noise.log_().neg_().log_().neg_().numpy()
+    return gumbel(len(decisions.order), generator)
 
 
-def uniform(count: int, generator: torch.Generator | None = None) -> np.ndarray:
-    """Return (count,) float32 in (0, 1), both ends left out."""
-    return torch.rand(count, generator=generator).clamp(1e-20, 1 - 1e-7).numpy()
+def gumbel(count: int, generator: torch.Generator | None = None) -> np.ndarray:
+    """Return (count,) float32 Gumbel noise: the highest of scores plus noise is a softmax draw."""
+    uniform = torch.rand(count, generator=generator).clamp_(1e-20, 1 - 1e-7)
+    return uniform.log_().neg_().log_().neg_().numpy()
 
 
 def draw_orders(

@@ -73,10 +73,10 @@ class PolicyGroup:
         begins = asked.order_start[asked.slot_start[[*firsts, len(mine)]]]  # of their orders
         # Each draws from its own generator what it would draw alone. One that is greedy draws
         # nothing: at a temperature of 0 the noise counts for nothing.
-        noise = np.full(len(asked.order), 0.5, np.float32)
+        noise = np.zeros(len(asked.order), np.float32)
         for number, (begin, end) in zip(numbers, itertools.pairwise(begins)):
             if not self.greedy[number]:
-                noise[begin:end] = ops.uniform(int(end - begin), self.players[number].generator)
+                noise[begin:end] = ops.gumbel(int(end - begin), self.players[number].generator)
         temperature = np.where(self.greedy[mine], np.float32(0), np.float32(1))
         # Each thread has about as many decisions, and all those of a stack.
         starts = np.flatnonzero(np.diff(self.stack[mine], prepend=-1))

@@ -30,7 +30,7 @@ class Network(Protocol):
         noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return which order of each slot's list it draws (S,), and per decision (D,) the
-        log-probability of all its orders and the value. `noise` (N,) in (0, 1) decides the draws.
+        log-probability of all its orders and the value. Gumbel `noise` (N,) decides draws.
         """
 
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:

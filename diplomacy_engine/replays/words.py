@@ -57,7 +57,7 @@ def rest_of_order(game_map: Map, order: OrderText) -> str:
     if order.kind == BUILD:
         _, _, coast = place_text(game_map, order.unit.place).partition("/")
         kind = "army" if order.unit.kind == ARMY else "fleet"
-        return f"build {kind}" + (f" ({_COAST_WORDS[coast]})" if coast else "")
+        return f"build {kind}" + (f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else "")
     return {
         HOLD: "hold",
         MOVE: f"move to {target}" + (" by convoy" if order.via else ""),

@@ -60,7 +60,7 @@ def _uniform(seeds, slot_start, order_start, out):
 
 
 def order_noise(decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
-    """Return (N,) float32 in (0, 1), uniform: each decision's are drawn from its own seed (D,)."""
+    """Return (N,) float32 Gumbel noise: each decision's is drawn from its own seed (D,)."""
     out = np.empty(len(decisions.order), np.float32)
     _uniform(seeds, decisions.slot_start, decisions.order_start, out)
-    return out
+    return -np.log(-np.log(out))
