@@ -5,7 +5,8 @@ positive part of that code. On a CPU compiled kernels are several times as fast 
 whole arrays of codes, which would be (N, H).
 """
 
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -95,7 +96,7 @@ def sum_rows(
     """
     if table.device.type == "cpu":
         starts = table.new_empty(0, table.shape[1]) if starts is None else starts
-        return _RowSums.apply(torch.as_tensor(rows).numpy(), table, starts)
+        return _apply(_RowSums, torch.as_tensor(rows).numpy(), table, starts)
     return plain_sum_rows(rows, table, starts)
 
 
@@ -118,7 +119,7 @@ def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, t
     """
     if codes.device.type != "cpu":
         return plain_mean_provinces(codes, boards)
-    means = _ProvinceMeans.apply(codes, boards.owner.numpy(), boards.num_powers)
+    means = _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
     return means[:, :1], means[:, 1:]
 
 
@@ -133,7 +134,7 @@ def plain_mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Ten
 def mean_neighbors(codes: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
     """Return of each province the mean (G, V, H) of its neighbors' codes (G, V, H)."""
     if codes.device.type == "cpu":
-        return _NeighborMeans.apply(codes, inputs.network)
+        return _apply(_NeighborMeans, codes, inputs.network)
     return plain_mean_neighbors(codes, inputs)
 
 
@@ -206,6 +207,13 @@ def plain_sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
     table = codes.new_zeros(orders.decisions.count * most, codes.shape[1])
     table = table.index_copy(0, where, codes).view(orders.decisions.count, most, codes.shape[1])
     return (table.cumsum(1) - table).flatten(0, 1).index_select(0, where)
+
+
+def _apply(function: type[torch.autograd.Function], *arguments: Any) -> torch.Tensor:
+    """Apply a function; many small networks that only act would notice what `apply` costs."""
+    if torch.is_grad_enabled():
+        return function.apply(*arguments)
+    return function.forward(SimpleNamespace(), *arguments)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
