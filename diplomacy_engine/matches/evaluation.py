@@ -25,7 +25,7 @@ class Evaluation(MatchReport):
     def result(self, per_game: bool = False) -> dict:
         """Return the figures of the first player as `evaluate --json` writes them.
 
-        `overall` and `by_power` are FIGURES, each with a 95 % interval, `orders` is
+        `overall` and `by_power` are FIGURES, each with a 95% interval, `orders` is
         OrderCounter.shares, and `press` TalkCounter.figures where powers may talk. With teams,
         `overall` and `by_team` are the figures of the player's team, and `by_power` those of each
         of its powers by itself. Where it is known, `par` is what the other player wins in each seat

@@ -84,7 +84,7 @@ class MatchReport:
     def draws(self) -> dict[str, dict]:
         """Return the key `draws` of a result: what share of the games were drawn in which way.
 
-        With a 95 % interval each: `agreed` by all powers alive, and at the `year_limit`. Without
+        With a 95% interval each: `agreed` by all powers alive, and at the `year_limit`. Without
         votes there is no such key.
         """
         after, count = self.settings.draws_after, len(self.number)

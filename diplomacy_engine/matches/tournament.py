@@ -84,7 +84,7 @@ class Tournament(MatchReport):
 
         The players stand best rating first, without those who have played no game. Each has
         `rating` (its value, the model's standard error `sigma`, the standard error `bootstrap` over
-        games, and a 95 % interval by the larger of the two: where one player always wins all
+        games, and a 95% interval by the larger of the two: where one player always wins all
         resamples are alike), `seats` (how many it played), and as in `evaluate` `overall`,
         `by_power` and, with teams, `by_team`. Of each pair `cross_table` has the games that both
         play in, and in these how often the first ends `above` the second (a tie is half) and has a
