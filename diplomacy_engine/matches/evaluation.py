@@ -121,7 +121,7 @@ def evaluate_player(
         raise UserError("an evaluation needs at least one game")
     num_games = -(-num_games // sides) * sides
     if not 0 <= k < n <= num_games:
-        raise UserError(f"part {k} of {n} is none of {num_games:,} games")
+        raise UserError(f"part {k} of {n} is not a part of {num_games:,} games")
     number = np.arange(k * num_games // n, (k + 1) * num_games // n)
     seat = number % sides  # of the player; with one opponent nothing is to be drawn
     seats = (teams.of_power != seat[:, None]).astype(np.int8)  # 0: the player's

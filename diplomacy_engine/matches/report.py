@@ -53,7 +53,7 @@ class MatchReport:
         """
         first = reports[0]
         if any(_match_of(report) != _match_of(first) for report in reports):
-            raise ValueError("these reports are of different matches")
+            raise ValueError("these reports are from different matches")
         number = np.concatenate([report.number for report in reports])
         order = np.argsort(number)
         if len(np.unique(number)) < len(number):

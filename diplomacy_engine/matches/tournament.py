@@ -211,9 +211,9 @@ def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> Non
         if names.count(name) > 1:
             raise UserError(f"player {name!r} is named twice in one tournament")
     if len(game_map.powers) < 2:
-        raise UserError(f"map {game_map.name!r} has one power, and so no tournaments")
+        raise UserError(f"map {game_map.name!r} has only one power, so it has no tournaments")
     if len(game_map.teams.names) < 2:
-        raise UserError("all powers are in one team, and so there are no tournaments")
+        raise UserError("all powers are in one team, so there are no tournaments")
     if num_games < len(names):
         raise UserError(
             f"a tournament of {len(names)} players needs at least {len(names)} games, "

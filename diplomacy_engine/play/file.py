@@ -134,7 +134,7 @@ def read_session(
         if play is not None:
             _check_powers(play, built.powers)
     except UserError as error:
-        raise UserError(f"{file} cannot be gone on with: {error}") from None
+        raise UserError(f"{file} cannot be continued: {error}") from None
     return built, play
 
 

@@ -106,13 +106,13 @@ def test_llm_prompt_of_nobody(capsys):
     words = ("llm-prompt", "--power", "FRANCE", "--position")
     assert "BUR" in refusal(*words, position, capsys=capsys)
     position = "standard W1901A; FRANCE A PAR = PAR"
-    assert refusal(*words, position, capsys=capsys) == "FRANCE has nothing to order in W1901A"
+    assert refusal(*words, position, capsys=capsys) == "FRANCE has no orders to give in W1901A"
     found = refusal("llm-prompt", "--power", "X", capsys=capsys)
     assert found.startswith(
-        f"'X' is no power of map standard ({', '.join(load_map('standard').powers)}"
+        f"'X' is not a power of map standard ({', '.join(load_map('standard').powers)}"
     )
     found = refusal("llm-prompt", "--power", "FRANCE", "--player", "dumbbot", capsys=capsys)
-    assert "is no language model" in found
+    assert "is not a language model" in found
 
 
 def test_a_server_that_is_not_there_is_one_sentence(tmp_path, capsys):

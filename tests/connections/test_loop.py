@@ -454,7 +454,7 @@ def test_powers_that_nobody_plays(server):
     loop._round()
     connection.close()
     assert said[:2] == ["g: S1901M", "g: F1901M"] and len(said) == 3
-    assert said[2].startswith("g is passed over: the game is on map 'ancmed'")
+    assert said[2].startswith("g is skipped: the game is on map 'ancmed'")
 
 
 # Nonsense.
@@ -477,11 +477,11 @@ def _data(change):
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (lambda r: "no JSON", "is no message"),
-        (lambda r: "[" * 100_000, "is no message"),
-        (lambda r: b"\xff\xfe", "is no message"),
-        (lambda r: "[1]", "is no message"),
-        (lambda r: '{"request_id": ' + "9" * 5000 + "}", "is no message"),
+        (lambda r: "no JSON", "an invalid message"),
+        (lambda r: "[" * 100_000, "an invalid message"),
+        (lambda r: b"\xff\xfe", "an invalid message"),
+        (lambda r: "[1]", "an invalid message"),
+        (lambda r: '{"request_id": ' + "9" * 5000 + "}", "an invalid message"),
         (_data(lambda d: [d]), "is a list, not a dictionary"),
         (_data(lambda d: d | {"role": 7}), "'role' is a whole number, not a text"),
         (_data(lambda d: d | {"powers": None}), "'powers' is missing"),

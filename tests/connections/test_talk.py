@@ -227,7 +227,7 @@ def test_a_silent_player_is_told_of_once(server):
     loop = SeatLoop(seat, make_bot("dumbbot"), say=told.append)
     loop._round()
     loop._round()
-    assert told.count("g: powers may talk in this game, and the player says nothing") == 1
+    assert told.count("g: powers may talk in this game, but the player says nothing") == 1
     seat.close()
 
 

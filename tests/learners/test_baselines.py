@@ -346,7 +346,7 @@ def test_a_partners_game_is_the_learners():
             "--learner-powers ITALY RUSSIA must be one team of ENGLAND+ITALY, RUSSIA",
         ),
         ("--learner-powers ITALY italy --learner-seats 2", "names a power twice"),
-        ("--learner-powers FRANCE", "'FRANCE' is no power of map three"),
+        ("--learner-powers FRANCE", "'FRANCE' is not a power of map three"),
         ("--learner-powers ITALY ENGLAND", "needs as many seats: --learner-seats 2"),
         ("--partners pool", "--partners pool needs --teams"),
         ("--scheme other", "--scheme must be one of self_play, independent"),

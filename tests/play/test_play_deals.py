@@ -219,7 +219,7 @@ def test_the_terminal(tmp_path):
         *(mistakes := {
             "offer": "names a power and what is offered",
             "offer ITALY": "names a power and what is offered",
-            "offer MARS peace": "'MARS' is no power",
+            "offer MARS peace": "'MARS' is not a power",
             "offer ITALY peas": "'peas' is neither peace, nor an order",
             "offer ITALY both out XYZ": "no province 'XYZ'",
             "offer ITALY A BER H": "belongs to RUSSIA",
@@ -227,7 +227,7 @@ def test_the_terminal(tmp_path):
             "accept x3": "needs the number of an offer",
             "accept 7": "no offer 7",
             "decline 3": "your own",
-            "deals now": "nothing comes after 'deals'",
+            "deals now": "nothing may follow 'deals'",
             "A PAR H": "breaks the deal with ITALY",
         }),
         "quit",
@@ -259,7 +259,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert saved["play"]["press"]["rounds"] == 4
     capsys.readouterr()
     for wrong, reason in (
-        (["--press", "mutual"], "has another press, which stays"),
+        (["--press", "mutual"], "has a different press, which cannot change"),
         (["--press-rounds", "2"], "it needs --press"),
     ):
         assert main(["play", "--text", "--resume", file, *wrong]) == 2

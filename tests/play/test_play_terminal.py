@@ -100,7 +100,7 @@ def test_words_after_a_command_are_not_passed_over(tmp_path):
     session = make_session(tmp_path)
     shown = typed(session, "go A LON - PAR", "quit now", "A LON - MOON", "quit")
     assert session.now.step == 0
-    assert shown.count("No: nothing comes after") == 2
+    assert shown.count("No: nothing may follow") == 2
     assert "did you mean MOS?\n" in shown, "one mark at the end of a sentence"
 
 
@@ -237,7 +237,7 @@ def test_a_file_chooses_no_code_and_no_server(tmp_path, monkeypatch, capsys):
     Path("g.jsonl").write_text(text.replace('"hold"', '"mine.py:small-pure-1"'))
     words = ["play", "--text", "--resume", "g.jsonl", "--against", "mine.py:small-pure-1"]
     assert main(words) == 2
-    assert "mine.py is no learner: it does not call learners.register" in capsys.readouterr().err
+    assert "mine.py is not a learner: it does not call learners.register" in capsys.readouterr().err
 
 
 def test_players_take_turns_and_the_file_has_a_name(tmp_path):
@@ -256,13 +256,13 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
     [
         ("--watch --power ENGLAND", "--watch seats nobody"),
         ("--text --guest ENGLAND", "--guest needs the page"),
-        ("--map small --power GAUL", "'GAUL' is no power of map small (ENGLAND, RUSSIA)"),
+        ("--map small --power GAUL", "'GAUL' is not a power of map small (ENGLAND, RUSSIA)"),
         (
             "--map small --power france",
-            "'france' is no power of map small (ENGLAND, RUSSIA); --map standard",
+            "'france' is not a power of map small (ENGLAND, RUSSIA); --map standard",
         ),
         ("--map small --power Italy", "--map three or --map standard has it"),
-        ("--map small --guest ITALY", "'ITALY' is no power of map small"),
+        ("--map small --guest ITALY", "'ITALY' is not a power of map small"),
         ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
         ("--map mars", "mars"),
         ("--against nobody", "there is no player 'nobody'"),
@@ -270,15 +270,15 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
         ("--explain", "--explain has no effect without --text"),
         ("--assume dumbbot", "--assume 'dumbbot' has no effect"),
         ("--port 99999", "--port"),
-        ("--host 192.0.2.1", "--host 192.0.2.1 is no address of this machine"),
+        ("--host 192.0.2.1", "--host 192.0.2.1 is not an address of this machine"),
         ("--host nowhere.invalid", "there is no address 'nowhere.invalid'"),
         ("--save .", "is a folder"),
         ("--save no/such/folder.jsonl", "there is no folder no/such"),
         ("--save kept.jsonl", "--resume kept.jsonl"),
         ("--resume missing.jsonl", "missing.jsonl: No such file"),
-        ("--resume kept.jsonl", "kept.jsonl cannot be gone on with"),
+        ("--resume kept.jsonl", "kept.jsonl cannot be continued"),
         ("--resume empty.jsonl", "empty.jsonl has no game in it"),
-        ("--resume three.jsonl --map small", "three.jsonl cannot be gone on with"),
+        ("--resume three.jsonl --map small", "three.jsonl cannot be continued"),
     ],
 )
 def test_what_cannot_be_played_is_one_sentence(words, said, tmp_path, monkeypatch, capsys):

@@ -171,23 +171,23 @@ def test_lists_that_are_refused(copy):
         ({"members": [members[0] | {"rating": "1"}, *members[1:]]}, "has no sound rating"),
         ({"members": [members[0] | {"rating": 1e9}, *members[1:]]}, "has no sound rating"),
         ({"members": [members[0] | {"file": "../a.npz"}, *members[1:]]}, "must be"),
-        ({"members": [members[0] | {"file": ""}, *members[1:]]}, "has no file, and is no bot"),
+        ({"members": [members[0] | {"file": ""}, *members[1:]]}, "has no file and is not a bot"),
         ({"max_years": 0}, "must be numbers above 0"),
         ({"year_limit": "no"}, "year_limit must be one of"),
-        ({"met": [[1]]}, "'met' is no table of"),
-        ({"above": "x"}, "'above' is no table of"),
+        ({"met": [[1]]}, "'met' is not a table of"),
+        ({"above": "x"}, "'above' is not a table of"),
         ({"met": table(good, "met", 5e-324)}, "'met' counts games"),
-        ({"met": table(good, "met", 1e300)}, "'met' is no table of"),
-        ({"above": table(good, "above", 1e308)}, "'above' is no table of"),
+        ({"met": table(good, "met", 1e300)}, "'met' is not a table of"),
+        ({"above": table(good, "above", 1e308)}, "'above' is not a table of"),
         ({"above": table(good, "above", 1e15)}, "'met' counts games"),
         ({"met": table(good, "met", 0)}, "'met' counts games"),
-        ({"above": table(good, "above", -1)}, "'above' is no table of"),
+        ({"above": table(good, "above", -1)}, "'above' is not a table of"),
     ]
     for changes, words in bad:
         change(copy, **{**good, **changes})
         assert words in refused(read_population, copy), changes
     (copy / POPULATION).write_text("{")
-    assert "is no JSON" in refused(read_population, copy)
+    assert "is not JSON" in refused(read_population, copy)
     strait = SimpleNamespace(name="strait")
     assert "no base population of map strait" in refused(population_folder, None, strait)
 

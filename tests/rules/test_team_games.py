@@ -42,9 +42,9 @@ def test_teams_of_one_power_are_no_teams(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, and each power has one place"),
+        ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, but each power has one place"),
         ("ENGLAND+(ITALY+ENGLAND)", "ENGLAND is named twice"),
-        ("ENGLAND+FRANCE", "'FRANCE' is no power of ENGLAND, ITALY, RUSSIA"),
+        ("ENGLAND+FRANCE", "'FRANCE' is not a power of ENGLAND, ITALY, RUSSIA"),
         ("ENGLAND+", "must be a power or a bracket, not nothing"),
         ("ENGLAND++ITALY", "must be a power or a bracket, not '\\+'"),
         ("(ENGLAND+ITALY", "a bracket is not closed"),

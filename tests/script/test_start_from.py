@@ -51,8 +51,11 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
         ("{config}", "--start-from: .*not a checkpoint of this project"),
         ("{damaged}", "damaged, or not a checkpoint"),
         ("runs/population/small/uniform-400108.npz", "a population's member can play, but nothing"),
-        ("{first} --map three", "--start-from .* was trained on map 'small' or a version of it"),
-        ("{first}", "has another network: --hidden is 24 there, here 16"),
+        (
+            "{first} --map three",
+            "--start-from .* was trained on map 'small' or on another version of it",
+        ),
+        ("{first}", "has a different network: --hidden is 24 there, here 16"),
         ("{first} --hidden 24 --num-layers 3", "--num-layers is 1 there, here 3"),
         ("{foreign}", "does not fit|another order vocabulary"),
         ("{first} --resume {first}", "--start-from cannot be changed on resume"),
