@@ -396,7 +396,8 @@ class _Reader:
                 refuse(
                     *self.declared[power],
                     f"{power}, which nobody plays, does not have exactly one unit in each of its "
-                    f"centers ({code}), so it would have to build or remove, which is not supported",
+                    f"centers ({code}), so it would have to build or remove, which is not "
+                    "supported",
                 )
         if not dummies:
             return

@@ -396,8 +396,8 @@ class _Reader:
                 self.fail(
                     state,
                     f"{nation}, which nobody plays, does not have exactly one unit in each of "
-                    f"its centers ({min(stands ^ owned)}), so it would have to build or remove, which is not "
-                    "supported",
+                    f"its centers ({min(stands ^ owned)}), so it would "
+                    "have to build or remove, which is not supported",
                 )
             fleets = [entry for entry in mine if entry["type"] != "Army"]
             if rebuilds and fleets:
