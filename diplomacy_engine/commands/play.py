@@ -5,7 +5,7 @@ import errno
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,8 +65,20 @@ def add_play(commands) -> None:
         description="Play a game on a page of your own machine: it prints a link for you, one for "
         "each guest and one for watching. The game is saved after every step.",
         examples=_EXAMPLES,
+        add_help=False,  # its group comes last
     )
-    add = parser.add_argument
+    _add_first(parser.add_argument_group("to begin with").add_argument)
+    _add_players(parser.add_argument_group("who plays"))
+    _add_game(parser.add_argument_group("the game").add_argument)
+    _add_hints(parser.add_argument_group("hints").add_argument)
+    add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
+    _add_page(parser.add_argument_group("the page").add_argument)
+    add = parser.add_argument_group("help").add_argument
+    add("-h", "--help", action="help", help="show this")
+    parser.set_defaults(run=run_play)
+
+
+def _add_first(add: Callable) -> None:
     add(
         "--map",
         help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
@@ -83,8 +95,18 @@ def add_play(commands) -> None:
         "over (default: on the page the best trained policy of the map, in the terminal dumbbot; "
         "with --press, behind nash+)",
     )
-    add_teams(add)
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
+    add("--text", action="store_true", help="play in the terminal instead of a page")
+    add(
+        "--resume",
+        metavar="FILE",
+        help="continue a saved game, or one that `import-game` reads; games saved by `play` keep "
+        "their links",
+    )
+
+
+def _add_players(who) -> None:
+    add = who.add_argument
     add(
         "--guest",
         action="append",
@@ -93,35 +115,39 @@ def add_play(commands) -> None:
         help="a power for somebody else, with a link of its own; may be repeated",
     )
     add("--watch", action="store_true", help="play no power; watch the players")
-    add("--text", action="store_true", help="play in the terminal instead of a page")
-    add("--explain", action="store_true", help="with --text: show the hint at every turn")
-    add(
-        "--resume",
-        metavar="FILE",
-        help="continue a saved game, or one that `import-game` reads; games saved by `play` keep "
-        "their links",
-    )
-    add("--save", metavar="FILE", help=f"where to save the game (default: a file in {FOLDER})")
-    add(
-        "--hint",
-        metavar="PLAYER",
-        help="checkpoint that gives hints (default: the first one that plays)",
-    )
+    add_teams(add)
+    add("--greedy", action="store_true", help="policies play their likeliest orders")
+    add_assume(who)
+    add_script(add)
+
+
+def _add_game(add: Callable) -> None:
     add(
         "--max-years",
         type=whole_number(1, 1000),
         metavar="N",
         help="years after which the game ends (default: the map's; 20, on standard 35)",
     )
+    add_draws_after(add, "people may vote for draws, and the other players")
     add(
         "--seed",
         type=whole_number(0, 2**62),
         metavar="N",
         help="seed of the players' random choices (default: a new one each time)",
     )
-    add_assume(parser)
-    add("--greedy", action="store_true", help="policies play their likeliest orders")
-    add_script(add)
+    add("--save", metavar="FILE", help=f"where to save the game (default: a file in {FOLDER})")
+
+
+def _add_hints(add: Callable) -> None:
+    add(
+        "--hint",
+        metavar="PLAYER",
+        help="checkpoint that gives hints (default: the first one that plays)",
+    )
+    add("--explain", action="store_true", help="with --text: show the hint at every turn")
+
+
+def _add_page(add: Callable) -> None:
     add(
         "--host",
         default="127.0.0.1",
@@ -136,9 +162,6 @@ def add_play(commands) -> None:
         metavar="N",
         help="port of the page; 0 for any free one (default: 8000)",
     )
-    add_draws_after(add, "people may vote for draws, and the other players")
-    add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
-    parser.set_defaults(run=run_play)
 
 
 def run_play(arguments: argparse.Namespace) -> int:

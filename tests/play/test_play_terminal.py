@@ -133,8 +133,8 @@ def test_reasons_are_shown_at_every_turn_if_wished(tmp_path):
     TextGame(session, lambda prompt: next(lines), shown.append, explain=True).run()
     text = "\n".join(shown)
     assert text.count("its first thought") == 3, "at two turns, and once when asked"
-    assert re.search(r"  expects of RUSSIA \(like dumbbot 50 %, hold 50 %\): A MOS.* \d+ %", text)
-    assert re.search(r"played 100 %", text) and "nan" not in text
+    assert re.search(r"  expects of RUSSIA \(like dumbbot 50%, hold 50%\): A MOS.* \d+%", text)
+    assert re.search(r"played 100%", text) and "nan" not in text
 
 
 def test_watching_in_the_terminal(tmp_path):
@@ -346,6 +346,17 @@ def _play_help() -> str:
     with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
         main(["play", "--help"])
     return shown.getvalue()
+
+
+def test_help_begins_with_the_options_to_begin_with():
+    """Every option has a group with a heading."""
+    groups = re.findall(r"^([a-z ]+):\n((?:  .*\n)+)", _play_help(), re.MULTILINE)
+    flags = {
+        name: re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE) for name, text in groups
+    }
+    assert list(flags)[:2] == ["examples", "to begin with"] and "options" not in flags
+    assert flags["to begin with"] == ["--map", "--against", "--power", "--text", "--resume"]
+    assert len(flags) == 8 and list(flags)[-1] == "help"
 
 
 def test_help_explains_the_protocols_that_there_are():
