@@ -129,7 +129,7 @@ def _add_webdip(servers) -> None:
         "webdip",
         help="a webDiplomacy site",
         description="Play on a webDiplomacy site with the API of September 2026. Whatever is not "
-        "given is taken from the environment: {', '.join(_WEBDIP)}. The key can only come from "
+        f"given is taken from the environment: {', '.join(_WEBDIP)}. The key can only come from "
         "there or from a file.",
         needs="[URL]",
         examples=_of("webdip"),

@@ -92,8 +92,8 @@ def _add_first(add: Callable) -> None:
         help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
         "the order of the powers; with --press also those that talk, such as nash+dumbbot; "
         "`population` draws members of the map's population and reveals them when the game is "
-        "over (default: on the page the best trained policy of the map, in the terminal dumbbot; "
-        "with --press, behind nash+)",
+        "over (default: on a new page the best trained policy of the map, otherwise dumbbot; with "
+        "--press, behind nash+)",
     )
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
     add("--text", action="store_true", help="play in the terminal instead of a page")

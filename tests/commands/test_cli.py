@@ -61,7 +61,7 @@ def test_evaluate_many_seats(capsys):
     assert main([*words.split(), "--year-limit", "truncate"]) == 0
     shown = capsys.readouterr().out
     assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
-    assert "win: a solo, or at the year limit more centers" in shown
+    assert "win: a solo or, at the year limit, more centers" in shown
     assert re.search(r"^solo +", shown, re.MULTILINE)
     assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
 
@@ -111,7 +111,7 @@ def test_a_failed_write_leaves_the_earlier_result(tmp_path, capsys, monkeypatch)
 
 def test_check_map(tmp_path, capsys):
     assert main(["check-map", "small"]) == 0
-    assert "map small is sound: 2 powers, 19 provinces" in capsys.readouterr().out
+    assert "map small is valid: 2 powers, 19 provinces" in capsys.readouterr().out
     text = (Path(loading.__file__).parents[1] / "maps" / "small.toml").read_text()
     bad = text.replace("LON", "LOX", 1).replace('"land"', '"lend"', 1)
     assert bad != text

@@ -39,7 +39,7 @@ def test_a_match_has_counters_prompts_and_replies(tmp_path, capsys):
         assert main([str(word) for word in (*words, 4, "--max-years", 3, *options)]) == 0
     out, err = capsys.readouterr()
     assert "4 games have about 34 decisions of language models" in err
-    assert "legal at once" in out and "orders are those of its fallback, hold" in out
+    assert "legal at once" in out and "orders come from its fallback, hold" in out
     counts = json.loads(files["json"].read_text())["llm"][SHORT]
     assert counts["requests"] == len(server.requests) == counts["decisions"] > 10
     assert counts["fell_back"] == counts["orders"] - counts["legal_at_once"] > 0
@@ -81,7 +81,7 @@ def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
     names = [name, "random"] if command[0] == "tournament" else [name]
     found = refusal(*command, *names, "--map", "standard", capsys=capsys)
     assert found.startswith("1,000 games would ask language models about ")
-    assert "say with --games how many to play" in found
+    assert "choose how many to play with --games" in found
 
 
 def test_other_players_need_no_number(capsys, monkeypatch):
@@ -176,7 +176,7 @@ TOURNAMENT = ["tournament", "--map", "small", "--players", "MODEL", "random"]
 @pytest.mark.parametrize("words", [EVALUATE, TOURNAMENT])
 def test_finished_games_are_kept_when_the_server_dies(tmp_path, capsys, words):
     words = [*words, "--games", "30", "--max-years", "8"]
-    assert "answers no more" in broken_off(tmp_path, capsys, words, until_year("1904", gone), 2)
+    assert "no longer answers" in broken_off(tmp_path, capsys, words, until_year("1904", gone), 2)
 
 
 def test_finished_games_are_kept_when_the_user_stops(tmp_path, capsys):
@@ -203,5 +203,5 @@ def test_with_no_game_finished_there_is_one_sentence(tmp_path, capsys):
         words = ["evaluate", "--map", "small", "--player", name, "--games", "4"]
         assert main([*words, "--json", str(tmp_path / "result.json")]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and "answers no more" in err.splitlines()[-1]
+    assert out == "" and "no longer answers" in err.splitlines()[-1]
     assert not (tmp_path / "result.json").exists()

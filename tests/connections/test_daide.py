@@ -97,7 +97,7 @@ def test_orders_in_words():
         (b"\x40", "odd number of bytes"),
         (b"\x40\x00" * 60, "too deep"),
         (b"\x40\x00", "not closed"),
-        (b"\x40\x01", "closed that was not opened"),
+        (b"\x40\x01", "a closing bracket has no opening one"),
         (b"\x48\xff", "no token 48FF"),
         (b"\x57\x4b", "no token 574B"),
     ],
@@ -245,7 +245,7 @@ def test_another_power():
 
 def test_nobody_can_come_back(server):
     server.instead["GOF"] = None
-    with pytest.raises(UserError, match="DAIDE lets nobody come back"):
+    with pytest.raises(UserError, match="DAIDE does not allow rejoining"):
         play(server, sleep=lambda seconds: None)
 
 

@@ -205,7 +205,7 @@ def test_a_player_that_is_too_slow(server):
     counts, told = [], []
     loop = SeatLoop(Slow(seats(server), "S1903M"), make_bot("dumbbot"), say=told.append)
     counts = loop.run()
-    assert sum("did not take orders" in text for text in told) == 2
+    assert sum("did not accept orders" in text for text in told) == 2
     assert counts.orders >= 7
 
 
@@ -254,7 +254,10 @@ SEAT = ("--game-id", "g", "--power", "FRANCE")
         (["localhost:80"], "--power"),
         (["localhost:80", "--power", "FRANCE"], "--game-id"),
         (["localhost:80", "--power", "FRANCE", "france", "--game-id", "g"], "twice"),
-        (["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"], "without other powers"),
+        (
+            ["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"],
+            "be combined with other powers",
+        ),
         (["localhost:80", "--power", "NARNIA", "--game-id", "g"], "NARNIA"),
         (["localhost:80", *SEAT, "--user", "me"], "go together"),
         (["localhost:80", *SEAT, "--user", "me", "--password-file", "nofile"], "nofile"),
@@ -414,7 +417,7 @@ def test_a_seat_that_somebody_else_has(server):
 def test_orders_that_are_never_taken(server):
     refuse = [lambda r: _error(r, "ResponseException", "Not \x1b[2J now.")] * 10
     server.instead("set_orders", *refuse)
-    with pytest.raises(UserError, match=r"takes no orders: .* Not .* now") as caught:
+    with pytest.raises(UserError, match=r"accepts no orders: .* Not .* now") as caught:
         play(seats(server))
     assert "\x1b" not in str(caught.value)
 

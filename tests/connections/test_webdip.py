@@ -371,7 +371,7 @@ def _centers():
 
 def test_an_unknown_key(site, environment, capsys):
     environment.setenv("WEBDIP_API_KEY", "wrong-key")
-    assert "answers nothing" in failing(capsys)
+    assert "its answer is empty" in failing(capsys)
     environment.delenv("WEBDIP_API_KEY")
     assert "WEBDIP_API_KEY" in failing(capsys)
 
@@ -426,7 +426,7 @@ def test_nonsense_ends_with_a_sentence(site, environment, capsys, route, content
 )
 def test_files_are_the_sites_own(site, url):
     page = webdip_site.Site(site.url, "key-2")
-    with pytest.raises(UserError, match="none of its own"):
+    with pytest.raises(UserError, match="not its own"):
         page.file(url, "1")
 
 

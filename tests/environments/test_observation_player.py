@@ -145,7 +145,7 @@ def test_illegal_orders_hold_or_are_errors():
         return np.where(seen["board"][:, :, 1] == 1, 900, 0)
 
     assert (ObservationPlayer(policy).act(games, decisions) == -1).all()
-    with pytest.raises(UserError, match=r"'mine': of what it orders as ENGLAND in S1901M, 1 is"):
+    with pytest.raises(UserError, match=r"'mine': 1 of its orders as ENGLAND in S1901M are"):
         ObservationPlayer(policy, name="mine", strict=True).act(games, decisions)
 
 

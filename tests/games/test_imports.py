@@ -190,7 +190,7 @@ def test_blocks_tell_line_phase_and_power():
         ("Spring 1905\nFrance: A Par H\n", "S1905M comes where S1901M should"),
         ("S1901M\nFrance: A Par H\nF1901M\nFrance: A Par H\nS1901M\nItaly: A Ven H", "comes twice"),
         ("hello\n", "line 1 is not JSON"),
-        ("France:\n" + "(" * 3000, "line 2 has over 2,000 letters"),
+        ("France:\n" + "(" * 3000, "line 2 has more than 2,000 characters"),
         ("Spring 1901" + " " * 300_000 + "!", "line 1 is not JSON"),
         ("", "has no game in it"),
         ('{"phases": [{"turn": 0, "phase": "Builds"}]}', "is not a list of rows"),
@@ -246,7 +246,7 @@ def test_a_variant_that_does_not_fit(tmp_path, capsys):
     for text, sentence in (
         ("[", "is not JSON"),
         ("[]", "'territories' is not a list of rows"),
-        (json.dumps(variant() | {"countries": []}), "other places or powers"),
+        (json.dumps(variant() | {"countries": []}), "different places or powers"),
     ):
         other.write_text(text)
         assert sentence in refusal("import-game", file, "--variant", other, capsys=capsys)
@@ -344,7 +344,7 @@ def test_whatever_a_file_has_can_be_pasted(tmp_path):
     [
         (POSITION, "BUR is not a center"),
         ("Spring 1901\nFrance: A Par\nFall 1901\nItaly: A Rom", "one phase, not F1901M and S1901M"),
-        ("Fall 1901 Retreats\nFrance: A Par", "F1901R: where units may retreat to is not known"),
+        ("Fall 1901 Retreats\nFrance: A Par", "F1901R: the possible retreats are unknown"),
         ("France: A Par, A Par", "PAR"),
         ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is not a unit"),
         ("France: A Par, A Mar-Bur", "line 1: 'A Mar-Bur' is not a unit"),

@@ -101,7 +101,7 @@ BAD_STATES = [
     ({}, "has no 'name'"),
     ({"name": "S1901M"}, "has no 'units'"),
     ({"name": "S1901M", "unit": {}}, "has no 'units'"),
-    (state(centres={}, center={}), "no such key as 'centres'; did you mean 'centers'"),
+    (state(centres={}, center={}), "an unknown key 'centres'; did you mean 'centers'"),
     (state("Spring 1901"), "is not a phase"),
     (state("S0M"), "is not 1 to 9999"),
     (state("S99999M"), "is not 1 to 9999"),
@@ -158,7 +158,7 @@ def test_impossible_states(position, sentence):
 
 @pytest.mark.parametrize("position", [None, [], "S1901M", b"", 3])
 def test_states_that_are_none(position):
-    with pytest.raises(ValueError, match="a state is a dictionary"):
+    with pytest.raises(ValueError, match="a state must be a dictionary"):
         Game.from_state("standard", position)
 
 
@@ -174,8 +174,8 @@ def test_states_that_are_none(position):
         ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "ENGLAND stands twice"),
         ("small S1901M; ENGLAND A LON, A LON = ", "are in one province"),
         ("small S1901M; FRANCE = LON", "is not a power of map small"),
-        (b"small S1901M", "a position is a text"),
-        (None, "a position is a text"),
+        (b"small S1901M", "a position must be a text"),
+        (None, "a position must be a text"),
     ],
 )
 def test_impossible_position_lines(line, sentence):

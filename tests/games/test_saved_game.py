@@ -243,7 +243,7 @@ def said(letters: int) -> dict:
         (changed_phase(state=None), "has no 'state' as a dictionary"),
         (changed_phase(orders=[]), "has no 'orders' as a dictionary"),
         (changed_phase(results=3), "has no 'results' as a dictionary"),
-        (changed_phase(name="F1901M"), "have two names"),
+        (changed_phase(name="F1901M"), "have different names"),
         (changed_phase(orders={"ENGLAND": "A LON H"}), "are not a list of texts"),
         (changed_phase(orders={"ENGLAND": [3]}), "are not a list of texts"),
         (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE' is not a power of map small"),

@@ -462,7 +462,7 @@ def test_a_policy_of_another_scheme_is_no_beginning(tmp_path, capsys):
     assert main([*flags, "--scheme", "independent"]) == 0
     (first,) = (tmp_path / "runs").iterdir()
     flags = ["--start-from", str(first), "--scheme", "central", "--learner-seats", "2"]
-    refused(flags, "has other weights than a network that", tmp_path, capsys)
+    refused(flags, "has weights that do not fit the network", tmp_path, capsys)
 
 
 @pytest.mark.slow

@@ -242,7 +242,7 @@ def test_a_run_folder_asks_no_server_by_itself(setting, finished, tmp_path, caps
         (run / "args.json").write_text(json.dumps(settings))
         assert grpo.main(["--resume", str(run)]) == 2
         said, flag = capsys.readouterr().err, f"--{setting.replace('_', '-')}"
-        assert "a server to be asked" in said and flag in said and said.count("\n") == 1
+        assert "a server to ask" in said and flag in said and said.count("\n") == 1
         assert server.requests == []
 
 

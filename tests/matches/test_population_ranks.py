@@ -236,7 +236,7 @@ def test_refusals(tmp_path, capsys):
     recipe = tmp_path / "runs.toml"
     for text, words in (
         ("runs = 3", "has no [[runs]]"),
-        ("[[runs]]\nname = 'a b'", "a run has no name"),
+        ("[[runs]]\nname = 'a b'", "a run needs a name"),
         ("[[runs]]\nname = 'a'\nshare = -1", "the share of run a"),
         ("[[runs]]\nname = 'a'\nshare_on.three = 'x'", "the share of run a"),
         ("[[runs]]\nname = 'a'\nshare_on = 2", "share_on has no maps"),

@@ -500,7 +500,7 @@ def test_a_second_program_with_the_same_file_is_noticed(file):
     other = reopened(file)
     other.submit(viewer(other), 0, ["A LON - PAR"])
     words = refused("invalid", one.submit, viewer(one), 0, ["A LON - HOL"])
-    assert f"another program has written {file}" in words
+    assert f"another program has changed {file}" in words
     assert reopened(file).game.units["ENGLAND"] == ["A PAR"]
 
 

@@ -115,7 +115,7 @@ def test_undo_save_legal_hint_and_help(tmp_path):
     assert "No: there is no phase to take back." in shown
     assert "No: no player here gives hints" in shown
     assert "TAB completes" in shown and "A LON H; A LON - HOL; A LON - PAR" in shown
-    assert "nowhere" in shown.lower() and "MOS: nothing of yours to order" in shown
+    assert "nowhere" in shown.lower() and "MOS: you have no orders to give" in shown
     assert "exists already" in shown and "save needs the name of a file" in shown
     assert session.game.phase == "S1901M"
     (saved,) = read_saved_games(copy)
@@ -271,7 +271,7 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
         ("--assume dumbbot", "--assume 'dumbbot' has no effect"),
         ("--port 99999", "--port"),
         ("--host 192.0.2.1", "--host 192.0.2.1 is not an address of this machine"),
-        ("--host nowhere.invalid", "there is no address 'nowhere.invalid'"),
+        ("--host nowhere.invalid", "cannot listen on address 'nowhere.invalid'"),
         ("--save .", "is a folder"),
         ("--save no/such/folder.jsonl", "there is no folder no/such"),
         ("--save kept.jsonl", "--resume kept.jsonl"),
@@ -378,7 +378,7 @@ def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, caps
     assert set(saved["players"].values()) == {"population#1", "population#2"}
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n\nquit\n"))
     assert main(["play", "--text", "--resume", str(file), "--seed", "4"]) == 2
-    assert "--seed would draw other members" in capsys.readouterr().err
+    assert "--seed would draw different members" in capsys.readouterr().err
     assert main(["play", "--text", "--resume", str(file)]) == 0
     shown = capsys.readouterr().out
     (saved,) = read_saved_games(file)

@@ -144,7 +144,7 @@ def test_files_that_are_no_weights(copy):
     assert "no arrays of weights" in refused(read_weights, population, put(pickled[:-5]))
     other = put(pack_weights({"own": np.zeros(3)}))
     found = refused(load_members, population, [other])
-    assert member.file in found and "other weights" in found
+    assert member.file in found and "weights do not match" in found
     with pytest.raises(UserError, match="cannot be kept"):
         pack_weights({"own": np.array([1e6])})
 
@@ -176,11 +176,11 @@ def test_lists_that_are_refused(copy):
         ({"year_limit": "no"}, "year_limit must be one of"),
         ({"met": [[1]]}, "'met' is not a table of"),
         ({"above": "x"}, "'above' is not a table of"),
-        ({"met": table(good, "met", 5e-324)}, "'met' counts games"),
+        ({"met": table(good, "met", 5e-324)}, "'met' must count games"),
         ({"met": table(good, "met", 1e300)}, "'met' is not a table of"),
         ({"above": table(good, "above", 1e308)}, "'above' is not a table of"),
-        ({"above": table(good, "above", 1e15)}, "'met' counts games"),
-        ({"met": table(good, "met", 0)}, "'met' counts games"),
+        ({"above": table(good, "above", 1e15)}, "'met' must count games"),
+        ({"met": table(good, "met", 0)}, "'met' must count games"),
         ({"above": table(good, "above", -1)}, "'above' is not a table of"),
     ]
     for changes, words in bad:

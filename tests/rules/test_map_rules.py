@@ -304,8 +304,8 @@ def test_coasts_of_other_names_are_read_and_written(game_map):
     ("order", "reason"),
     [
         ("F LAK - MOU/EC", r"'EC' after MOU is not a coast \(NC or RIVER\)"),
-        ("F LAK - MOU EC", "'EC' at its end has no meaning"),
-        ("F LAK - MOU RIVER", "'RIVER' at its end has no meaning"),
+        ("F LAK - MOU EC", "'EC' at the end has no meaning"),
+        ("F LAK - MOU RIVER", "'RIVER' at the end has no meaning"),
         ("F LAK - MOU/NC", "a fleet cannot move from LAK to MOU/NC"),
         ("F NOR - MOU/RIVER", "a fleet cannot move from NOR to MOU/RIVER"),
     ],

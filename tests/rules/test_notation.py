@@ -113,7 +113,7 @@ def test_understood(power, text, order):
         ("FRANCE", "A PAR", "does not say what the unit is to do"),
         ("FRANCE", "PAR - PIC", "a unit begins with A or F"),
         ("FRANCE", "A PAR FLIES PIC", "'FLIES' is not one of"),
-        ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at its end has no meaning"),
+        ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at the end has no meaning"),
         ("FRANCE", "A PARIA - PIC", "no province 'PARIA' on this map; did you mean PAR?"),
         ("FRANCE", "A PAR - Burgandy", "no province 'BURGANDY' on this map; did you mean BUR?"),
         ("FRANCE", "A PAR - North See", "no province 'NORTH SEE' on this map; did you mean NTH?"),

@@ -45,12 +45,12 @@ def test_teams_of_one_power_are_no_teams(text):
         ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, but each power has one place"),
         ("ENGLAND+(ITALY+ENGLAND)", "ENGLAND is named twice"),
         ("ENGLAND+FRANCE", "'FRANCE' is not a power of ENGLAND, ITALY, RUSSIA"),
-        ("ENGLAND+", "must be a power or a bracket, not nothing"),
-        ("ENGLAND++ITALY", "must be a power or a bracket, not '\\+'"),
+        ("ENGLAND+", "expected a power or a bracket, not nothing"),
+        ("ENGLAND++ITALY", "expected a power or a bracket, not '\\+'"),
         ("(ENGLAND+ITALY", "a bracket is not closed"),
         ("ENGLAND+ITALY)", "is out of place"),
         ("ENGLAND ITALY", "is out of place"),
-        ("(" * 5000, "more than 6 teams within one another"),
+        ("(" * 5000, "teams are nested more than 6 deep"),
     ],
 )
 def test_what_is_no_partition_is_refused(text, reason):

@@ -302,7 +302,7 @@ def test_code_runs_only_if_the_command_line_names_it(run, tmp_path, monkeypatch,
     write_args(run, reward="own_code:paid")
     flag = "--reward"
     before = files(run)
-    said = refused(["--resume", str(run)], f"names code to be run.*with {flag} 'own_code", capsys)
+    said = refused(["--resume", str(run)], f"names code to run.*with {flag} 'own_code", capsys)
     assert str(run) in said
     refused(["--resume", str(run), flag, "own_code:other"], "cannot be changed on resume", capsys)
     refused(["--resume", str(run), flag, "score"], "cannot be changed on resume", capsys)

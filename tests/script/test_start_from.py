@@ -50,7 +50,10 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
         ("{first}/checkpoints", "has neither .*; did you mean the folder above, "),
         ("{config}", "--start-from: .*not a checkpoint of this project"),
         ("{damaged}", "damaged, or not a checkpoint"),
-        ("runs/population/small/uniform-400108.npz", "a population's member can play, but nothing"),
+        (
+            "runs/population/small/uniform-400108.npz",
+            "a member of a population, which can only play",
+        ),
         (
             "{first} --map three",
             "--start-from .* was trained on map 'small' or on another version of it",

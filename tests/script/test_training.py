@@ -468,7 +468,7 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--eval-bots random hold random", "--eval-bots names 'random' twice"),
         (
             "--num-envs 1 --num-steps 2",
-            "--num-envs 1 is too few: an update has at most 2 decisions",
+            "--num-envs 1 is too few: an update then has at most 2 decisions",
         ),
     ],
 )
