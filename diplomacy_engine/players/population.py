@@ -182,10 +182,10 @@ def _members(saved: object, path: Path) -> tuple[PopulationMember, ...]:
         for key, value in given.items():
             kind = {"name": str, "settings": dict}.get(key, type(fields[key]))
             if type(value) is not kind and not (kind is float and type(value) is int):
-                raise UserError(f"{path}: member {name} has no sound {key}")
+                raise UserError(f"{path}: member {name} has no valid {key}")
         member = PopulationMember(**given)
         if not abs(member.rating) < 1e6 or not 0 <= member.sigma < 1e6:
-            raise UserError(f"{path}: member {name} has no sound rating")
+            raise UserError(f"{path}: member {name} has no valid rating")
         if not member.file and name not in BOTS:
             raise UserError(f"{path}: member {name} has no file and is not a bot")
         if member.file and member.file != f"{name}{MEMBER}":

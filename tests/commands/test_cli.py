@@ -194,7 +194,7 @@ def test_scripts_that_cannot_play(tmp_path, script):
     with pytest.raises(UserError, match=r"needs\.py cannot be loaded: No module named"):
         load_player(path, script=tmp_path / "needs.py")
     (tmp_path / "text.txt").write_text("x")
-    with pytest.raises(UserError, match="no Python script"):
+    with pytest.raises(UserError, match="not a Python script"):
         load_player(path, script=tmp_path / "text.txt")
     (tmp_path / "typo.py").write_text("def f(:\n")
     with pytest.raises(UserError, match=r"typo\.py cannot be loaded: invalid syntax"):

@@ -119,7 +119,7 @@ def test_a_server_that_is_not_there_is_one_sentence(tmp_path, capsys):
     name = write_settings(tmp_path, "http://127.0.0.1:9/v1", retries=0)
     code = main(["evaluate", "--map", "small", "--player", name, "--games", "4"])
     err = capsys.readouterr().err.splitlines()
-    assert code == 2 and err[-1].startswith("error: the server at http://127.0.0.1:9/v1 gives no")
+    assert code == 2 and err[-1].startswith("error: the server at http://127.0.0.1:9/v1 does not")
 
 
 def test_wrong_settings_are_told_before_the_estimate(tmp_path, capsys, monkeypatch):
@@ -159,7 +159,7 @@ def broken_off(tmp_path, capsys, words, reply, expected):
     result = json.loads(files["json"].read_text())
     saved = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
     assert result["games"] == len(saved) and 0 < len(saved) < 30
-    assert f"of the {len(saved)} of 30 games" in last
+    assert f"the {len(saved)} of 30 games" in last
     assert result["llm"][SHORT]["requests"] > 0
     numbers = {line.split(",")[0] for line in files["games.csv"].read_text().splitlines()[1:]}
     assert numbers == {str(int(game["id"].split("-")[1]) + 1) for game in saved}

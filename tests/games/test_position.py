@@ -135,7 +135,7 @@ BAD_STATES = [
         state("S1901R", {"FRANCE": ["A PAR"]}, retreats={"FRANCE": {"A PAR": []}}),
         "A PAR cannot be dislodged by a unit of its own power",
     ),
-    (state("S1901R", {"FRANCE": ["*A PAR", "*A PAR"]}), "stands twice"),
+    (state("S1901R", {"FRANCE": ["*A PAR", "*A PAR"]}), "appears twice"),
     (
         state("S1901R", retreats={"FRANCE": {"A PAR": []}, "ITALY": {"A PAR": []}}),
         "are in one province",
@@ -171,7 +171,7 @@ def test_states_that_are_none(position):
         ("small S1901", "is not a phase"),
         ("small S1901M; ENGLAND", "is not of the form"),
         ("small S1901M; ENGLAND A LON", "is not of the form"),
-        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "ENGLAND stands twice"),
+        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "ENGLAND appears twice"),
         ("small S1901M; ENGLAND A LON, A LON = ", "are in one province"),
         ("small S1901M; FRANCE = LON", "is not a power of map small"),
         (b"small S1901M", "a position must be a text"),

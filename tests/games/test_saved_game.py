@@ -228,9 +228,9 @@ def said(letters: int) -> dict:
 @pytest.mark.parametrize(
     ("saved", "sentence"),
     [
-        (None, "a saved game is a dictionary"),
-        ([], "a saved game is a dictionary"),
-        (b"{}", "a saved game is a dictionary"),
+        (None, "a saved game must be a dictionary"),
+        ([], "a saved game must be a dictionary"),
+        (b"{}", "a saved game must be a dictionary"),
         ({}, "no 'map'"),
         (changed(map=None), "no 'map'"),
         (changed(map=3), "no 'map'"),
@@ -251,8 +251,8 @@ def said(letters: int) -> dict:
         (changed(phases=[{}] * 10_001), "has more than 10,000 phases"),
         (changed_phase(orders={"ENGLAND": ["A LON H"] * 501}), "has more than 500 orders"),
         (many_orders(501), "has more than 250,000 orders"),
-        (changed_phase(messages=[said(10_000_001)]), "have more than 10,000,000 letters"),
-        (changed_phase(messages=[said(100_000)] * 101), "have more than 10,000,000 letters"),
+        (changed_phase(messages=[said(10_000_001)]), "have more than 10,000,000 characters"),
+        (changed_phase(messages=[said(100_000)] * 101), "have more than 10,000,000 characters"),
     ],
 )
 def test_what_is_no_saved_game(saved, sentence):
@@ -358,7 +358,7 @@ def test_last_orders_of_another_engine():
     assert again["last_results"] == {"A PAR": ["bounce"]}
     for key, value, message in (
         ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can have ordered 'A PAR - MOS'"),
-        ("last_orders", {"FRANCE": ["A PAR B"]}, "no order of a movement phase"),
+        ("last_orders", {"FRANCE": ["A PAR B"]}, "not an order of a movement phase"),
         ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
         ("last_orders", {"FRANCE": [3]}, "order"),
         ("last_orders", 3, "not a dictionary"),

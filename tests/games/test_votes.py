@@ -98,7 +98,7 @@ def test_who_cannot_vote():
         with pytest.raises(UserError, match=words):
             game.vote(power, draw)
     with_votes(game, "FRANCE")
-    with pytest.raises(UserError, match="FRANCE has voted for a draw in S1905M already"):
+    with pytest.raises(UserError, match="FRANCE has already voted for a draw in S1905M"):
         game.vote("FRANCE")
     with pytest.raises(UserError, match="ITALY has no vote for a draw in S1905M to take back"):
         game.vote("ITALY", False)
@@ -283,7 +283,7 @@ def test_a_replay_says_how_it_ended():
         ({"votes": 3}, "the 'votes' of phase S1905M are not a list of powers"),
         ({"votes": ["SPAIN"]}, "'SPAIN' is not a power"),
         ({"votes": ["RUSSIA"]}, "RUSSIA cannot vote: it is eliminated"),
-        ({"votes": ["FRANCE", "FRANCE"]}, "FRANCE has voted for a draw in S1905M already"),
+        ({"votes": ["FRANCE", "FRANCE"]}, "FRANCE has already voted for a draw in S1905M"),
     ],
 )
 def test_a_saved_game_that_says_nonsense_of_draws(change, words):

@@ -153,7 +153,7 @@ def test_a_file_with_another_kind_of_votes(file):
     saved = json.loads(file.read_text())
     saved["play"]["draws_after"] = "soon"
     file.write_text(json.dumps(saved))
-    with pytest.raises(Exception, match="its key 'play' has no sound 'draws_after'"):
+    with pytest.raises(Exception, match="its key 'play' has no valid 'draws_after'"):
         read_session(file)
     del saved["play"]["draws_after"]  # of earlier versions
     file.write_text(json.dumps(saved))

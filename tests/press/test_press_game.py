@@ -67,7 +67,7 @@ def test_peace_by_two_offers():
         ({"ours": ["A SPA H"]}, "no unit"),
         ({"ours": [3]}, "lists of texts"),
         ({"zone": ["XYZ"]}, "XYZ"),
-        ({"zone": ["A PAR"]}, "no province"),
+        ({"zone": ["A PAR"]}, "not a province"),
         ({"we_leave": ["SPA"]}, "no unit in SPA"),
         ({"ours": ["A PAR H", "A PAR - SPA"]}, "contradicts"),
         ({"ours": ["A PAR - SPA"], "zone": ["SPA"]}, "contradicts"),
@@ -87,7 +87,7 @@ def test_impossible_offers(terms, words):
 def test_impossible_partners_and_answers():
     """Only the receiver answers an offer, once, in its phase."""
     game = game_with("offers")
-    with pytest.raises(UserError, match="no deal with itself"):
+    with pytest.raises(UserError, match="cannot make a deal with itself"):
         game.offer("ENGLAND", "ENGLAND", peace=True)
     with pytest.raises(UserError, match="FRANCE"):
         game.offer("ENGLAND", "FRANCE", peace=True)
