@@ -69,7 +69,7 @@ def test_a_whole_game_in_the_terminal(tmp_path):
     assert "--- Spring 1901, movement ---" in shown
     assert re.search(r"ENGLAND +A LON - PAR\n", shown) and "orders: A LON B" in shown
     assert session.game.is_over and "The game is over: ENGLAND, RUSSIA share a draw." in shown
-    assert f"The game is kept in {tmp_path / 'game.jsonl'}." in shown
+    assert f"The game is saved in {tmp_path / 'game.jsonl'}." in shown
 
 
 def test_wrong_orders_get_the_reason_and_keep_the_others(tmp_path):
@@ -305,7 +305,7 @@ def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypa
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["play", "--port", str(port), "--against", "hold", "--power", "RUSSIA"]) == 2
-    assert f"port {port} of 127.0.0.1 cannot be had" in capsys.readouterr().err
+    assert f"port {port} of 127.0.0.1 is not available" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
