@@ -91,7 +91,7 @@ def test_an_order_replaces_the_units_last_and_drop_forgets_it(tmp_path):
         "",
         "go",
     )
-    assert "without one: A MAR, F BRE" in shown and "No: there is no order of A MAR" in shown
+    assert "without one: A MAR, F BRE" in shown and "No: there is no order for A MAR" in shown
     assert session.game.history[0]["orders"]["FRANCE"] == ["A PAR - PIC"]
 
 

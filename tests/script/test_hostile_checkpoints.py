@@ -67,7 +67,7 @@ def refusal(path: Path) -> str:
         ({"model": {}}, "weights do not match"),
         ({"observation_version": "\x1b[2J\n" * 1000}, "made for observations of version"),
         ({"observation_version": nested(60)}, "items"),
-        ({"map_name": "\x1b[2J"}, "no map of the name"),
+        ({"map_name": "\x1b[2J"}, "does not hold the map that it names"),
         ({"map_facts": {"name": "small", "\x1b[2J": nested(3)}}, "does not fit"),
         ({"map_facts": None}, "does not say its map_facts"),
         ({"global_step": None}, "does not say its global_step"),
