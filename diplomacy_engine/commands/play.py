@@ -229,7 +229,7 @@ def _print_links(server: PlayServer) -> None:
     if not server.is_loopback:
         print("Other machines can reach this page; anyone with a link can play its seat.")
     print(f"The game is saved after every step in {session.file}; Ctrl-C stops, and")
-    print(f"python -m diplomacy_engine play --resume {session.file} goes on with it.", flush=True)
+    print(f"python -m diplomacy_engine play --resume {session.file} continues it.", flush=True)
 
 
 def _new(arguments: argparse.Namespace) -> PlaySession:
