@@ -149,7 +149,7 @@ def test_two_submissions_at_once_play_one_phase(server):
 
 def test_a_port_in_use_is_one_sentence(server):
     port = server.server_address[1]
-    with pytest.raises(ValueError, match=rf"^port {port} of 127\.0\.0\.1 is not available \(.*--port"):
+    with pytest.raises(ValueError, match=rf"^port {port} of 127\.0\.0\.1 is not available.*--port"):
         PlayServer(server.session, "127.0.0.1", port)
     with pytest.raises(ValueError, match="cannot listen on address"):
         PlayServer(server.session, "no such host.invalid", 0)
