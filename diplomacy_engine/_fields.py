@@ -65,7 +65,7 @@ def kind_of(hint: Any) -> Kind:
         elif typing.get_origin(hint) in (typing.Union, types.UnionType):
             rest = [part for part in typing.get_args(hint) if part is not type(None)]
             if len(rest) != 1:
-                raise TypeError(f"a setting has one type, or one type or None, not {hint}")
+                raise TypeError(f"a setting must have one type, or one type or None, not {hint}")
             hint, optional = rest[0], True
         else:
             return Kind(hint, limits, optional)

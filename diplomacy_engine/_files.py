@@ -26,7 +26,9 @@ def open_file(path: str | Path) -> BinaryIO:
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | binary)
     except ValueError:
-        raise OSError(errno.EINVAL, "a name has no NUL in it", str(path)) from None
+        raise OSError(
+            errno.EINVAL, "a file name cannot contain a NUL character", str(path)
+        ) from None
     try:
         if stat.S_ISDIR(os.fstat(handle).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -115,8 +115,8 @@ class KernelCache(FunctionCache):
             if not KernelCache.told:
                 KernelCache.told = True
                 print(
-                    f"compiled kernels cannot be kept in {CACHE_FOLDER} "
-                    f"({error.strerror or error}), so every start compiles them anew",
+                    f"compiled kernels cannot be saved in {CACHE_FOLDER} "
+                    f"({error.strerror or error}), so every start compiles them again",
                     file=sys.stderr,
                     flush=True,
                 )

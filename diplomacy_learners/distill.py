@@ -51,7 +51,7 @@ class Args:
     """Settings of a distillation."""
 
     policy: str = ""
-    """checkpoint or run folder of the policy that shall learn"""
+    """checkpoint or run folder of the policy to train"""
     search: str = "fast"
     """kind of search, with options as in "fast(profiles=28)" if there are any"""
     against: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ def run(argv: list[str]) -> None:
     """Distil as the command line says."""
     args = parse_args(Args, argv).args
     if not args.policy:
-        raise UserError("--policy is missing: name the checkpoint or run folder that is to learn")
+        raise UserError("--policy is missing: name the checkpoint or run folder to train")
     start = LEARNER_HERE.policy("policy", args.policy)
     game_map = checkpoints.map_of(start, args.policy)
     agent, settings = LEARNER_HERE.agent(start, args.policy), start["args"]
@@ -265,7 +265,7 @@ def run(argv: list[str]) -> None:
         others = [load(parse_player(name)) for name in args.against]
         search = parse_player(f"{args.search}:policy")
         if not isinstance(search, SearchSpec):
-            raise UserError(f"--search {args.search!r:.60} is no search, such as fast")
+            raise UserError(f"--search {args.search!r:.60} is not a search, such as fast")
         return policy, make_search(search, load), others
 
     players(agent, 0)  # says what is wrong before a folder is made

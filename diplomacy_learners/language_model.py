@@ -107,7 +107,7 @@ class Args:
     years: Annotated[int, Between(1, 10_000)] = 1
     """springs until a copy is scored"""
     warm_up: Annotated[int, Between(0, 10_000)] = 0
-    """most phases of random orders before a position; each has 0 up to so many"""
+    """most phases of random orders before a position; each has between 0 and this many"""
     opening_share: Share = 0.0
     """share of the positions that are the opening, whatever --warm-up is"""
     score: Literal["centers", "share"] = "centers"
@@ -360,7 +360,8 @@ def learn(
             norm = nn.utils.clip_grad_norm_(weights, args.max_grad_norm)
             if not bool(norm.isfinite()):
                 raise UserError(
-                    f"the gradient of step {step + 1} is no number; take a smaller --learning-rate"
+                    f"the gradient of step {step + 1} is not a number; use a smaller "
+                    "--learning-rate"
                 )
             optimizer.step()
             with torch.no_grad():
@@ -467,7 +468,7 @@ class Run:
         self.optimizer.load_state_dict(saved["optimizer"])
         self.step, self.decisions = saved["step"], saved["global_step"]
         if type(self.step) is not int or not 0 <= self.step < 2**31:
-            raise ValueError("'step' cannot be")
+            raise ValueError("'step' is impossible")
 
     def export(self, folder: Path) -> None:
         """Write the model and its tokenizer as transformers does, LoRA's matrices worked in."""
@@ -529,7 +530,7 @@ def check_args(args: Args, game_map: Map) -> None:
     names = ("each", "all", *game_map.powers)
     if args.seats not in names:
         raise UserError(
-            f"--seats {quoted(args.seats, 40)} is none of {', '.join(names)}"
+            f"--seats {quoted(args.seats, 40)} is not one of {', '.join(names)}"
             f"{did_you_mean(args.seats, names)}"
         )
     try:
@@ -539,10 +540,13 @@ def check_args(args: Args, game_map: Map) -> None:
     if args.opening_share and not args.warm_up:
         raise UserError("--opening-share has no effect: it needs --warm-up")
     if args.history and args.prompt == "minimal":
-        raise UserError("--history has no effect: minimal prompts, the default, tell no past")
+        raise UserError("--history has no effect: minimal prompts, the default, leave out the past")
     for flag, name in (("opponent", args.opponent), ("eval-bot", args.eval_bot)):
         if isinstance(parse_player(name), VoiceSpec):
-            raise UserError(f"--{flag} {quoted(name, 60)} would be silent: name the player alone")
+            raise UserError(
+                f"--{flag} {quoted(name, 60)} would have nobody to talk to: name only the player "
+                "after its +"
+            )
     if args.eval_interval:
         load_player(args.eval_bot, game_map=game_map)
 

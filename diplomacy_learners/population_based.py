@@ -80,7 +80,7 @@ class Args(ppo.Args):
     league_games: Annotated[int, Between(0, 10**6)] = 0
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     resume: str | None = None
-    """folder of a population to go on with, as it is; only --address goes with it"""
+    """folder of a population to continue unchanged; only --address may be given with it"""
     members: Annotated[int, Between(2, 1000)] = 8
     """trainings that run side by side"""
     metric: str = "population/rating"
@@ -357,7 +357,7 @@ def check(args: Args) -> None:
     if args.metric.startswith("population/") and not args.eval_population:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
     if args.eval_population and args.teams:
-        raise UserError("--eval-population ranks powers, and goes without --teams")
+        raise UserError("--eval-population ranks powers, so it cannot be combined with --teams")
     if args.mates and args.pool_size == 1:
         raise UserError("--mates needs a pool of several copies: give --mates 0")
     if args.track or args.cuda or args.processes > 1:
@@ -392,7 +392,9 @@ def resumed(args: Args, given: frozenset[str]) -> tuple[Path, Args]:
     The folder may come from somebody else: code that it names must be named in `given`, too.
     """
     if given - {"resume", "address", *NAMING_CODE}:
-        raise UserError("a population goes on as it is: only --address goes with --resume")
+        raise UserError(
+            "a population continues unchanged: only --address may be given with --resume"
+        )
     home = Path(args.resume).resolve()
     kept = args_from_dictionary(Args, RunFolder(home).load_args(), str(home / "args.json"))
     check_own_code(kept, args, given, home)

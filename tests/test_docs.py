@@ -194,7 +194,7 @@ def test_results_are_those_of_the_files(pattern):
         cells = []
         for name in FIGURES[result["map"]]:
             value, low, high = (100 * result["overall"][name][k] for k in ("value", "low", "high"))
-            cells.append(f"| {value:.1f} % ({low:.1f} - {high:.1f}) |")
+            cells.append(f"| {value:.1f}% ({low:.1f} to {high:.1f}) |")
         rows = RESULTS.replace("|", "| |").splitlines()  # so that each cell has its own bars
         assert any(all(cell in row for cell in cells) for row in rows), (path, cells)
 

@@ -190,5 +190,5 @@ def test_without_room_for_kernels_they_are_compiled_and_not_kept(place, tmp_path
     )
     assert (done.returncode, done.stdout) == (0, "True 38\n"), done.stderr
     (said,) = done.stderr.splitlines()
-    assert said.startswith(f"compiled kernels cannot be kept in {cache}")
+    assert said.startswith(f"compiled kernels cannot be saved in {cache}")
     assert not list(tmp_path.rglob("*.nb?"))

@@ -41,7 +41,7 @@ SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 _PAGES = (".html", ".svg", ".png")
 _PRESS = {  # protocol -> what it is
-    "mutual": "peace between two powers that both wish it",
+    "mutual": "peace between two powers that both want it",
     "offers": "deals of any kind, one offer per power and round",
     "propose-choose": "one offer to each other power, and each pair picks one of its two",
 }
@@ -131,7 +131,7 @@ def add_game_options(add: Callable) -> None:
         "--year-limit",
         choices=YEAR_LIMITS,
         default="draw",
-        help="how a game counts that reaches the limit: as a draw, or as cut off, which pays no "
+        help="how a game that reaches the limit counts: as a draw, or as cut off, which pays no "
         "reward (default: draw)",
     )
     add(
@@ -177,8 +177,8 @@ def add_teams(add: Callable) -> None:
         type=whole_number(1, 1000),
         default=0,
         metavar="N",
-        help="centers with which a team wins, after a fall, if no other team has as many "
-        "(default: it wins by a solo of one of its powers, or as the last team alive)",
+        help="centers a team needs to win after a fall, if no other team has as many (default: "
+        "it wins by a solo of one of its powers, or as the last team alive)",
     )
 
 
@@ -219,7 +219,7 @@ def add_press_options(
     add(
         "--binding",
         choices=("yes", "no"),
-        help="no: deals can be broken: breaker breaks them, grudge and sanction retaliate "
+        help="no: deals can be broken; breaker breaks them, grudge and sanction retaliate "
         "(default: yes)",
     )
 
@@ -242,7 +242,7 @@ def press_rules(
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
             if isinstance(parse_player(name), VoiceSpec):
-                raise UserError(f"{quoted(name, 100)} talks: that needs --press")
+                raise UserError(f"{quoted(name, 100)} talks, so it needs --press")
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")
@@ -251,7 +251,7 @@ def press_rules(
         talking = parse_player(name)
         if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
             raise UserError(
-                f"{quoted(name, 100)} has no use where deals bind: it needs --binding no"
+                f"{quoted(name, 100)} has no effect where deals are binding: it needs --binding no"
             )
     rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
     return PressRules(arguments.press, rounds, binding, arguments.open_press)
@@ -262,8 +262,8 @@ def add_assume(who) -> None:
     who.add_argument(
         "--assume",
         metavar="WHO",
-        help="what searching players take the others to be: self (default), a player, pool:FOLDER "
-        "(a run's checkpoints), or infer:self,dumbbot,... to find out from their orders",
+        help="who searching players assume the others are: self (default), a player, pool:FOLDER "
+        "(a run's checkpoints), or infer:self,dumbbot,... to infer it from their orders",
     )
 
 
@@ -319,8 +319,7 @@ def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
     if seats and arguments.games is None:
         raise UserError(
             f"{GAMES:,} games would ask language models about "
-            f"{_decisions(GAMES, seats, game_map):,.0f} times; "
-            "say with --games how many to play"
+            f"{_decisions(GAMES, seats, game_map):,.0f} times; choose how many to play with --games"
         )
     return games
 
@@ -371,7 +370,7 @@ def exit_code(report: MatchReport, games: int) -> int:
         return 0
     interrupted = isinstance(report.cause, KeyboardInterrupt)
     cause = "interrupted" if interrupted else str(report.cause)
-    kept = f"the result is of the {len(report.number):,} of {games:,} games that had ended"
+    kept = f"the result covers the {len(report.number):,} of {games:,} games that had ended"
     print(f"error: {cause}; {kept}", file=sys.stderr)
     return 130 if interrupted else 2
 

@@ -77,7 +77,7 @@ def print_counts(console: Console, counts: dict[str, dict]) -> None:
         share = counted["fell_back"] / max(1, counted["orders"])
         if share > 0.01:
             console.print(
-                f"Attention: {percent(share)} of {name}'s orders are those of its fallback, "
+                f"Warning: {percent(share)} of {name}'s orders come from its fallback, "
                 f"{counted['fallback']}",
                 markup=False,
             )
@@ -111,8 +111,8 @@ def notes_on_wins(found: Iterable[Mapping[str, Mapping]]) -> list[str]:
     if no_draws(found):
         return ["no game was drawn: every win is a solo"]
     return [
-        "win: a solo, or at the year limit more centers than anybody else; by the rules that is a "
-        "draw, and it counts there, too"
+        "win: a solo or, at the year limit, more centers than anybody else (by the rules a draw, "
+        "and counted as one too)"
     ]
 
 

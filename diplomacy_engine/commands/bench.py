@@ -438,7 +438,7 @@ def add_bench(commands) -> None:
         "--until-year",
         type=whole_number(1, 20000),
         metavar="Y",
-        help="last year of a game, which then starts again (default: the tenth; 1910 on standard)",
+        help="last year of a game; then a new one starts (default: the tenth; 1910 on standard)",
     )
     add(
         "--seed",
@@ -450,7 +450,8 @@ def add_bench(commands) -> None:
     add(
         "--press",
         choices=["mutual"],
-        help="time talk before the orders, too: wishes of peace, and lists bound by it",
+        help="also time talk before the orders: wishes for peace, and the lists of orders they "
+        "bind",
     )
     add("--json", metavar="FILE", help="write the figures to a file")
     parser.set_defaults(run=run_bench)
@@ -463,7 +464,9 @@ def _seconds(text: str) -> float:
             return float(text)
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f"must be seconds above 0, up to 3600, not {text!r:.40}")
+    raise argparse.ArgumentTypeError(
+        f"must be a number of seconds above 0 and up to 3600, not {text!r:.40}"
+    )
 
 
 def run_bench(arguments: argparse.Namespace) -> int:

@@ -28,5 +28,5 @@ def run_check_map(arguments: argparse.Namespace) -> int:
         for problem in error.problems:
             print(f"error: map {error.source}: {problem}", file=sys.stderr)
         return 2
-    print(f"map {game_map.name} is sound: {map_counts(game_map)}")
+    print(f"map {game_map.name} is valid: {map_counts(game_map)}")
     return 0

@@ -30,7 +30,7 @@ def add_check_reward(commands) -> None:
         help="tell whether a reward makes powers rivals or partners",
         description="Play pairs of games that differ in the policy of one power, and tell by the "
         "rewards whether these are non-learnable, isolated, competitive, collaborative or a social "
-        "dilemma. Games can contradict a scheme, and never prove it.",
+        "dilemma. Games can contradict a scheme but never prove it.",
         needs="--reward REWARD",
         examples=(
             "--reward sum_of_squares",

@@ -57,9 +57,9 @@ def add_connect(commands) -> None:
     """Describe `connect`."""
     parser = commands.add_parser(
         "connect",
-        help="let a player take a seat in games that run elsewhere",
-        description="A player takes a seat on a server: it reads the position, gives orders, looks "
-        "at what the server kept of them, and waits for the next phase.",
+        help="seat a player in games that run elsewhere",
+        description="A player takes a seat on a server: it reads the position, gives orders, "
+        "checks which of them the server accepted, and waits for the next phase.",
         examples=_EXAMPLES,
     )
     servers = parser.add_subparsers(title="servers", metavar="SERVER")
@@ -77,49 +77,48 @@ def _add_diplomacy(servers) -> None:
     parser = servers.add_parser(
         "diplomacy",
         help="the server of the diplomacy package",
-        description="Play on a server of the diplomacy package. Nothing of that package is needed "
-        "here.",
+        description="Play on a server of the diplomacy package. That package need not be "
+        "installed here.",
         needs="HOST:PORT",
         examples=_of("diplomacy"),
     )
     add = parser.add_argument
-    add("address", metavar="HOST:PORT", help="where the server listens, such as localhost:8432")
+    add("address", metavar="HOST:PORT", help="address of the server, such as localhost:8432")
     add("--game-id", metavar="ID", help="the game")
     add(
         "--power",
         nargs="+",
         default=[],
         metavar="POWER",
-        help=f"the power to play, or several; {ANY}: one that is free, or that the server gives; "
-        f"{DUMMIES}: those that nobody plays, in all games of the server",
+        help=f"the power to play, or several; {ANY}: a free one, or whichever the server assigns; "
+        f"{DUMMIES}: all that nobody plays, in all games of the server",
     )
-    add("--list", action="store_true", help="show the games of the server, and their free powers")
+    add("--list", action="store_true", help="list the server's games and their free powers")
     add(
         "--user",
-        help="name to log in with, or the start of the names of several powers; a new name is "
-        "registered, and belongs to whoever has its password (default: one of its own for each "
-        "power and run)",
+        help="name to log in with, or the prefix of the names of several powers; a new name is "
+        "registered and then needs its password (default: a new name for each power and run)",
     )
-    add("--password-file", metavar="FILE", help="file that has the user's password")
+    add("--password-file", metavar="FILE", help="file with the user's password")
     add(
         "--registration-password-file",
         metavar="FILE",
-        help="file that has the password which the game asks for",
+        help="file with the game's password",
     )
     add("--ssl", action="store_true", help="encrypt the connection (TLS)")
     add(
         "--ca",
         metavar="FILE",
-        help="with --ssl: certificates (.pem) by which the server is known, such as its own if it "
-        "signed itself (default: those that the system trusts)",
+        help="with --ssl: certificates (.pem) to trust, such as the server's own if it is "
+        "self-signed (default: those that the system trusts)",
     )
     _add_vote_draw(add)
     add(
         "--talk",
         type=whole_number(1, 10**5),
         metavar="SECONDS",
-        help="how long a player that talks, such as nash+dumbbot, makes and answers offers in each "
-        f"movement phase, at most a third of the deadline (default: {TALK:.0f})",
+        help="how long a player that talks, such as nash+dumbbot, may make and answer offers in "
+        "each movement phase, at most a third of the deadline (default: {TALK:.0f})",
     )
     _add_playing(parser)
     parser.set_defaults(run=run_diplomacy)
@@ -129,9 +128,9 @@ def _add_webdip(servers) -> None:
     parser = servers.add_parser(
         "webdip",
         help="a webDiplomacy site",
-        description="Play on a webDiplomacy site with the API of September 2026. What is not given "
-        f"is taken from the environment: {', '.join(_WEBDIP)}. The key comes only from there or "
-        "from a file.",
+        description="Play on a webDiplomacy site with the API of September 2026. Whatever is not "
+        f"given is taken from the environment: {', '.join(_WEBDIP)}. The key can only come from "
+        "there or from a file.",
         needs="[URL]",
         examples=_of("webdip"),
     )
@@ -147,9 +146,9 @@ def _add_webdip(servers) -> None:
         "--country",
         type=whole_number(1, 1000),
         metavar="N",
-        help="the country's number (default: the one that the user has)",
+        help="the country's number (default: the user's)",
     )
-    add("--key-file", metavar="FILE", help="file that has the user's key")
+    add("--key-file", metavar="FILE", help="file with the user's key")
     add(
         "--vote-draw",
         choices=("never", "always"),
@@ -165,7 +164,7 @@ def _add_daide(servers) -> None:
         "daide",
         help="a DAIDE server, such as the diplomacy package's",
         description="Play on a DAIDE server, without press. The server of the diplomacy package "
-        "has a port of its own for each game, which `connect diplomacy --list` shows.",
+        "has a separate port for each game; `connect diplomacy --list` shows it.",
         needs="HOST:PORT --power POWER",
         examples=_of("daide"),
     )
@@ -184,8 +183,8 @@ def _add_vote_draw(add: Callable) -> None:
         type=_vote_draw,
         metavar="never|always|YEAR",
         default="never",
-        help="how to vote on a draw in each phase; from YEAR on for one, unless the power is "
-        "close to winning (default: never)",
+        help="how to vote on a draw in each phase; YEAR: for one from that year on, unless the "
+        "power is close to winning (default: never)",
     )
 
 
@@ -210,7 +209,7 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=whole_number(0, 2**62),
         metavar="N",
-        help="seed of the player's draws (default: 1)",
+        help="seed of the player's random choices (default: 1)",
     )
     add(
         "--max-years",
@@ -261,13 +260,13 @@ def run_webdip(arguments: argparse.Namespace) -> int:
     """Play until the game is over."""
     url = arguments.url or os.environ.get("WEBDIP_URL", "")
     if not url:
-        raise UserError("say the site's address, or set WEBDIP_URL")
+        raise UserError("give the site's address, or set WEBDIP_URL")
     if arguments.key_file:
         key = read_secret(arguments.key_file, "key")
     else:
         key = environment_secret("WEBDIP_API_KEY", "key")
     if not key:
-        raise UserError("set WEBDIP_API_KEY to the user's key, or name a --key-file")
+        raise UserError("set WEBDIP_API_KEY to the user's key, or give a --key-file")
     game_id, country, seed, end_year = (
         _environment_number(name) for name in ("GAME_ID", "COUNTRY_ID", "SEED", "END_YEAR")
     )
@@ -333,7 +332,7 @@ def _list(arguments: argparse.Namespace, wire: Wire) -> int:
         for game in games
     ]
     if not rows:
-        print(f"{wire.name} has no game that goes on")
+        print(f"{wire.name} has no game in progress")
         return 0
     columns = ["map", "phase", "status", "free powers", "deadline", "DAIDE port"]
     print_table(make_console(), "game", columns, rows)
@@ -344,7 +343,7 @@ def _powers(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     """Return the powers to play, and whether they are those that nobody plays."""
     powers = arguments.power
     if not powers:
-        raise UserError("say with --power which power to play, or list the games with --list")
+        raise UserError("choose a power with --power, or list the games with --list")
     if DUMMIES in powers:
         for flag in ("user", "password_file", "game_id", "registration_password_file", "save"):
             if getattr(arguments, flag):
@@ -352,12 +351,12 @@ def _powers(arguments: argparse.Namespace) -> tuple[list[str], bool]:
         if arguments.vote_draw != "never":
             raise UserError("--vote-draw has no effect: powers that nobody plays have no vote")
         if len(powers) > 1:
-            raise UserError(f"--power {DUMMIES} goes without other powers")
+            raise UserError(f"--power {DUMMIES} cannot be combined with other powers")
         return [], True
     if not arguments.game_id:
-        raise UserError("say with --game-id in which game; --list shows the games")
+        raise UserError("choose a game with --game-id; --list shows them")
     if ANY in powers and len(powers) > 1:
-        raise UserError(f"--power {ANY} goes without other powers")
+        raise UserError(f"--power {ANY} cannot be combined with other powers")
     names = [power.upper() for power in powers]
     if len(set(names)) < len(names):
         raise UserError(f"--power names a power twice: {' '.join(names)}")
@@ -392,13 +391,13 @@ def _play(
 ) -> int:
     """Load the player, connect and play; tell and keep what came of it."""
     if not arguments.player:
-        raise UserError("say with --player who gives the orders, such as dumbbot")
+        raise UserError("choose who gives the orders with --player, such as dumbbot")
     spec = parse_player(arguments.player)
     check_voice(spec)
     if isinstance(spec, VoiceSpec) and not carries_talk:
         raise UserError(
-            f"{arguments.player} talks, and here nobody would hear it: give the player behind its "
-            "+ alone"
+            f"{arguments.player} talks, but nobody would hear it here: give only the player "
+            "after its +"
         )
     if arguments.save:
         target = Path(arguments.save)

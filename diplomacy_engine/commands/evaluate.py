@@ -117,8 +117,8 @@ def print_evaluation(console: Console, result: dict) -> None:
     par = result.get("par", {})
     console.print(
         f"{result['player']} against {result['against']} on map {result['map']}: "
-        f"{result['games']:,} games, seed {result['seed']}; {limit_text(result)}; {manner}; in "
-        "brackets 95% intervals",
+        f"{result['games']:,} games, seed {result['seed']}; {limit_text(result)}; {manner}; 95% "
+        "intervals in brackets",
         markup=False,
     )
     if by_team:
@@ -128,7 +128,7 @@ def print_evaluation(console: Console, result: dict) -> None:
             f"teams {result['teams']}{victory}: {percent(orders.get('ally_support', 0))} of "
             "supports and convoys are for an ally's unit, "
             f"{percent(orders.get('ally_attack', 0))} of moves go against an ally"
-            + "; all powers are the first player's, and nobody is against it"
+            + "; the first player plays all powers and has no opponent"
             * (len(by_team) == 1),
             markup=False,
         )
@@ -143,8 +143,8 @@ def print_evaluation(console: Console, result: dict) -> None:
         _print_figures(console, by_power, False, par)
     notes = notes_on_wins([result["overall"]])
     if par:
-        where = f"in {par['games']:,} games with its like in all seats"
-        notes.insert(0, f"par: what {par['player']} reaches in that seat, {where}")
+        where = f"in {par['games']:,} games with copies of it in all seats"
+        notes.insert(0, f"par: the result of {par['player']} in that seat, {where}")
     console.print("\n" + "\n".join(notes), markup=False)
     print_draws(console, result)
     print_talk(console, result)

@@ -19,13 +19,13 @@ def add_import_game(commands) -> None:
         "import-game",
         help="turn a game played elsewhere into a saved game",
         description="Read a webDiplomacy site's history.json, blocks of order texts by power and "
-        "phase, or saved games; play them again by our rules; report what is in them and what does "
-        "not agree. `replay` and `play --resume` read the same files.",
+        "phase, or saved games; replay them under our rules; report their contents and any "
+        "differences. `replay` and `play --resume` read the same files.",
         needs="FILE",
         examples=("history.json --output game.jsonl", "orders.txt --output game.jsonl"),
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="the file; its kind is told by its content")
+    add("file", metavar="FILE", help="the file; its format is recognized by its content")
     add("--output", "-o", metavar="FILE", help="write the saved games here (.jsonl)")
     add("--map", metavar="FILE", help="map of the game, if it does not name it (default: standard)")
     add(

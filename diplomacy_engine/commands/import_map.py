@@ -18,13 +18,14 @@ def add_import_map(commands) -> None:
         "import-map",
         help="convert the map of another program to a map file",
         description="Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, "
-        "diplicity) and write it as a map file. What cannot be played is refused with the line.",
+        "diplicity) and write it as a map file. Anything that cannot be played is refused, with "
+        "its line.",
         needs="FILE",
         examples=("modern.map", "variant.json --output variant.toml"),
     )
     parser.add_argument("file", metavar="FILE", help="the other program's file")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the map file (default: NAME.toml, if there is none)"
+        "-o", "--output", metavar="FILE", help="the map file (default: NAME.toml, unless it exists)"
     )
     parser.set_defaults(run=run_import_map)
 
@@ -37,7 +38,7 @@ def run_import_map(arguments: argparse.Namespace) -> int:
     counts = map_counts(game_map)
     output = Path(arguments.output or f"{game_map.name}.toml")
     if arguments.output is None and output.exists():
-        raise UserError(f"there is a file {output} already; -o {output} would replace it")
+        raise UserError(f"{output} already exists; -o {output} would replace it")
     atomic_write(output, map_file_text(draft.facts, path.name).encode())
     print(f"wrote {output}: map {game_map.name}, {counts}")
     for note in [*rule_notes(game_map), *draft.notes]:
@@ -59,7 +60,7 @@ def rule_notes(game_map: Map) -> list[str]:
     """Return in what a map's rules differ from the standard map's, a sentence each."""
     board, notes = game_map.board, []
     if board.build_anywhere:
-        notes.append("units may be built in every own center")
+        notes.append("units may be built in any center a power owns")
     if board.neutral_rebuilds:
-        notes.append("neutral units that are lost come back in winter")
+        notes.append("lost neutral units come back in winter")
     return notes

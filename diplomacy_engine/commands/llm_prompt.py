@@ -19,9 +19,9 @@ def add_llm_prompt(commands) -> None:
     """Describe `llm-prompt`."""
     parser = commands.add_parser(
         "llm-prompt",
-        help="print what a language model is shown in a position, and its number of tokens",
-        description="Print the prompt of a power in a position on standard output, and on standard "
-        "error how long it is.",
+        help="print what a language model is shown in a position, and its length in tokens",
+        description="Print a power's prompt in a position on standard output, and its length on "
+        "standard error.",
         needs="--power POWER",
         examples=("--map small --power ENGLAND", "--power FRANCE --prompt list"),
     )
@@ -56,7 +56,9 @@ def run_llm_prompt(arguments: argparse.Namespace) -> int:
     name = arguments.player
     spec = parse_player(name) if name else None
     if spec is not None and not isinstance(spec, LanguageSpec):
-        raise UserError(f"{name!r:.60} is no language model: its name must begin with {LANGUAGE}")
+        raise UserError(
+            f"{name!r:.60} is not a language model: its name must begin with {LANGUAGE}"
+        )
     settings = read_settings(spec) if spec else None
     game = Game(arguments.map, arguments.max_years)
     game.max_years = game.max_years or game.map.max_years
@@ -67,7 +69,7 @@ def run_llm_prompt(arguments: argparse.Namespace) -> int:
     questions = questions_of(games, games.decisions(), {})
     question = next((asked for asked in questions if asked.power == power), None)
     if question is None:
-        raise UserError(f"{power} has nothing to order in {game.phase}")
+        raise UserError(f"{power} has no orders to give in {game.phase}")
     form = arguments.prompt or (settings.prompt if settings else "windows")
     thinking = settings.thinking if settings else 0
     text = prompt_text(question, form, settings.history if settings else 1, thinking)

@@ -5,7 +5,7 @@ import errno
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,10 +63,22 @@ def add_play(commands) -> None:
         "play",
         help="play against bots and trained policies, on a local page or in the terminal",
         description="Play a game on a page of your own machine: it prints a link for you, one for "
-        "each guest and one to watch. The game is saved after every step.",
+        "each guest and one for watching. The game is saved after every step.",
         examples=_EXAMPLES,
+        add_help=False,  # its group comes last
     )
-    add = parser.add_argument
+    _add_first(parser.add_argument_group("to begin with").add_argument)
+    _add_players(parser.add_argument_group("who plays"))
+    _add_game(parser.add_argument_group("the game").add_argument)
+    _add_hints(parser.add_argument_group("hints").add_argument)
+    add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
+    _add_page(parser.add_argument_group("the page").add_argument)
+    add = parser.add_argument_group("help").add_argument
+    add("-h", "--help", action="help", help="show this")
+    parser.set_defaults(run=run_play)
+
+
+def _add_first(add: Callable) -> None:
     add(
         "--map",
         help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
@@ -79,49 +91,63 @@ def add_play(commands) -> None:
         metavar="PLAYER",
         help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
         "the order of the powers; with --press also those that talk, such as nash+dumbbot; "
-        "`population` draws members of the map's population, and tells who they were when the game "
-        "is over (default: the best trained policy of the map on the page, else dumbbot; behind "
-        "nash+ with --press)",
+        "`population` draws members of the map's population and reveals them when the game is "
+        "over (default: on a new page the best trained policy of the map, otherwise dumbbot; with "
+        "--press, behind nash+)",
     )
-    add_teams(add)
     add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
+    add("--text", action="store_true", help="play in the terminal instead of a page")
+    add(
+        "--resume",
+        metavar="FILE",
+        help="continue a saved game, or one that `import-game` reads; games saved by `play` keep "
+        "their links",
+    )
+
+
+def _add_players(who) -> None:
+    add = who.add_argument
     add(
         "--guest",
         action="append",
         default=[],
         metavar="POWER",
-        help="a power that somebody else plays, by a link of its own; may be repeated",
+        help="a power for somebody else, with a link of its own; may be repeated",
     )
-    add("--watch", action="store_true", help="nobody plays; you watch the players")
-    add("--text", action="store_true", help="play in the terminal instead of a page")
-    add("--explain", action="store_true", help="with --text: show the hint at every turn")
-    add(
-        "--resume",
-        metavar="FILE",
-        help="go on with a saved game, or one that `import-game` reads; `play`'s own keep their "
-        "links",
-    )
-    add("--save", metavar="FILE", help=f"where the game is kept (default: a file in {FOLDER})")
-    add(
-        "--hint",
-        metavar="PLAYER",
-        help="checkpoint that gives hints (default: the first one that plays)",
-    )
+    add("--watch", action="store_true", help="play no power; watch the players")
+    add_teams(add)
+    add("--greedy", action="store_true", help="policies play their likeliest orders")
+    add_assume(who)
+    add_script(add)
+
+
+def _add_game(add: Callable) -> None:
     add(
         "--max-years",
         type=whole_number(1, 1000),
         metavar="N",
         help="years after which the game ends (default: the map's; 20, on standard 35)",
     )
+    add_draws_after(add, "people may vote for draws, and the other players")
     add(
         "--seed",
         type=whole_number(0, 2**62),
         metavar="N",
-        help="seed of the players' draws (default: another one every time)",
+        help="seed of the players' random choices (default: a new one each time)",
     )
-    add_assume(parser)
-    add("--greedy", action="store_true", help="policies give their likeliest orders")
-    add_script(add)
+    add("--save", metavar="FILE", help=f"where to save the game (default: a file in {FOLDER})")
+
+
+def _add_hints(add: Callable) -> None:
+    add(
+        "--hint",
+        metavar="PLAYER",
+        help="checkpoint that gives hints (default: the first one that plays)",
+    )
+    add("--explain", action="store_true", help="with --text: show the hint at every turn")
+
+
+def _add_page(add: Callable) -> None:
     add(
         "--host",
         default="127.0.0.1",
@@ -136,15 +162,12 @@ def add_play(commands) -> None:
         metavar="N",
         help="port of the page; 0 for any free one (default: 8000)",
     )
-    add_draws_after(add, "people may vote for draws, and the other players")
-    add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
-    parser.set_defaults(run=run_play)
 
 
 def run_play(arguments: argparse.Namespace) -> int:
     """Play until interrupted; return 0."""
     if arguments.watch and (arguments.power or arguments.guest):
-        raise UserError("--watch seats nobody, so it goes without --power and --guest")
+        raise UserError("--watch seats nobody, so it cannot be combined with --power or --guest")
     if arguments.text and arguments.guest:
         raise UserError("--guest needs the page: in the terminal one person plays")
     if arguments.explain and not arguments.text:
@@ -165,7 +188,7 @@ def run_play(arguments: argparse.Namespace) -> int:
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            print(f"\nThe game is kept in {server.session.file}.")
+            print(f"\nThe game is saved in {server.session.file}.")
         _tell(server.session)
     return 0
 
@@ -191,8 +214,8 @@ def _check_host(host: str) -> None:
     except (OSError, UnicodeError) as error:  # of a name that is none, the server says more
         if getattr(error, "errno", None) == errno.EADDRNOTAVAIL:
             raise UserError(
-                f"--host {host} is no address of this machine; 127.0.0.1 is the machine alone, "
-                "0.0.0.0 lets others of its network in"
+                f"--host {host} is not an address of this machine; use 127.0.0.1 for this "
+                "machine only, 0.0.0.0 to let in others on its network"
             ) from None
 
 
@@ -204,9 +227,9 @@ def _print_links(server: PlayServer) -> None:
             print(f"{power}, for somebody else: {server.link(power)}")
     print(f"To watch: {server.link('watch')}")
     if not server.is_loopback:
-        print("Other machines can reach this page; whoever has a link has its seat.")
+        print("Other machines can reach this page; anyone with a link can play its seat.")
     print(f"The game is saved after every step in {session.file}; Ctrl-C stops, and")
-    print(f"python -m diplomacy_engine play --resume {session.file} goes on with it.", flush=True)
+    print(f"python -m diplomacy_engine play --resume {session.file} continues it.", flush=True)
 
 
 def _new(arguments: argparse.Namespace) -> PlaySession:
@@ -251,20 +274,22 @@ def _new_game(
 
 def _resumed(arguments: argparse.Namespace) -> PlaySession:
     if arguments.teams or arguments.team_victory:
-        raise UserError("--resume goes on with the teams of the saved game, and takes no others")
+        raise UserError("--resume keeps the teams of the saved game; leave --teams out")
     names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
     asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
     game, play = read_session(arguments.resume, arguments.map, arguments.max_years, asked)
     press = asked if play is None else play["press"]
     if asked not in (None, press):
-        raise UserError(f"the game in {arguments.resume} has another press, which stays")
+        raise UserError(
+            f"the game in {arguments.resume} has a different press, which cannot change"
+        )
     for name in names:
         if press is None and isinstance(parse_player(name), VoiceSpec):
-            raise UserError(f"{name} talks, and nobody does in the game in {arguments.resume}")
+            raise UserError(f"{name} talks, but nobody does in the game in {arguments.resume}")
     try:
         make_replay(game.to_saved_game(), game.map)  # what was played is to be looked at
     except UserError as error:
-        raise UserError(f"{arguments.resume} cannot be gone on with: {error}") from None
+        raise UserError(f"{arguments.resume} cannot be continued: {error}") from None
     if play is None:
         opponents = arguments.against or _usual_opponents(arguments, game.map, press is not None)
         opponents = drawn_names(opponents, len(game.map.powers))
@@ -273,7 +298,9 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         game.draw_votes |= arguments.draws_after is not None
         return _session(arguments, game, opponents, seats, seed, press=press)
     if arguments.draws_after not in (None, play["draws_after"]):
-        raise UserError(f"the game in {arguments.resume} has other votes for draws, which stay")
+        raise UserError(
+            f"the game in {arguments.resume} has different votes for draws, which cannot change"
+        )
     if arguments.max_years not in (None, play["max_years"]):
         raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
     seed = play["seed"] if arguments.seed is None else arguments.seed
@@ -283,7 +310,9 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
     if others:
         opponents = others
     elif not arguments.against and seed != play["seed"] and any(map(_is_drawn, opponents)):
-        raise UserError("--seed would draw other members of the population than play this game")
+        raise UserError(
+            "--seed would draw different members of the population from those in this game"
+        )
     if others or arguments.power or arguments.guest or arguments.watch:
         people = {power: seat for power, seat in (seats or {}).items() if seat.kind != PLAYER}
         given = _seats(arguments, game.map, opponents, people)
@@ -352,7 +381,7 @@ def _member(name: str, game_map: Map, seed: int) -> tuple[Population, Population
     """Return the member that is drawn for a name."""
     spec = parse_player(name)
     if spec.number is None:
-        raise UserError(f"{quoted(name)} is no member that was drawn")
+        raise UserError(f"{quoted(name)} is not one of the members drawn")
     return drawn_member(spec.folder, spec.number, game_map, seed)
 
 
@@ -404,7 +433,7 @@ def _check_power(game_map: Map, name: str) -> None:
     maps = [other for other in MAP_NAMES if name.upper() in load_map(other).powers]
     if name.upper() not in game_map.powers and maps:
         raise UserError(
-            f"{name!r} is no power of map {game_map.name} ({', '.join(game_map.powers)}); "
+            f"{name!r} is not a power of map {game_map.name} ({', '.join(game_map.powers)}); "
             f"--map {' or --map '.join(maps)} has it"
         )
 
@@ -416,7 +445,7 @@ def _file(arguments: argparse.Namespace, game_map: Map, play: dict | None) -> Pa
         own = play is not None and arguments.resume and file == Path(arguments.resume)
         check_target(file)
         if file.exists() and not own:
-            raise UserError(f"{file} exists; to go on with the game in it, say --resume {file}")
+            raise UserError(f"{file} exists; to continue the game in it, use --resume {file}")
         return file
     FOLDER.mkdir(parents=True, exist_ok=True)
     stem = f"{re.sub(r'[^A-Za-z0-9_-]', '_', game_map.name)}-{time.strftime('%Y%m%d-%H%M%S')}"

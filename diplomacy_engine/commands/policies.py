@@ -19,8 +19,8 @@ def add_policies(commands) -> None:
     parser = commands.add_parser(
         "policies",
         help="list the trained policies that are included",
-        description="List the trained policies that come with this package, best first. Type "
-        "a name wherever a command wants a PLAYER; fast:NAME searches with it, and plays better.",
+        description="List the trained policies that come with this package, best first. Type a "
+        "name wherever a command takes a PLAYER; fast:NAME adds a search and plays better.",
         examples=("", "--map standard"),
     )
     parser.add_argument("--map", choices=MAP_NAMES, help="those of one map (default: all)")
@@ -43,8 +43,8 @@ def run_policies(arguments: argparse.Namespace) -> int:
     game_map = names[-1][0]
     name = policies_of(game_map)[0]
     console.print(
-        "\nOf 1,000 games with dumbbot in all other seats, every power equally often; in brackets "
-        "95% intervals.",
+        "\nOf 1,000 games with dumbbot in all other seats, every power equally often; 95% "
+        "intervals in brackets.",
         markup=False,
     )
     console.print(

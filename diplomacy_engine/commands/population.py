@@ -101,7 +101,7 @@ def _add_make(kinds) -> None:
         help="make a population of training runs",
         description="Take policies of all ages from training runs, add the bots, and rate them all "
         "in one tournament. Without --runs, the runs of configs/population/runs.toml are trained "
-        "first, one after the other; those that are finished already are not trained again.",
+        "first, one after the other; those already finished are not trained again.",
         examples=(
             "--map small",
             "--map small --runs runs/small__... --output my_population",
@@ -115,7 +115,7 @@ def _add_make(kinds) -> None:
         "--decisions",
         type=whole_number(100, 10**12),
         metavar="N",
-        help="learner decisions of a run of share 1 (default: as the file of runs says)",
+        help="learner decisions of a run of share 1 (default: from the file of runs)",
     )
     add(
         "--runs-folder",
@@ -133,8 +133,8 @@ def _add_make(kinds) -> None:
         "--copies",
         type=whole_number(1, 1000),
         metavar="N",
-        help="policies to take from each run, evenly spaced over its training (default: as the "
-        "file of runs says, or else 5)",
+        help="policies to take from each run, evenly spaced over its training (default: from the "
+        "file of runs, else 5)",
     )
     add(
         "--games",
@@ -157,7 +157,7 @@ def _add_make(kinds) -> None:
 def _add_rank(kinds) -> None:
     parser = kinds.add_parser(
         "rank",
-        help="tell a player's rank, or a person's by saved games",
+        help="rank a player, or a person by saved games",
         description="Play against the members of a population, and print the rating with its 95% "
         "interval, the rank, and the population share: averaged over members, the share of "
         "games in which the player ends above that member. --saved-games rates a person by games "
@@ -223,7 +223,7 @@ def _add_show(kinds) -> None:
     parser.add_argument(
         "--ranks",
         metavar="FILE",
-        help="players to show among the members, as `rank --json FILE` has written them (default: "
+        help="players to show among the members, a file written by `rank --json` (default: "
         f"{RANKS} in the population's folder, if there)",
     )
     parser.set_defaults(run=run_show)
@@ -271,7 +271,7 @@ def run_rank(arguments: argparse.Namespace) -> int:
         if arguments.saved_games and getattr(arguments, name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(
-                f"{flag} has no effect with --saved-games: those games are played already"
+                f"{flag} has no effect with --saved-games: those games have already been played"
             )
     population = _population(arguments)
     found = _rank_saved(arguments, population) if arguments.saved_games else {}
@@ -336,7 +336,7 @@ def print_standings(population: Population, found: dict[str, Standing]) -> None:
     console = make_console()
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
-        f"{population.map.name}; {limit_text(vars(population))}; in brackets 95% intervals",
+        f"{population.map.name}; {limit_text(vars(population))}; 95% intervals in brackets",
         markup=False,
     )
     rows = [
@@ -413,7 +413,7 @@ def _check_replaceable(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / POPULATION).is_file()):
-        raise UserError(f"{folder} exists and is no population: name another folder")
+        raise UserError(f"{folder} exists and is not a population: choose another folder")
     check_writable(folder)
 
 
@@ -452,7 +452,7 @@ def rated(
     """Return members as a population, best first, by a tournament among them."""
     names = [member.name for member in members]
     if len(set(names)) < len(names):
-        raise UserError("two members would have one name: run folders need different names")
+        raise UserError("two members would have the same name: run folders need different names")
     count, games = len(members), arguments.games
     games = games or TOURNAMENT.get(game_map.name, OTHER_TOURNAMENT)
     nothing, years = np.zeros((count, count)), game_map.max_years
@@ -504,7 +504,7 @@ def _trained(
             subprocess.run([sys.executable, "-m", "ppo_selfplay_diplomacy", *flags], check=False)
             folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
-            raise UserError(f"the run {name} of {arguments.recipe} was not trained to its end")
+            raise UserError(f"the run {name} of {arguments.recipe} was not trained to the end")
         yield RecipeRun(_plain(name), str(run.get("scheme", name)), folder)
     for name in recipe.get("references", []):
         name = name.replace("{map}", game_map.name)
@@ -556,7 +556,7 @@ def _read_recipe(path: str) -> dict[str, Any]:
             raise UserError(f"{path}: copies is {quoted(copies, 20)}, not from 1 to 1,000")
     for run in runs:
         if not re.fullmatch(r"[\w-]{1,60}", str(run.get("name"))):
-            raise UserError(f"{path}: a run has no name of letters, digits, '_' and '-'")
+            raise UserError(f"{path}: a run needs a name of letters, digits, '_' and '-'")
         for share in (run.get("share", 1), *run.get("share_on", {}).values()):
             if type(share) not in (int, float) or not 0 <= share <= 100:
                 raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")

@@ -61,7 +61,7 @@ def add_replay(commands) -> None:
 def run_replay(arguments: argparse.Namespace) -> int:
     """Write the page or picture, or show the game as text."""
     if bool(arguments.output) == arguments.text:
-        raise UserError("say either --output FILE, for a page or picture, or --text")
+        raise UserError("give either --output FILE, for a page or picture, or --text")
     target = Path(arguments.output) if arguments.output else None
     if target is not None:
         if target.suffix.lower() not in _SUFFIXES:

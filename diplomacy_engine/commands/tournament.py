@@ -124,7 +124,7 @@ def print_tournament(console: Console, result: dict) -> None:
     manner = "greedy" if result["greedy"] else "sampled orders"
     console.print(
         f"{len(players)} players on map {result['map']}: {result['games']:,} games, seed "
-        f"{result['seed']}; {limit_text(result)}; {manner}; in brackets 95% intervals"
+        f"{result['seed']}; {limit_text(result)}; {manner}; 95% intervals in brackets"
         + (f"; teams {result['teams']}" if "teams" in result else ""),
         markup=False,
     )
@@ -147,8 +147,8 @@ def print_tournament(console: Console, result: dict) -> None:
         ratings.append((labels[name], cells))
     print_table(console, "player", columns, ratings)
     notes = [
-        "sigma, bootstrap: the rating's standard error by the model of ratings, and by drawing the "
-        "games anew; its interval is that of the larger one",
+        "sigma, bootstrap: the rating's standard error by the rating model, and by resampling "
+        "the games; the interval uses the larger one",
         *notes_on_wins([standing["overall"] for standing in players.values()]),
     ]
     console.print("\n" + "\n".join(notes), markup=False)

@@ -119,7 +119,9 @@ def read_address(text: str) -> Address:
     host, colon, port = text.rpartition(":")
     sound = colon and _HOST.fullmatch(host) and port.isascii() and port.isdigit()
     if not sound or not 0 < int(port[:9]) < 65536:
-        raise UserError(f"a server is named HOST:PORT, such as localhost:8432, not {quoted(text)}")
+        raise UserError(
+            f"a server's address is HOST:PORT, such as localhost:8432, not {quoted(text)}"
+        )
     return Address(host, int(port))
 
 
@@ -134,7 +136,7 @@ def read_secret(path: str | Path, what: str) -> str:
     except OSError as error:
         raise UserError(f"{path} with the {what} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path} holds no {what}: it is no text") from None
+        raise UserError(f"{path} holds no {what}: it is not text") from None
     return checked_secret(text, f"{path} holds", what)
 
 
@@ -147,7 +149,7 @@ def environment_secret(name: str, what: str) -> str:
 def checked_secret(text: str, where: str, what: str) -> str:
     """Return a secret; UserError if it cannot be one."""
     if not text or not text.isprintable():
-        raise UserError(f"{where} no {what}: it must be one line of letters and signs")
+        raise UserError(f"{where} no {what}: it must be one line of printable characters")
     return text
 
 
@@ -156,13 +158,13 @@ class Fields:
 
     Args:
         table: what should be a dictionary.
-        where: what it is, for the sentence about a field that breaks the form.
+        where: what it is, for the sentence about a field that is malformed.
     """
 
     def __init__(self, table: object, where: str):
         self.where = where
         if not isinstance(table, dict):
-            raise UserError(f"{where} breaks the form: it is {_kind(table)}, not a dictionary")
+            raise UserError(f"{where} is malformed: it is {_kind(table)}, not a dictionary")
         self.table = table
 
     def get(self, key: str, kind: type, default: object = None):
@@ -172,7 +174,7 @@ class Fields:
             return default
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise UserError(
-                f"{self.where} breaks the form: {key!r} is {_kind(value)}, not {_NAMES[kind]}"
+                f"{self.where} is malformed: {key!r} is {_kind(value)}, not {_NAMES[kind]}"
             )
         return value
 
@@ -184,7 +186,7 @@ class Fields:
         """Return a field that is a list of texts."""
         found = self.get(key, list, default)
         if not all(isinstance(text, str) for text in found):
-            raise UserError(f"{self.where} breaks the form: {key!r} is no list of texts")
+            raise UserError(f"{self.where} is malformed: {key!r} is not a list of texts")
         return found
 
     def rows(self, key: str, default: object = None) -> list["Fields"]:

@@ -2,7 +2,7 @@
 
 Its peculiarities: each SUB replaces all orders given before; MIS tells which units have none; the
 outcome is told only of one's own units, so that the position comes from NOW and SCO alone; and
-nobody can come back to a seat once the line is closed.
+nobody can come back to a seat once the connection is closed.
 """
 
 import contextlib
@@ -71,7 +71,9 @@ class DaideSeat:
         """See connection.Connection."""
         self.close()
         if self._power is not None:
-            raise Refused(f"the line to {self.name} was lost, and DAIDE lets nobody come back")
+            raise Refused(
+                f"the connection to {self.name} was lost, and DAIDE does not allow rejoining"
+            )
         try:
             self._line = socket.create_connection(self._address, self._seconds)
         except OSError as error:
@@ -85,7 +87,9 @@ class DaideSeat:
         if kind == _ERROR:
             raise Refused(f"{self.name} does not speak version 1 of DAIDE")
         if kind != _REPRESENTATION:
-            raise UserError(f"{self.name} is no DAIDE server: its first answer is {_KINDS[kind]}")
+            raise UserError(
+                f"{self.name} is not a DAIDE server: its first answer is {_KINDS[kind]}"
+            )
         prefix = f"{self._asked[:3]}:" if self._asked else ""
         self._send("NME", [f"'{prefix}engine'"], ["'1'"])
         self._expect(["YES", ["NME"]], f"no seat is free for {self._asked or 'anybody'}")
@@ -117,7 +121,7 @@ class DaideSeat:
         self._send("SUB", *sent)
         taken = []
         for order in sent:
-            answer = self._expect(["THX"], "it takes no orders")
+            answer = self._expect(["THX"], "it accepts no orders")
             match answer:
                 case ["THX", list(), ["MBV"]]:
                     taken.append(order)
@@ -135,7 +139,7 @@ class DaideSeat:
         """See connection.Connection."""
         self._still(position)
         self._send("GOF")
-        self._expect(["YES", ["GOF"]], "it does not take that our orders are complete")
+        self._expect(["YES", ["GOF"]], "it does not accept our orders as complete")
 
     def _still(self, position: Position) -> None:
         """Raise PhaseOver if another position has come meanwhile."""
@@ -145,7 +149,7 @@ class DaideSeat:
     def vote_draw(self, position: Position, power: str) -> None:
         """See connection.Connection."""
         self._send("DRW")
-        self._expect(["YES", ["DRW"]], "it takes no vote for a draw")
+        self._expect(["YES", ["DRW"]], "it accepts no vote for a draw")
 
     def wait(self, seconds: float) -> None:
         """See connection.Connection."""
@@ -181,7 +185,7 @@ class DaideSeat:
             case ["SLO", [power]]:
                 self._end(f"a solo of {read_power(self._map, power)}")
             case ["OFF"]:
-                self._end("the server ends")
+                self._end("the server shut down")
             case ["CCD" | "NOT", *_]:
                 self._say(f"{self.name}: {words_of(shown(words), 80)}")
 
@@ -219,11 +223,11 @@ class DaideSeat:
 
     def _send_frame(self, kind: int, body: bytes) -> None:
         if self._line is None:
-            raise ConnectionLost("the line is closed")
+            raise ConnectionLost("the connection is closed")
         try:
             self._line.sendall(bytes((kind, 0)) + len(body).to_bytes(2, "big") + body)
         except OSError as error:
-            raise ConnectionLost(f"the line is broken: {words_of(error.strerror)}") from None
+            raise ConnectionLost(f"the connection failed: {words_of(error.strerror)}") from None
 
     def _message(self, until: float) -> list[Word] | None:
         """Return the next message's words; None if none comes in time."""
@@ -236,22 +240,22 @@ class DaideSeat:
                 try:
                     return decode(body)
                 except UserError as error:
-                    raise UserError(f"a message of {self.name} breaks the form: {error}") from None
+                    raise UserError(f"a message of {self.name} is malformed: {error}") from None
             if kind == _FINAL:
                 if self._position is None and self._now is None:
-                    raise Refused(f"{self.name} has hung up")
-                self._end("the server ends")
+                    raise Refused(f"{self.name} closed the connection")
+                self._end("the server shut down")
                 return ["OFF"]
             if kind == _ERROR:
                 code = int.from_bytes(body[:2], "big")
-                raise Refused(f"{self.name} hangs up with error {code}")
+                raise Refused(f"{self.name} closed the connection with error {code}")
 
     def _frame(self, until: float) -> tuple[int, bytes]:
         """Return kind and body of the next frame; TimeoutError if it does not come in time."""
         self._fill(4, until)
         kind, length = self._read[0], int.from_bytes(self._read[2:4], "big")
         if kind >= len(_KINDS):
-            raise UserError(f"{self.name} is no DAIDE server: a frame is of kind {kind}")
+            raise UserError(f"{self.name} is not a DAIDE server: a frame is of kind {kind}")
         self._fill(4 + length, until)
         body, self._read = self._read[4 : 4 + length], self._read[4 + length :]
         return kind, body
@@ -259,7 +263,7 @@ class DaideSeat:
     def _fill(self, count: int, until: float) -> None:
         while len(self._read) < count:
             if self._line is None:
-                raise ConnectionLost("the line is closed")
+                raise ConnectionLost("the connection is closed")
             left = until - time.monotonic()
             if left <= 0:
                 raise TimeoutError
@@ -269,9 +273,9 @@ class DaideSeat:
             except TimeoutError:
                 raise
             except OSError as error:
-                raise ConnectionLost(f"the line is broken: {words_of(error.strerror)}") from None
+                raise ConnectionLost(f"the connection failed: {words_of(error.strerror)}") from None
             if not part:
-                raise ConnectionLost("the line was closed")
+                raise ConnectionLost("the connection was closed")
             self._read += part
 
 

@@ -84,14 +84,14 @@ def encode(words: Sequence[Word]) -> bytes:
             content += b"\x40\x00" + encode(word) + b"\x40\x01"
         elif isinstance(word, int):
             if not -8192 <= word <= 8191:
-                raise UserError(f"{word} is no number of a message")
+                raise UserError(f"{word} is not a number of a message")
             content += (word & 0x3FFF).to_bytes(2, "big")
         elif word.startswith("'"):
             content += b"".join(bytes((_TEXT, ord(letter) & 0x7F)) for letter in word[1:-1])
         elif word in _tokens()[0]:
             content += _tokens()[0][word].to_bytes(2, "big")
         else:
-            raise UserError(f"{quoted(word, 40)} is no word of a message")
+            raise UserError(f"{quoted(word, 40)} is not a word of a message")
     return bytes(content)
 
 
@@ -109,10 +109,10 @@ def decode(content: bytes) -> list[Word]:
         if number == _BRACKETS[0]:
             stack.append([])
             if len(stack) > _MOST_DEPTH:
-                raise UserError("its brackets are too deep")
+                raise UserError("its brackets are nested too deeply")
         elif number == _BRACKETS[1]:
             if len(stack) == 1:
-                raise UserError("a bracket is closed that was not opened")
+                raise UserError("a closing bracket has no opening one")
             done = stack.pop()
             stack[-1].append(done)
         elif number < 0x4000:
@@ -150,7 +150,7 @@ def read_turn(words: object) -> str:
     match words:
         case [str(season), int(year)] if season in _SEASONS and year > 0:
             return phase_name(year, _SEASONS.index(season))
-    raise UserError(f"{quoted(words)} is no phase")
+    raise UserError(f"{quoted(words)} is not a phase")
 
 
 def place_words(game_map: Map, place: str) -> Word:
@@ -170,14 +170,14 @@ def read_place_words(game_map: Map, words: object) -> str:
             place = f"{game_map.provinces[names.index(name)]}/{coast[:2]}"
             if place in game_map.location_index:
                 return place
-    raise UserError(f"{quoted(words)} is no place")
+    raise UserError(f"{quoted(words)} is not a place")
 
 
 def read_power(game_map: Map, word: object) -> str:
     """Return the power of a token; UserError if there is none."""
     names = power_names(game_map)
     if word not in names:
-        raise UserError(f"{quoted(word)} is no power")
+        raise UserError(f"{quoted(word)} is not a power")
     return game_map.powers[names.index(word)]
 
 
@@ -193,7 +193,7 @@ def read_unit_words(game_map: Map, words: object) -> tuple[str, str]:
     match words:
         case [power, "AMY" | "FLT" as kind, place]:
             return read_power(game_map, power), f"{kind[0]} {read_place_words(game_map, place)}"
-    raise UserError(f"{quoted(words)} is no unit")
+    raise UserError(f"{quoted(words)} is not a unit")
 
 
 def order_words(game: Game, power: str, text: str) -> list[Word]:
@@ -257,7 +257,7 @@ def read_order_words(game_map: Map, words: Sequence[Word]) -> str:
         case [unit, "SUP" | "CVY" as verb, other, "MTO" | "CTO", place]:
             helped, goal = read_unit_words(game_map, other)[1], read_place_words(game_map, place)
             return f"{read_unit_words(game_map, unit)[1]} {verb[0]} {helped} - {goal}"
-    raise UserError(f"{quoted(list(words))} is no order")
+    raise UserError(f"{quoted(list(words))} is not an order")
 
 
 def read_position(game_map: Map, now: Sequence[Word], centers: Mapping[str, list[str]]) -> dict:
@@ -284,7 +284,7 @@ def read_centers(game_map: Map, words: Sequence[Word]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for row in words:
         if not isinstance(row, list) or not row:
-            raise UserError(f"{quoted(row)} is no list of centers")
+            raise UserError(f"{quoted(row)} is not a list of centers")
         if row[0] != "UNO":
             places = [read_place_words(game_map, place) for place in row[1:]]
             found[read_power(game_map, row[0])] = places

@@ -152,8 +152,8 @@ class DiplomacySeats:
         if power != ANY:
             self._leave(data, token)
             raise Refused(
-                f"{self._id} gives powers at random, and gave {words_of(role, 40)} instead of "
-                f"{power}; --power {ANY} takes what comes"
+                f"{self._id} assigns powers at random, and assigned {words_of(role, 40)} instead "
+                f"of {power}; --power {ANY} accepts any"
             )
         self._say(f"{self._id}: this is {words_of(role, 40)}")
         self._tokens = {role: token}
@@ -295,7 +295,7 @@ class DiplomacyDummies:
                 continue
             except UserError as error:
                 if game_id not in self._passed_over:
-                    self._say(f"{words_of(game_id, 60)} is passed over: {error}")
+                    self._say(f"{words_of(game_id, 60)} is skipped: {error}")
                 self._passed_over.add(game_id)
                 continue
             found.append(position)

@@ -103,7 +103,7 @@ class Wire:
             raise ConnectionLost(f"{what}: no answer in time") from None
         except ssl.SSLCertVerificationError as error:
             why = words_of(error.verify_message)
-            raise Refused(f"{self.name} cannot prove who it is: {why}") from None
+            raise Refused(f"{self.name} cannot prove its identity: {why}") from None
         except OSError as error:
             raise ConnectionLost(f"{what}: {words_of(error.strerror or error)}") from None
         except ValueError:  # of a line that shall be led elsewhere
@@ -127,7 +127,7 @@ class Wire:
         request = {"name": name, "request_id": number} | fields
         until = time.monotonic() + self._seconds
         if self._socket is None:
-            raise ConnectionLost("the line is closed")
+            raise ConnectionLost("the connection is closed")
         with self._losses("the connection broke off"):
             self._socket.send(json.dumps(request))
         while True:
@@ -141,7 +141,7 @@ class Wire:
     def _read(self, seconds: float) -> dict | None:
         """Return the next message; None if none comes in time."""
         if self._socket is None:
-            raise ConnectionLost("the line is closed")
+            raise ConnectionLost("the connection is closed")
         with self._losses("the connection broke off"):
             try:
                 text = self._socket.recv(max(seconds, 0.0))
@@ -152,7 +152,7 @@ class Wire:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise UserError(f"{self.name} sent what is no message: it is no JSON dictionary")
+            raise UserError(f"{self.name} sent an invalid message: it is not a JSON dictionary")
         return found
 
     def _data(self, answer: dict) -> object:

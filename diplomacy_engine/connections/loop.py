@@ -102,7 +102,7 @@ class SeatLoop:
         """Play until all games are over.
 
         Raises:
-            UserError: the server refuses, breaks the form, or is gone for too long.
+            UserError: the server refuses, sends something malformed, or is gone for too long.
         """
         try:
             while not self._round():
@@ -134,8 +134,8 @@ class SeatLoop:
         except PhaseOver as error:
             self._refusals += 1
             if self._refusals > _MOST_REFUSALS:
-                raise UserError(f"{self.connection.name} takes no orders: {error}") from None
-            self._say(f"{self.connection.name} did not take orders: {error}")
+                raise UserError(f"{self.connection.name} accepts no orders: {error}") from None
+            self._say(f"{self.connection.name} did not accept orders: {error}")
         except ConnectionLost as error:
             self._recover(error)
         return False
@@ -194,7 +194,7 @@ class SeatLoop:
         name = position.id
         if not isinstance(self.player, Negotiator):
             if name not in self._silent:
-                self._say(f"{name}: powers may talk in this game, and the player says nothing")
+                self._say(f"{name}: powers may talk in this game, but the player says nothing")
             self._silent.add(name)
             return False
         if name not in self._talked and position.seconds < math.inf:
@@ -208,7 +208,7 @@ class SeatLoop:
                 self.connection.send(position, message)
                 self.counts.messages += 1
         except PhaseOver as error:
-            self._say(f"{name}: what the player says is not taken: {error}")
+            self._say(f"{name}: the player's message was refused: {error}")
             left = 0.0
             self._talked[name] = -math.inf
         self._pause = min(self._pause, max(left, 0.01))

@@ -127,5 +127,5 @@ def check_voice(spec: object) -> None:
     """Raise UserError if a player's talk is of a kind that no server carries."""
     if isinstance(spec, VoiceSpec) and spec.kind in UNBOUND:
         raise UserError(
-            f"{quoted(spec.text, 100)} has no use on a server, which counts no broken deals"
+            f"{quoted(spec.text, 100)} has no effect on a server, which does not count broken deals"
         )

@@ -86,7 +86,7 @@ class WebdipSeat:
         numbers = [row.get("gameID", int) for row in games]
         if len(numbers) != 1:
             which = ", ".join(map(str, numbers[:20])) or "none"
-            raise Refused(f"say with --game-id which game of {self.name} is meant: {which}")
+            raise Refused(f"choose a game of {self.name} with --game-id: {which}")
         return numbers[0]
 
     def positions(self) -> list[Position]:
@@ -116,7 +116,7 @@ class WebdipSeat:
         game, member, power = context.fields("game"), *self._seat(context)
         turn, phase = game.get("turn", int), game.get("phase", str)
         if phase != FINISHED and phase not in PHASES:
-            raise UserError(f"game {self._id} of {self.name} is in no phase that is known")
+            raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
         files = context.fields("files")
         status = member.texts("orderStatus", [])
         is_open = game.get("processStatus", str, "") == _NOT_PROCESSING
@@ -128,7 +128,7 @@ class WebdipSeat:
             self._last = Position(f"game {self._id}", now, [power], frozenset())
             self._seen = seen
         if game.get("pressType", str, "NoPress") != "NoPress":
-            self._tell("powers may talk in it, and the player says nothing")
+            self._tell("powers may talk in it, but the player says nothing")
         saved = {"Saved", "Completed", "Ready", "None"} & set(status)
         over = "finished" if phase == FINISHED else ""
         self._last = self._last._replace(
@@ -153,7 +153,7 @@ class WebdipSeat:
                 self._variant = read_variant(data.table, self._map)
             except UserError as error:
                 raise UserError(
-                    f"the game's map is not {self._map.name}: {error}; --map names its map file"
+                    f"the game's map is not {self._map.name}: {error}; give its map file with --map"
                 ) from None
         return member, self._variant.power(country)
 
@@ -193,7 +193,7 @@ class WebdipSeat:
         found = played_on(self._game.copy(), [last], self._tell)
         if found.phase != name:
             raise UserError(
-                f"game {self._id} of {self.name} is in {name}, and by our rules in {found.phase}"
+                f"game {self._id} of {self.name} is in {name}, but by our rules in {found.phase}"
             )
         return found
 
@@ -264,7 +264,7 @@ class WebdipSeat:
             raise PhaseOver(str(error)) from None
         if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
             raise UserError(
-                f"the orders that {self.name} has kept break the form: they are no list"
+                f"the orders that {self.name} has kept are malformed: they are not a list"
             )
         return answer
 

@@ -52,7 +52,7 @@ class Site:
         plain = parts and not (parts.username or parts.password or parts.query or parts.fragment)
         if not plain or parts.scheme not in ("http", "https") or not parts.hostname:
             # Not repeated: a key may stand in it.
-            raise UserError("a site's address is such as https://webdiplomacy.net, without a key")
+            raise UserError("a site's address looks like https://webdiplomacy.net, without a key")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
         self._base = parts.path.rstrip("/")
         self.name = f"{parts.hostname}{f':{port}' if port else ''}{self._base}"
@@ -81,7 +81,7 @@ class Site:
     def file(self, url: str, version: str) -> Fields:
         """Return one of the site's files, which need no key; ConnectionLost if it is not there."""
         if not _FILE.fullmatch(url) or ".." in url or len(version) > 100:
-            raise UserError(f"{self.name} names a file that is none of its own: {quoted(url)}")
+            raise UserError(f"{self.name} names a file that is not its own: {quoted(url)}")
         path = f"{self._base}/{url}?{urlencode({'v': version})}"
         answer = self._send("GET", path, None, {})
         if answer.status != 200:
@@ -99,7 +99,7 @@ class Site:
     def _read(self, answer: Answer, route: str) -> object:
         self._checked(answer, route)
         if not answer.body.strip():
-            raise Refused(f"the key is not known at {self.name}: it answers nothing")
+            raise Refused(f"the key is not known at {self.name}: its answer is empty")
         return self._json(answer, route)
 
     def _checked(self, answer: Answer, route: str) -> None:
@@ -111,19 +111,19 @@ class Site:
         if status in (404, 410):
             raise Gone(words or "there is no such game")
         if status >= 500 or status in (408, 429):
-            raise ConnectionLost(f"it answers with {status}: {words or 'nothing more'}")
+            raise ConnectionLost(f"it answers with {status}: {words or 'no reason given'}")
         if status == 400:
             raise PhaseOver(words or "a bad request")
         if status == 401:
-            raise Refused(f"the key is not known at {self.name}: {words or 'it says no more'}")
-        raise Refused(f"{self.name} refuses {route} with {status}: {words or 'it says no more'}")
+            raise Refused(f"the key is not known at {self.name}: {words or 'no reason given'}")
+        raise Refused(f"{self.name} refuses {route} with {status}: {words or 'no reason given'}")
 
     def _json(self, answer: Answer, what: str) -> object:
         try:
             return json.loads(answer.body)
         except (ValueError, RecursionError):
             where = f"{self.name} for {words_of(what, 60)}"
-            raise UserError(f"what came from {where} is no JSON") from None
+            raise UserError(f"the answer from {where} is not JSON") from None
 
     def _clean(self, text: str) -> str:
         """Return a text of the site without the key, which it may have repeated."""
@@ -150,6 +150,8 @@ class Site:
             raise ConnectionLost("no answer in time") from None
         except (OSError, http.client.HTTPException) as error:
             words = words_of(self._clean(str(getattr(error, "strerror", None) or error)))
-            raise ConnectionLost(f"the connection fails: {words or type(error).__name__}") from None
+            raise ConnectionLost(
+                f"the connection failed: {words or type(error).__name__}"
+            ) from None
         finally:
             connection.close()

@@ -56,7 +56,7 @@ def make_opponents(opponents, game_map: Map, script: str | Path | None = None) -
             players.append(opponent)
         else:
             raise UserError(
-                f"{quoted(opponent)} is no opponent: it must be a bot's name, the path of a "
+                f"{quoted(opponent)} is not an opponent: it must be a bot's name, the path of a "
                 "checkpoint, or a player with a method act"
             )
     if not players:

@@ -67,5 +67,5 @@ class DeepDipForm(ProvinceForm):
         names = self._games.map.provinces
         what, r = divmod(action - 1, len(names))
         if what not in (0, 1):
-            return f"action {action}, which is none of 0..{2 * len(names)},"
+            return f"action {action}, not in 0..{2 * len(names)},"
         return f"action {action} ({('move to', 'support of')[what]} {names[r]})"

@@ -56,7 +56,7 @@ def province_action(games: VectorGame, action: int, v: int) -> str:
     if action == 0:
         return "action 0 (no order)"
     if not 0 < action <= last - first:
-        return f"action {action}, which is none of 0..{last - first},"
+        return f"action {action}, not in 0..{last - first},"
     return f"action {action} ({games.vocabulary.texts[first + action - 1]!r})"
 
 
@@ -217,7 +217,7 @@ class SequentialForm(ProvinceForm):
             unit = "adjustment" if v == NONE else unit_text(games, bad, v)
             action = int(actions[bad])
             known = (
-                repr(texts[action]) if 0 <= action < len(texts) else f"none of 0..{len(texts) - 1}"
+                repr(texts[action]) if 0 <= action < len(texts) else f"not in 0..{len(texts) - 1}"
             )
             raise illegal_order(games, bad, unit, f"action {action} ({known})")
         return np.flatnonzero(self._at == agents.queued), self._illegal

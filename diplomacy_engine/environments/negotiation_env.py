@@ -88,7 +88,7 @@ class NegotiationEnv(gymnasium.Env):
         game_map = self._games.map
         self._seat = None if power is None else game_map.power_number(power)
         if len(game_map.powers) < 2:
-            raise UserError(f"map {game_map.name!r} has one power, and nobody to talk to")
+            raise UserError(f"map {game_map.name!r} has only one power, and nobody to talk to")
         self._partner = load_player(f"{answers}+{orders_by}", game_map=game_map)
         if not isinstance(self._partner, Negotiator):
             raise UserError(f"answers must be a negotiator, not {quoted(answers)}")

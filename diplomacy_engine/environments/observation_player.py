@@ -68,7 +68,7 @@ class ObservationPlayer:
     ):
         if not callable(policy):
             raise UserError(
-                f"{quoted(policy)} is no policy: it must be a function of observations and masks"
+                f"{quoted(policy)} is not a policy: it must be a function of observations and masks"
             )
         if form not in FORMS:
             raise UserError(
@@ -186,8 +186,8 @@ class ObservationPlayer:
         game, power = int(decisions.game[row]), int(decisions.power[row])
         phase = phase_name(int(games.state.year[game]), int(games.state.phase[game]))
         return UserError(
-            f"player {quoted(self.name, 60)}: of what it orders as {games.map.powers[power]} in "
-            f"{phase}, {count} is not legal"
+            f"player {quoted(self.name, 60)}: {count} of its orders as {games.map.powers[power]} "
+            f"in {phase} are illegal"
         )
 
 

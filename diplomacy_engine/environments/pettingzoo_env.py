@@ -164,7 +164,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         games = self._games
         for name in actions:
             if name not in self.agents:
-                raise UserError(f"{quoted(name)} is no agent of {', '.join(self.agents)}")
+                raise UserError(f"{quoted(name)} is not an agent of {', '.join(self.agents)}")
         for name in self.agents:
             if name not in actions:
                 raise UserError(f"the action of {name} is missing")

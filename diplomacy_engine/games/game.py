@@ -267,7 +267,7 @@ class Game:
         if not draw and name not in self._votes:
             raise UserError(f"{name} has no vote for a draw in {self.phase} to take back")
         if draw and name in self._votes:
-            raise UserError(f"{name} has voted for a draw in {self.phase} already")
+            raise UserError(f"{name} has already voted for a draw in {self.phase}")
         self._votes ^= {name}
 
     def concede(self, power: str) -> None:
@@ -356,7 +356,7 @@ class Game:
         if self.is_over:
             return [], "the game is over"
         if power in self.conceded:
-            return [], f"{power} has conceded and orders nothing more"
+            return [], f"{power} has conceded and gives no more orders"
         try:
             order = read_order(self.map, text)
         except UserError as error:
@@ -377,7 +377,7 @@ class Game:
             for number in valid
         ):
             where = self.map.provinces[order.unit.place.province]
-            return [], f"there already is an order for {where}"
+            return [], f"there is already an order for {where}"
         if winter and len(valid) >= abs(owed):
             what = "build or waive" if owed > 0 else "remove"
             return [], f"{power} has only {abs(owed)} to {what}"
@@ -570,7 +570,7 @@ class Game:
         """
         played = {record["name"]: record for record in self.history}
         if not played:
-            raise UserError("no phase was played yet")
+            raise UserError("no phase has been played yet")
         names = list(played)
         name = names[-1] if phase is None else phase.upper() if isinstance(phase, str) else ""
         if name not in played:

@@ -80,7 +80,7 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise UserError("it begins like JSON, and is none") from None
+        raise UserError("it begins like JSON but is not") from None
     game = found[-1] if isinstance(found, list) and found else found
     if not isinstance(game, dict):
         raise UserError("there is no game in it")
@@ -121,7 +121,7 @@ def _json_games(path: Path) -> Iterator[dict]:
             raise error from None
         games = whole if isinstance(whole, list) else [whole]
         if not games or not all(isinstance(game, dict) for game in games):
-            raise UserError(str(error) if not games else f"{path} is no saved game") from None
+            raise UserError(str(error) if not games else f"{path} is not a saved game") from None
         yield from games
 
 
@@ -222,10 +222,13 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
     for phase in phases:
         game = _caught_up(game, phase, note)
         if game.phase != phase.name:
-            note(f"{phase.name} is passed over: by our rules this is {game.phase}")
+            note(f"{phase.name} is skipped: by our rules this is {game.phase}")
             continue
         if phase.units is not None and _differs(game, phase):
-            note(f"{phase.name} has another position than our rules lead to; it goes on from there")
+            note(
+                f"{phase.name} has a position that differs from our rules' result; the game "
+                "continues from it"
+            )
             game = _placed(game, phase)
         still_open = phase is phases[-1] and not any(phase.orders.values())
         if game.is_over or still_open:
@@ -255,7 +258,7 @@ def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
         skipped += 1
         if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
             raise UserError(f"{phase.name} comes where {game.phase} should")
-        note(f"nothing is known of {game.phase}: it is played without orders")
+        note(f"there is no record of {game.phase}: it is played without orders")
         game.adjudicate()
     return game
 

@@ -81,7 +81,7 @@ def read_blocks(game_map: Map, text: str) -> list[Block]:
         UserError: it is too long, or a line belongs to no power.
     """
     if len(text) > MOST_LETTERS:
-        raise UserError(f"a text of orders has at most {MOST_LETTERS:,} letters")
+        raise UserError(f"a text of orders may have at most {MOST_LETTERS:,} characters")
     blocks: list[Block] = []
     phase = power = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -89,7 +89,7 @@ def read_blocks(game_map: Map, text: str) -> list[Block]:
         if not line:
             continue
         if len(line) > _MOST_OF_A_LINE:
-            raise UserError(f"line {number} has over {_MOST_OF_A_LINE:,} letters")
+            raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
         named = read_phase(line)
         if named:
             phase, power = named, ""
@@ -100,7 +100,7 @@ def read_blocks(game_map: Map, text: str) -> list[Block]:
         orders = list(_orders(line))
         if not power:
             raise UserError(
-                f"line {number}, {quoted(printable(line), 60)}, stands under no power's name, such "
+                f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such "
                 f"as {game_map.powers[0]}"
             )
         if orders or head:
@@ -132,14 +132,16 @@ def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
             continue
         unit = _unit(game_map, text)
         if unit is None:
-            raise UserError(f"line {block.line}: {quoted(printable(text), 60)} is no unit")
+            raise UserError(f"line {block.line}: {quoted(printable(text), 60)} is not a unit")
         units.setdefault(block.power, []).append(unit)
     phases = {block.phase for block in blocks}
     if len(phases) > 1:
         raise UserError(f"a position has one phase, not {' and '.join(sorted(phases))}")
     name = phases.pop() or phase_name(int(game_map.board.first_year), 0)
     if phase_kind(name) == "retreats":
-        raise UserError(f"{name}: where units may retreat to is not known; give the orders before")
+        raise UserError(
+            f"{name}: the possible retreats are unknown; include the orders before them"
+        )
     state = {"name": name, "units": units}
     return state | {"centers": _all_centers(game_map, units, centers)}
 
@@ -162,7 +164,7 @@ def _center(game_map: Map, text: str, line: int) -> list[str]:
     except UserError as error:
         raise UserError(f"line {line}: {error}") from None
     if game_map.board.province_center[place.province] == NONE:
-        raise UserError(f"line {line}: {game_map.provinces[place.province]} is no center")
+        raise UserError(f"line {line}: {game_map.provinces[place.province]} is not a center")
     return [game_map.provinces[place.province]]
 
 

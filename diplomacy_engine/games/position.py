@@ -303,20 +303,20 @@ def _load_last_orders(games: VectorGame, orders: Mapping, results: Mapping) -> N
     for power, texts in _by_power(games, orders, "last_orders", list):
         for text in texts:
             if not isinstance(text, str):
-                raise UserError(f"{quoted(text, 60)} is no order")
+                raise UserError(f"{quoted(text, 60)} is not an order")
             try:
                 order = read_order(games.map, text)
             except UserError as error:
-                raise UserError(f"{quoted(text, 60)} is no order: {error}") from None
+                raise UserError(f"{quoted(text, 60)} is not an order: {error}") from None
             if order.kind in (BUILD, WAIVE, DISBAND, RETREAT):
-                raise UserError(f"{quoted(text, 60)} is no order of a movement phase")
+                raise UserError(f"{quoted(text, 60)} is not an order of a movement phase")
             v = order.unit.place.province
             numbers = range(table.province_first[v], table.province_first[v + 1])
             exact = games.vocabulary.number.get(text)
             found = matching_orders(games.map, games.vocabulary, order, numbers)
             number = exact if exact in numbers else min(found, default=NONE)
             if number == NONE:
-                raise UserError(f"nobody can ever have ordered {quoted(text, 60)}")
+                raise UserError(f"nobody can have ordered {quoted(text, 60)}")
             if state.last_order[0, v] != NONE:
                 raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
             state.last_order[0, v], state.last_power[0, v] = number, power
@@ -357,11 +357,12 @@ def parse_position_line(text: str) -> tuple[str, dict]:
         UserError: the line is not in the form that `position_line` writes.
     """
     if not isinstance(text, str):
-        raise UserError(f"a position is a text, not {type(text).__name__}")
+        raise UserError(f"a position must be a text, not {type(text).__name__}")
     head, *parts = (part.strip() for part in text.split(";"))
     if len(head.split()) != 2:
         raise UserError(
-            f"a position begins with a map and a phase, such as 'small S1901M', not {head!r:.60}"
+            "a position must begin with a map and a phase, such as 'small S1901M', not "
+            f"{head!r:.60}"
         )
     map_name, name = head.split()
     state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
@@ -372,7 +373,7 @@ def parse_position_line(text: str) -> tuple[str, dict]:
             raise UserError(f"{part!r:.80} is not of the form 'POWER UNIT, UNIT = CENTER CENTER'")
         power, units = form[0], left[form.end() :]
         if power in state["units"]:
-            raise UserError(f"{power} stands twice in the position")
+            raise UserError(f"{power} appears twice in the position")
         state["centers"][power] = centers.split()
         state["units"][power] = []
         for unit in filter(None, (unit.strip() for unit in units.split(","))):
@@ -398,7 +399,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         UserError: something is missing, unknown or impossible; the board is then undefined.
     """
     if not isinstance(state, Mapping):
-        raise UserError(f"a state is a dictionary, not {type(state).__name__}")
+        raise UserError(f"a state must be a dictionary, not {type(state).__name__}")
     for key in ("name", "units"):
         if key not in state:
             raise UserError(f"the state has no {key!r}")
@@ -406,7 +407,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     for key in state:
         meant = did_you_mean(key, missing) if isinstance(key, str) else ""
         if key not in STATE_KEYS and meant:
-            raise UserError(f"the state has no such key as {quoted(key)}{meant}")
+            raise UserError(f"the state has an unknown key {quoted(key)}{meant}")
     row = games.state
     reset_game(games.board, row, 0, row.seed[0])
     row.unit_power[0], row.unit_kind[0], row.unit_location[0] = NONE, NONE, NONE
@@ -417,7 +418,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         for text in texts:
             unit, starred = read_unit(games.map, text)
             if starred and (power, unit) in dislodged:
-                raise UserError(f"{quoted(text)} stands twice in the state")
+                raise UserError(f"{quoted(text)} appears twice in the state")
             if starred:
                 dislodged[power, unit] = []
             else:
@@ -431,7 +432,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
     retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS)
     if dislodged and not retreating and row.end[0] == RUNNING:
-        raise UserError(f"{state['name']} is no retreat phase, but a unit is dislodged")
+        raise UserError(f"{state['name']} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
     for (power, unit), places in dislodged.items():
@@ -533,7 +534,7 @@ def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
             kind, place = read_place(games.map, code)
             center = games.board.province_center[place.province]
             if kind is not None or place.coast or center == NONE:
-                raise UserError(f"{quoted(code, 40)} is no supply center")
+                raise UserError(f"{quoted(code, 40)} is not a supply center")
             if power == games.num_powers:
                 continue
             owner = games.state.center_owner[0, center]

@@ -48,7 +48,7 @@ def why_illegal(games: VectorGame, power: str, order: OrderText, matches: list[i
     else:
         allowed, words = (HOLD, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY), "movement orders"
     if order.kind not in allowed:
-        return f"{order_words(order.kind)} is no order of {name}, which has only {words}"
+        return f"{order_words(order.kind)} is not possible in {name}, which has only {words}"
     if matches:
         texts = [games.vocabulary.texts[number] for number in matches]
         return f"the coast must be named: {' or '.join(texts)}"
@@ -189,9 +189,9 @@ def _why_no_adjustment(games: VectorGame, power: str, order: OrderText) -> str:
         fault = _unit_fault(games, order.unit, state.unit_power, state.unit_kind, power)
         return fault or f"{power} has no unit to remove"
     if board.build_anywhere and board.province_center[v] == NONE:
-        return f"{code} is no supply center"
+        return f"{code} is not a supply center"
     if not board.build_anywhere and board.home_power[v] != games.map.power_index[power]:
-        return f"{code} is no home center of {power}"
+        return f"{code} is not a home center of {power}"
     if state.unit_power[0, v] != NONE:
         return f"{code} is occupied"
     if not can_build_in(board, state, 0, games.map.power_index[power], v):

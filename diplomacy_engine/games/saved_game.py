@@ -101,7 +101,7 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
         UserError: a key is missing or of the wrong kind, or the map is unknown.
     """
     if not isinstance(saved, Mapping):
-        raise UserError(f"a saved game is a dictionary, not {type(saved).__name__}")
+        raise UserError(f"a saved game must be a dictionary, not {type(saved).__name__}")
     for key, kind in (("map", str), ("phases", list)):
         if not isinstance(saved.get(key), kind):
             raise UserError(f"the saved game has no {key!r}, or not as {_name(kind)}")
@@ -116,7 +116,7 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
             if not isinstance(phase.get(key), kind):
                 raise UserError(f"phase {i} of the saved game has no {key!r} as {_name(kind)}")
         if phase["state"].get("name") != phase["name"]:
-            raise UserError(f"phase {i} of the saved game and its state have two names")
+            raise UserError(f"phase {i} of the saved game and its state have different names")
         for power, orders in phase["orders"].items():
             texts = [] if orders is None else orders
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -130,7 +130,7 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
     if in_all > MOST_IN_ALL:
         raise UserError(f"the saved game has more than {MOST_IN_ALL:,} orders")
     if sum(len(m["message"]) for phase in phases for m in phase["messages"]) > MOST_SAID:
-        raise UserError(f"the messages of the saved game have more than {MOST_SAID:,} letters")
+        raise UserError(f"the messages of the saved game have more than {MOST_SAID:,} characters")
     game_id = saved.get("id", "")
     if not isinstance(game_id, str | int):
         raise UserError("the 'id' of the saved game is not a text")
@@ -138,7 +138,9 @@ def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, M
     if not found_map.teams.text and saved.get("teams") is not None:
         victory = saved.get("team_victory", 0)
         if not isinstance(saved["teams"], str) or type(victory) is not int:
-            raise UserError("the 'teams' of the saved game are no text, or their victory no number")
+            raise UserError(
+                "the 'teams' of the saved game must be a text, and their victory a number"
+            )
         found_map = found_map.with_teams(saved["teams"], victory)
     return str(game_id), found_map, phases
 
@@ -164,7 +166,7 @@ def read_ending(saved: Mapping, game_map: Map) -> Ending:
             raise UserError(f"{key!r} of the saved game must be true or false")
     conceded = saved.get("conceded", [])
     if not isinstance(conceded, list):
-        raise UserError("'conceded' of the saved game is no list of powers")
+        raise UserError("'conceded' of the saved game is not a list of powers")
     found = tuple(game_map.powers[game_map.power_number(power)] for power in conceded)
     return Ending(saved.get("draw_votes", False), saved.get("draw_agreed", False), found)
 
@@ -173,7 +175,7 @@ def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
     """Return who voted for a draw in a phase; UserError for a broken form."""
     votes = phase.get("votes", [])
     if not isinstance(votes, list):
-        raise UserError(f"the 'votes' of phase {phase['name']:.20} are no list of powers")
+        raise UserError(f"the 'votes' of phase {phase['name']:.20} are not a list of powers")
     return tuple(game_map.powers[game_map.power_number(power)] for power in votes)
 
 
@@ -233,5 +235,5 @@ def read_saved_games(path: str | Path) -> Iterator[dict]:
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{path}, line {number} is not JSON: {error}") from None
             if not isinstance(saved, dict):
-                raise UserError(f"{path}, line {number} is no saved game")
+                raise UserError(f"{path}, line {number} is not a saved game")
             yield saved

@@ -305,7 +305,8 @@ class VectorGame:
         rows, into = other._rows(np.atleast_1d(rows)), self._rows(np.atleast_1d(into))
         if rows.shape != into.shape:
             raise ValueError(
-                f"as many rows must be copied as are written, not {len(rows)} and {len(into)}"
+                f"the rows copied and those written must be equally many, not {len(rows)} and "
+                f"{len(into)}"
             )
         if other.vocabulary.hash != self.vocabulary.hash:
             raise ValueError(
@@ -539,7 +540,7 @@ class VectorGame:
         """
         arrays = self.state._asdict() | {"row_seed": self.row_seed}
         if not isinstance(snapshot, dict):
-            raise ValueError("the snapshot is no dictionary")
+            raise ValueError("the snapshot is not a dictionary")
         for name, array in arrays.items():
             saved = snapshot.get(name)
             fits = isinstance(saved, np.ndarray) and saved.dtype == array.dtype
@@ -549,7 +550,7 @@ class VectorGame:
         try:
             check_state(self.board, len(self.vocabulary), found)
         except ValueError as error:
-            raise ValueError(f"the snapshot has no sound position: {error}") from None
+            raise ValueError(f"the snapshot has no valid position: {error}") from None
         for name, array in arrays.items():
             array[:] = snapshot[name]
 

@@ -77,7 +77,7 @@ def read_variant(data: object, game_map: Map) -> Variant:
     """Return a variant as its `variant.json` describes it.
 
     Raises:
-        UserError: it breaks the form, or names what the map does not have.
+        UserError: it is malformed, or names what the map does not have.
     """
     places, powers = {}, {}
     for row in _rows(data, "territories"):
@@ -97,7 +97,7 @@ def read_variant(data: object, game_map: Map) -> Variant:
     if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
         game_map.powers
     ):
-        raise UserError(f"the variant has other places or powers than map {game_map.name}")
+        raise UserError(f"the variant has different places or powers from map {game_map.name}")
     return Variant(game_map, powers, places, {place: n for n, place in places.items()})
 
 
@@ -116,7 +116,7 @@ def phase_of(turn: object, phase: object) -> str:
     if phase == FINISHED:
         return COMPLETED
     if type(turn) is not int or not 0 <= turn < 10_000 or phase not in PHASES:
-        raise UserError(f"turn {quoted(turn, 20)}, {quoted(phase, 20)} is no phase")
+        raise UserError(f"turn {quoted(turn, 20)}, {quoted(phase, 20)} is not a phase")
     if phase == "Builds":
         number = PHASE_KINDS.index("adjustments")
     else:
@@ -128,7 +128,7 @@ def history_phases(variant: Variant, data: object) -> list[Phase]:
     """Return the phases of a `history.json`, the last one still open or the end.
 
     Raises:
-        UserError: it breaks the form, or names what the variant does not have.
+        UserError: it is malformed, or names what the variant does not have.
     """
     rows = _rows(data, "phases")
     if not 0 < len(rows) <= MOST_PHASES:
@@ -179,7 +179,7 @@ def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> st
         letters: province -> A or F, of the units on the board.
 
     Raises:
-        UserError: it breaks the form, or helps a unit that is not there.
+        UserError: it is malformed, or helps a unit that is not there.
     """
     kind = row.get("type")
     if kind == "Wait":
@@ -208,7 +208,7 @@ def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> st
         return f"{unit} S {_letter(letters, province_of(origin))} {origin} - {goal}"
     if kind == "Convoy":
         return f"{unit} C A {province_of(origin)} - {province_of(goal)}"
-    raise UserError(f"{quoted(kind, 30)} is no kind of order")
+    raise UserError(f"{quoted(kind, 30)} is not a kind of order")
 
 
 def _letter(letters: Mapping[str, str], province: str, kind: object = None) -> str:
@@ -266,5 +266,5 @@ def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = (
 def _rows(data: object, key: str) -> list[Mapping]:
     rows = data.get(key) if isinstance(data, Mapping) else None
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise UserError(f"{key!r} is no list of rows")
+        raise UserError(f"{key!r} is not a list of rows")
     return rows

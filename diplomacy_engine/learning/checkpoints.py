@@ -48,7 +48,7 @@ def read(path: str | Path) -> dict:
         with open_file(path) as file, zipfile.ZipFile(file) as parts:
             _check_sizes(file, parts)
             if parts.testzip() is not None:  # torch.load does not look at the checksums
-                raise ValueError("a part does not have its checksum")
+                raise ValueError("a part has the wrong checksum")
         saved = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such checkpoint") from None
@@ -56,7 +56,7 @@ def read(path: str | Path) -> dict:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except Exception:  # torch.load raises nearly anything on a damaged or hostile file
         if _is_member(path):
-            raise UserError(f"{path}: a population's member can play, but nothing else") from None
+            raise UserError(f"{path}: a member of a population, which can only play") from None
         raise UserError(f"{path}: damaged, or not a checkpoint of this project") from None
     known = isinstance(saved, dict) and type(saved.get("format")) is int  # no tensor, say
     if not known or saved["format"] != CHECKPOINT_FORMAT:
@@ -65,7 +65,7 @@ def read(path: str | Path) -> dict:
         if type(saved.get(name)) is not kind:
             raise UserError(f"{path}: the checkpoint does not say its {name}")
     if saved["map_facts"].get("name") != saved["map_name"]:
-        raise UserError(f"{path}: the checkpoint has no map of the name that it gives")
+        raise UserError(f"{path}: the checkpoint does not hold the map that it names")
     if not isinstance(saved["args"].get("map"), str):
         raise UserError(f"{path}: the checkpoint's args do not name its map")
     if not _is_small(saved):
@@ -129,7 +129,7 @@ def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
             that one larger than its file is refused before it is made.
     """
     if not isinstance(found, dict) or found.keys() != expected.keys():
-        raise ValueError("it has other weights")
+        raise ValueError("its weights do not match")
     for name, like in expected.items():
         weight = found[name]
         if getattr(weight, "shape", None) != like.shape or weight.dtype != like.dtype:
@@ -148,19 +148,19 @@ def check_moments(found: Any, optimizer: torch.optim.Optimizer) -> None:
     (group,), (own,) = found["param_groups"], optimizer.state_dict()["param_groups"]
     rate, weights = group["lr"], optimizer.param_groups[0]["params"]
     if group | {"lr": 0} != own | {"lr": 0} or type(rate) is not float or not 0 <= rate < 1e12:
-        raise ValueError("its optimizer has other settings")
+        raise ValueError("its optimizer has different settings")
     if found["state"].keys() not in (set(), set(range(len(weights)))):
-        raise ValueError("its optimizer is of other weights")
+        raise ValueError("its optimizer belongs to different weights")
     for number, moments in found["state"].items():
         if not isinstance(moments, dict):
             raise ValueError("its optimizer has no figures")
         step, mean, square = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
         if len(moments) != 3 or step.shape != () or not 0 <= float(step) < 1e12:
-            raise ValueError("its optimizer has other figures")
+            raise ValueError("its optimizer has different figures")
         if not mean.shape == square.shape == weights[number].shape or bool((square < 0).any()):
-            raise ValueError("its optimizer has figures that cannot be")
+            raise ValueError("its optimizer has impossible figures")
     if not is_sound([], found["state"].values()):
-        raise ValueError("its optimizer has figures that are no numbers")
+        raise ValueError("its optimizer has figures that are not numbers")
 
 
 def is_sound(

@@ -82,7 +82,7 @@ def check_experience(experience: Experience, games: VectorGame) -> None:
         same = isinstance(array, np.ndarray) and array.dtype == known.dtype
         # One that is not contiguous may be far larger than the file that it comes from.
         if not same or array.shape[1:] != known.shape[1:] or not array.flags.c_contiguous:
-            raise ValueError("a decision has another shape or type")
+            raise ValueError("a decision has a different shape or type")
     board, last_order, scalars, row, power, *talk = experience.obs
     game, decider, slot_start, slot_province, order_start, order = experience.decisions
     chosen, slots, orders = experience.chosen, np.diff(slot_start), np.diff(order_start)
@@ -108,7 +108,7 @@ def check_experience(experience: Experience, games: VectorGame) -> None:
         and (not talk or experience.obs.talk_is_sound(len(games.board.terrain)))
     )
     if not sound:
-        raise ValueError("a decision has numbers that cannot be")
+        raise ValueError("a decision has impossible numbers")
 
 
 def _within(array: np.ndarray, low: int, high: int | np.ndarray) -> bool:

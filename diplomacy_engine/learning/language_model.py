@@ -524,7 +524,7 @@ def load_language_model(
     except Exception as error:  # transformers raises nearly anything
         if "trust_remote_code" in str(error):
             raise UserError(
-                f"the model in {path} needs code that lies beside it, and no such code runs here"
+                f"the model in {path} needs the code in its folder, and such code is never run"
             ) from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"the model in {path} cannot be loaded: {reason}") from None

@@ -250,14 +250,14 @@ def _check_start(learner: Learner, args: Any, saved: dict, game_map: Map) -> Non
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
         raise UserError(
             f"--start-from {args.start_from} was trained on map {quoted(saved['map_name'], 60)} "
-            f"or a version of it, not on {game_map.name!r} as it is"
+            f"or on another version of it, not on this {game_map.name!r}"
         )
     for name in learner.network:
         theirs, ours = saved["args"][name], getattr(args, name)
         if theirs != ours:
             raise UserError(
-                f"--start-from {args.start_from} has another network: "
-                f"--{name.replace('_', '-')} is {quoted(theirs, 20)} there, here {ours}"
+                f"--start-from {args.start_from} has a different network: "
+                f"--{name.replace('_', '-')} is {quoted(theirs, 20)} there and {ours} here"
             )
 
 
@@ -269,8 +269,8 @@ def _check_beginning(learner: Learner, args: Any, model: dict, game_map: Map) ->
         agent.load_state_dict(model, assign=True)
     except RuntimeError:  # torch's, with a list of names
         raise UserError(
-            f"--start-from {args.start_from} has other weights than a network that "
-            f"{learner.name} makes with these settings"
+            f"--start-from {args.start_from} has weights that do not fit the network of "
+            f"{learner.name} with these settings"
         ) from None
 
 
@@ -324,10 +324,12 @@ def resumed_run(learner: Learner, settings: Settings, ranks: Ranks) -> Begun:
             raise UserError(f"{source}: {error}") from None
         _check_memory(learner, args, game_map, ranks)
         if not isinstance(saved.get("files"), dict):
-            raise UserError(f"{folder.checkpoint}: cannot be continued ('files' is no dictionary)")
+            raise UserError(
+                f"{folder.checkpoint}: cannot be continued ('files' is not a dictionary)"
+            )
         check_wandb_id(saved, folder.checkpoint)
         if type(saved.get("seconds")) is not float or not 0 <= saved["seconds"] < 1e12:
-            raise UserError(f"{folder.checkpoint}: cannot be continued ('seconds' cannot be)")
+            raise UserError(f"{folder.checkpoint}: cannot be continued ('seconds' is impossible)")
         device = ranks.choose_device(args.cuda)
         return Begun(learner, args, game_map, device, saved=saved, folder=folder)
 
@@ -337,7 +339,7 @@ def check_wandb_id(saved: dict, path: Path) -> None:
     wandb_id = saved.get("wandb_id", "")
     named = type(wandb_id) is str and re.fullmatch(r"[A-Za-z0-9_-]{1,128}", wandb_id)
     if wandb_id is not None and not named:
-        raise UserError(f"{path}: cannot be continued ('wandb_id' is no name)")
+        raise UserError(f"{path}: cannot be continued ('wandb_id' is not a name)")
 
 
 def _check_format(saved: dict, folder: Path) -> None:
@@ -348,8 +350,8 @@ def _check_format(saved: dict, folder: Path) -> None:
     version = f"version {VERSIONS[number]}" if known else "another version"
     raise UserError(
         f"{folder} was begun with {version} of this project, and only that can continue it (its "
-        f"format is {quoted(number, 20)}, here it is {state.RUN_FORMAT}); its policy can be "
-        "played, and --start-from begins with it"
+        f"format is {quoted(number, 20)}, this version's is {state.RUN_FORMAT}); its policy can "
+        "still be played, and --start-from can begin with it"
     )
 
 
@@ -357,11 +359,11 @@ def _check_ranks(folder: Path, saved: dict, count: int) -> None:
     """Raise UserError unless as many ranks resume a run as have written its checkpoint."""
     ranks = saved.get("ranks")
     if not isinstance(ranks, list) or not ranks:
-        raise UserError(f"{folder}: its checkpoint cannot be continued ('ranks' is no list)")
+        raise UserError(f"{folder}: its checkpoint cannot be continued ('ranks' is not a list)")
     if len(ranks) != count:
         raise UserError(
             f"{folder} is a run of {len(ranks)} process{'es' * (len(ranks) != 1)} and cannot be "
-            f"continued by {count}: resume it with as many of one machine, or with torchrun "
+            f"continued by {count}: resume it with as many on one machine, or with torchrun "
             f"--nproc_per_node={len(ranks)}"
         )
 

@@ -74,7 +74,7 @@ class Learner:
             sizes = {name: settings[name] for name in self.network}
             check_values(self.args_class, sizes, f"{path}, args")
             if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
-                raise ValueError("it has other weights")
+                raise ValueError("its weights do not match")
             checkpoints.check_weights(saved["model"], self.weights(settings, game_map))
             agent = self.make_agent(settings, game_map)
             agent.load_state_dict(saved["model"])
@@ -138,7 +138,7 @@ def of_file(file: str | Path) -> Learner:
     name = path.stem if path.stem not in sys.modules else f"{path.stem}_{len(_known)}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise UserError(f"{file} is no Python script")
+        raise UserError(f"{file} is not a Python script")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
     try:
@@ -150,7 +150,7 @@ def of_file(file: str | Path) -> Learner:
         del sys.modules[name]
         raise
     if path not in _known:
-        raise UserError(f"{file} is no learner: it does not call learners.register")
+        raise UserError(f"{file} is not a learner: it does not call learners.register")
     return _known[path]
 
 

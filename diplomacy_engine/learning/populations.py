@@ -183,7 +183,7 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
         for number, decisions in pool["frozen_at"].items():
             checkpoints.check_weights(pool["agents"][number], saved["model"])
             if type(decisions) is not int:
-                raise ValueError("its pool has ages that cannot be")
+                raise ValueError("its pool has impossible ages")
             if decisions > 0:
                 models.setdefault(decisions, pool["agents"][number])
     return models

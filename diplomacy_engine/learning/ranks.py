@@ -181,7 +181,7 @@ class Ranks:
         gpus = torch.cuda.device_count() if wants_gpu else 0
         if gpus:
             if self.local >= gpus:
-                raise UserError(f"--cuda: of {gpus} GPUs none is left for rank {self.rank}")
+                raise UserError(f"--cuda: none of the {gpus} GPUs is left for rank {self.rank}")
             device = torch.device("cuda", self.local)
             torch.cuda.set_device(device)
             return device

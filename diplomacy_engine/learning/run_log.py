@@ -182,8 +182,8 @@ class RunLog:
             f"| {name} | {_cell(value)} | {_cell(defaults[name]) if name in changed else ''} |\n"
             for name, value in asdict(args).items()
         )
-        about = f"Settings other than the defaults are by {source}.\n\n"
-        table = f"| setting | value | default, if another |\n|---|---|---|\n{rows}"
+        about = f"Settings other than the defaults come from {source}.\n\n"
+        table = f"| setting | value | default, if different |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
             self.writer.add_custom_scalars(dashboard(args.eval_bots, self.game_map.teams.names))
@@ -291,7 +291,7 @@ class RunLog:
             self.progress.message(
                 f"{self.exploited}: a copy of it would win at most "
                 f"{1 / len(_by_side(exploited)):.1%} against itself; what this learner wins "
-                "beyond that is a lower bound of how far it can be exploited."
+                "beyond that is a lower bound on how far it can be exploited."
             )
         steps = next_steps(
             self.folder,
@@ -313,7 +313,7 @@ class RunLog:
             try:
                 self.wandb.log_artifact(str(self.folder.checkpoint), name=name, type="model")
             except Exception as error:  # the run itself has gone well; its folder has the policy
-                self.progress.message(f"W&B did not take the policy: {error!s:.200}")
+                self.progress.message(f"W&B did not accept the policy: {error!s:.200}")
 
 
 class NoLog(RunLog):

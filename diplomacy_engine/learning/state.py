@@ -75,7 +75,7 @@ def pack(value: Any) -> Any:
         return [pack(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"a checkpoint cannot keep a {type(value).__name__}")
+    raise TypeError(f"a checkpoint cannot store a {type(value).__name__}")
 
 
 def restore(live: Any, saved: Any, games: VectorGame, name: str = "run") -> Any:
@@ -178,7 +178,7 @@ def _arrays(saved: Any) -> Any:
 def _array(live: np.ndarray, saved: Any, name: str) -> np.ndarray:
     array = saved.numpy()
     if array.shape != live.shape or array.dtype != live.dtype:
-        raise ValueError(f"{name!r} has another shape or type")
+        raise ValueError(f"{name!r} has a different shape or type")
     low, high = RANGES.get(name, (-math.inf, math.inf))
     bad = ~np.isfinite(array) | (array < low) | (array > high)
     if array.dtype.kind == "f":
@@ -195,7 +195,7 @@ def _number(saved: Any, name: str) -> Any:
 
 def _check(sound: bool, name: str) -> None:
     if not sound:
-        raise ValueError(f"{name!r} has what cannot be")
+        raise ValueError(f"{name!r} has impossible values")
 
 
 def check_seats(run: Any) -> None:

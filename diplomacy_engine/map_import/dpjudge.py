@@ -109,12 +109,12 @@ class _Reader:
                     self.fail(f"the rule {quoted(word, 40)} is not one that can be played here")
                 self.build_any = True
         elif "->" in line:
-            self.fail("renaming (->) is not read")
+            self.fail("renaming (->) is not supported")
         elif "=" in line:
             self.name(line)
         elif first in ("OWNS", "CENTERS", "INHABITS", "HOME", "HOMES", "UNITS", "A", "F"):
             if self.power is None:
-                self.fail(f"{first} stands before any power")
+                self.fail(f"{first} comes before any power")
             self.of_power(first, rest)
         elif first in ("DUMMY", "DUMMIES"):
             self.dummies += self.listed(first, rest)
@@ -125,7 +125,7 @@ class _Reader:
                 self.dummies = [other for other in self.dummies if other != power]
             self.power = None
         elif first in _NOT_READ:
-            self.fail(f"{first} is not read")
+            self.fail(f"{first} is not supported")
         elif first in _TERRAIN:
             self.place(first, rest)
         else:
@@ -137,7 +137,7 @@ class _Reader:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
             self.fail(f"{quoted(name, 40)} is not the name of a file in the same folder")
         if name in self.files:
-            self.fail(f"{name} is included a second time, or includes itself")
+            self.fail(f"{name} is included twice, or includes itself")
         if len(self.files) > MAX_INCLUDED:
             self.fail(f"more than {MAX_INCLUDED} files are included")
         if not (path.parent / name).is_file():
@@ -160,7 +160,7 @@ class _Reader:
         name, _, rest = line.partition("=")
         name, words = " ".join(name.split()), rest.split()
         if not name or not words or "=" in rest:
-            self.fail("a name line is of the form 'Paris = PAR par'")
+            self.fail("a name line has the form 'Paris = PAR par'")
         code = words[0].upper()
         if "/" in code:
             return  # a coast, which our notation names itself
@@ -191,7 +191,7 @@ class _Reader:
             self.units[self.power] = {}
         else:
             if len(words) != 1 or not re.fullmatch(_PLACE, words[0]):
-                self.fail(f"{quoted(' '.join([first, *words]), 40)} is no unit such as A PAR")
+                self.fail(f"{quoted(' '.join([first, *words]), 40)} is not a unit such as A PAR")
             code = words[0].upper().partition("/")[0]
             for units in self.units.values():
                 units.pop(code, None)
@@ -204,9 +204,7 @@ class _Reader:
         for word in words:
             code = word.lstrip("-").upper()
             if not re.fullmatch(r"[A-Z]{3}", code):
-                self.fail(
-                    f"{quoted(word, 40)} is no code of three letters, as every center has one"
-                )
+                self.fail(f"{quoted(word, 40)} is not a three-letter code, which every center has")
             if code in centers:
                 centers.remove(code)
             if not word.startswith("-"):
@@ -217,7 +215,7 @@ class _Reader:
         """Return a power's name: of what is written, letters only count."""
         name = re.sub(r"[^A-Z]", "", word.upper())
         if not 2 <= len(name) <= 31:
-            self.fail(f"{quoted(word, 40)} is no keyword and no name of a power")
+            self.fail(f"{quoted(word, 40)} is neither a keyword nor the name of a power")
         return name
 
     def listed(self, first: str, words: list[str]) -> list[str]:
@@ -225,7 +223,7 @@ class _Reader:
         upper = [word.upper() for word in words]
         if not words:
             if self.power is None:
-                self.fail(f"{first} stands before any power")
+                self.fail(f"{first} comes before any power")
             return [self.power]
         powers = list(self.homes)
         if upper[0] != "ALL":
@@ -236,10 +234,10 @@ class _Reader:
             spared = [self.power_name(word) for word in words[2:]]
             found = [power for power in powers if power not in spared]
         else:
-            self.fail(f"after {first} ALL comes nothing, or EXCEPT and names of powers")
+            self.fail(f"after {first} ALL only EXCEPT and names of powers may come")
         for power in found:
             if power not in powers:
-                self.fail(f"{first} names {power}, which is no power so far")
+                self.fail(f"{first} names {power}, which is not a power yet")
         self.power = None
         return found
 
@@ -247,15 +245,15 @@ class _Reader:
         """Read a place's terrain and neighbors."""
         if not words or not re.fullmatch(_PLACE, words[0]):
             shown = quoted(words[0], 40) if words else "nothing"
-            self.fail(f"a place has a code of three letters, perhaps with a coast, not {shown}")
+            self.fail(f"a place needs a code of three letters, perhaps with a coast, not {shown}")
         place, near = words[0], words[2:]
         if len(words) > 1 and words[1].upper() != "ABUTS":
-            self.fail(f"after {place} comes ABUTS, not {quoted(words[1], 40)}")
+            self.fail(f"after {place} must come ABUTS, not {quoted(words[1], 40)}")
         if place.swapcase() in self.terrain:
             del self.terrain[place.swapcase()]
         for word in near:
             if not re.fullmatch(_PLACE, word):
-                self.fail(f"{place} borders {quoted(word, 40)}, which is no place")
+                self.fail(f"{place} borders {quoted(word, 40)}, which is not a place")
         upper = [word.upper() for word in near]
         for word in upper:
             if upper.count(word) > 1:
@@ -318,7 +316,7 @@ class _Reader:
             if coasts and not place.islower():
                 refuse(*at, f"{place} has coasts, so it should be in small letters")
             if place.islower() and not coasts:
-                refuse(*at, f"{place} is a coast where no fleet may ever be, which we do not have")
+                refuse(*at, f"{place} is a coast that no fleet may enter, which is not supported")
             if not place.islower() and not place.isupper():
                 refuse(*at, f"{place} is neither in capitals nor in small letters")
             found[code] = {"name": self.names.get(code, code), "terrain": _TERRAIN[kind]}
@@ -335,7 +333,7 @@ class _Reader:
                 refuse(*at, f"{code} has a name, but no line with its terrain and borders")
         for code, at in self.centers.items():
             if code not in found:
-                refuse(*at, f"{code} is no place of this map, so it can be no center")
+                refuse(*at, f"{code} is not a place of this map, so it cannot be a center")
             found[code]["supply_center"] = True
         self.set_aliases(found, draft)
         if closed:
@@ -377,8 +375,8 @@ class _Reader:
                 if not self.build_any:
                     refuse(
                         *self.declared[f"{power} owns"],
-                        f"{power} does not own just its home centers at the start, which we do not "
-                        "have",
+                        f"{power} does not own exactly its home centers at the start, which is "
+                        "not supported",
                     )
                 homes = self.owned[power]
             for code in homes:
@@ -397,15 +395,17 @@ class _Reader:
                 code = min(homes ^ stands)
                 refuse(
                     *self.declared[power],
-                    f"{power}, which nobody plays, has not just one unit in each of its centers "
-                    f"({code}), so it would have to build or remove, which we do not have",
+                    f"{power}, which nobody plays, does not have exactly one unit in each of its "
+                    f"centers ({code}), so it would have to build or remove, which is not "
+                    "supported",
                 )
         if not dummies:
             return
         name = dummies[0] if len(dummies) == 1 else "NEUTRAL"
         if name in draft.facts["powers"]:
             refuse(
-                *self.declared[name], f"{name} is a power, and the name of those that nobody plays"
+                *self.declared[name],
+                f"{name} is both a power and the name of those that nobody plays",
             )
         units = [unit for power in dummies for unit in self.units[power].values()]
         draft.facts["neutral"] = name
@@ -428,7 +428,7 @@ class _Reader:
             for word in near:
                 there, code = word.upper(), word.upper().partition("/")[0]
                 if code not in kinds or there not in kinds:
-                    refuse(*at, f"{place} borders {word}, which is no place of this map")
+                    refuse(*at, f"{place} borders {word}, which is not a place of this map")
                 if code == here.partition("/")[0]:
                     refuse(*at, f"{place} borders itself")
                 if "SHUT" in (kind, kinds[code]):
@@ -445,7 +445,7 @@ class _Reader:
                 if (there, here) not in pairs:
                     refuse(
                         *at,
-                        f"{what} can go from {here} to {there}, but not back; borders that go one "
-                        "way cannot be played",
+                        f"{what} can go from {here} to {there}, but not back; one-way borders "
+                        "cannot be played",
                     )
         return set(army), set(fleet)

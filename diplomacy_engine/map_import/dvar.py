@@ -141,7 +141,9 @@ class _Reader:
                 continue
             name = re.sub(r"[^A-Z]+", "_", word.upper()).strip("_")
             if not 2 <= len(name) <= 31 or name in powers.values():
-                self.fail(nation, f"{quoted(word, 40)} cannot be the name of a power, or not twice")
+                self.fail(
+                    nation, f"{quoted(word, 40)} is not a valid name of a power, or is used twice"
+                )
             powers[word] = name
             draft.places[name] = (self.path, self.lines[id(nation)])
         return powers, neutral
@@ -236,7 +238,7 @@ class _Reader:
                     entry, f"the type {quoted(entry['type'], 40)} is not land, coastal or sea"
                 )
             if entry.get("homeNation", next(iter(nations), "")) not in nations:
-                self.fail(entry, f"homeNation {quoted(entry['homeNation'], 40)} is no nation")
+                self.fail(entry, f"homeNation {quoted(entry['homeNation'], 40)} is not a nation")
             code = word.upper()
             if code not in short:
                 code = _new_code(word, short | set(found))
@@ -258,10 +260,12 @@ class _Reader:
             entry = self.check(entry, self.root, _COAST)
             parent, _, coast = entry["id"].partition("/")
             if entry["parentProvince"] not in places or parent != entry["parentProvince"]:
-                self.fail(entry, f"{quoted(entry['id'], 40)} is no coast of a province")
+                self.fail(entry, f"{quoted(entry['id'], 40)} is not a coast of a province")
             word = coast.upper()
             if not re.fullmatch(r"[A-Z]{1,10}", word) or entry["id"] in places:
-                self.fail(entry, f"{quoted(coast, 40)} cannot be the name of a coast, or not twice")
+                self.fail(
+                    entry, f"{quoted(coast, 40)} is not a valid name of a coast, or is used twice"
+                )
             places[entry["id"]] = f"{places[parent]}/{word}"
             coasts.setdefault(places[parent], []).append((entry["id"], word, entry))
         for code, several in coasts.items():
@@ -270,7 +274,7 @@ class _Reader:
             provinces[code]["terrain"] = "coast"
             if len(several) == 1:
                 places[several[0][0]] = code
-                draft.notes.append(f"{code} has one coast only, which is not named here")
+                draft.notes.append(f"{code} has only one coast, which has no name here")
             else:
                 provinces[code]["coasts"] = sorted(word for _, word, _ in several)
 
@@ -297,7 +301,7 @@ class _Reader:
                 self.fail(
                     edge,
                     f"the border from {here} to {there} is by {kind}, and that from {there} to "
-                    f"{here} is not; borders that go one way cannot be played",
+                    f"{here} is not; one-way borders cannot be played",
                 )
             a, b = places[here], places[there]
             one, other = provinces[a[:3]], provinces[b[:3]]
@@ -327,7 +331,7 @@ class _Reader:
             entry = self.check(entry, state, {"nation": str, "type": str, "location": str})
             nation, kind, where = entry["nation"], entry["type"], entry["location"]
             if nation not in (*powers, *neutral):
-                self.fail(entry, f"{quoted(nation, 40)} is no nation")
+                self.fail(entry, f"{quoted(nation, 40)} is not a nation")
             if kind not in ("Army", "Fleet") or where not in places:
                 self.fail(entry, f"no {quoted(kind, 20)} can stand in {quoted(where, 40)}")
             unit = f"{kind[0]} {places[where]}"
@@ -365,9 +369,9 @@ class _Reader:
             word, nation = entry["province"], entry["nation"]
             code = places.get(word, "")
             if not provinces.get(code, {}).get("supply_center"):
-                self.fail(entry, f"{quoted(word, 40)} is no supply center")
+                self.fail(entry, f"{quoted(word, 40)} is not a supply center")
             if nation not in (*powers, *neutral) or code in owner:
-                self.fail(entry, f"{word} has two owners, or {quoted(nation, 40)} is no nation")
+                self.fail(entry, f"{word} has two owners, or {quoted(nation, 40)} is not a nation")
             owner[code], at[code] = nation, entry
         for entry in self.root["provinces"]:
             code, home = places[entry["id"]], entry.get("homeNation")
@@ -376,7 +380,7 @@ class _Reader:
                 self.fail(
                     entry,
                     f"{entry['id']} is a home center of {home or 'nobody'}, and {owned or 'nobody'}"
-                    " owns it at the start, which we do not have",
+                    " owns it at the start, which is not supported",
                 )
             if owned in powers:
                 provinces[code]["home_of"] = powers[owned]
@@ -391,9 +395,9 @@ class _Reader:
             if stands != owned:
                 self.fail(
                     state,
-                    f"{nation}, which nobody plays, has not just one unit in each of its centers "
-                    f"({min(stands ^ owned)}), so it would have to build or remove, which we do "
-                    "not have",
+                    f"{nation}, which nobody plays, does not have exactly one unit in each of "
+                    f"its centers ({min(stands ^ owned)}), so it would "
+                    "have to build or remove, which is not supported",
                 )
             fleets = [entry for entry in mine if entry["type"] != "Army"]
             if rebuilds and fleets:

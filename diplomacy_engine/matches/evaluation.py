@@ -25,7 +25,7 @@ class Evaluation(MatchReport):
     def result(self, per_game: bool = False) -> dict:
         """Return the figures of the first player as `evaluate --json` writes them.
 
-        `overall` and `by_power` are FIGURES, each with a 95 % interval, `orders` is
+        `overall` and `by_power` are FIGURES, each with a 95% interval, `orders` is
         OrderCounter.shares, and `press` TalkCounter.figures where powers may talk. With teams,
         `overall` and `by_team` are the figures of the player's team, and `by_power` those of each
         of its powers by itself. Where it is known, `par` is what the other player wins in each seat
@@ -121,7 +121,7 @@ def evaluate_player(
         raise UserError("an evaluation needs at least one game")
     num_games = -(-num_games // sides) * sides
     if not 0 <= k < n <= num_games:
-        raise UserError(f"part {k} of {n} is none of {num_games:,} games")
+        raise UserError(f"part {k} of {n} is not a part of {num_games:,} games")
     number = np.arange(k * num_games // n, (k + 1) * num_games // n)
     seat = number % sides  # of the player; with one opponent nothing is to be drawn
     seats = (teams.of_power != seat[:, None]).astype(np.int8)  # 0: the player's

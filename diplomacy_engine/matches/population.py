@@ -76,7 +76,7 @@ class Standing(NamedTuple):
     """Where a player stands among the members of a population."""
 
     value: float  # rating
-    low: float  # and its 95 % interval
+    low: float  # and its 95% interval
     high: float
     rank: int  # 1 + members rated above
     best: int  # the ranks at both ends of the interval

@@ -204,10 +204,10 @@ style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-a
 <meta name="viewport" content="width=device-width">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
-<p>{len(population.members)} members, rated by {population.games:,} games among them all (seed
+<p>{len(population.members)} members, rated by {population.games:,} games among themselves (seed
 {population.seed}; {limit_text(vars(population))}). Bars and brackets are 95% intervals. Of two
 players whose ratings differ by d, the better one ends above the other in 1 / (1 + exp(-d /
-{spread:.1f})) of their games. A click on a name tells how to play it and how it was trained.</p>
+{spread:.1f})) of their games. Click a name to see how to play it and how it was trained.</p>
 <p hidden><input type="search" placeholder="Find: bot, included, hard ..." \
 aria-label="Find members"></p>
 {_ladder(_rungs(population, ranked or {}))}

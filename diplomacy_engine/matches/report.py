@@ -53,7 +53,7 @@ class MatchReport:
         """
         first = reports[0]
         if any(_match_of(report) != _match_of(first) for report in reports):
-            raise ValueError("these reports are of different matches")
+            raise ValueError("these reports are from different matches")
         number = np.concatenate([report.number for report in reports])
         order = np.argsort(number)
         if len(np.unique(number)) < len(number):
@@ -84,7 +84,7 @@ class MatchReport:
     def draws(self) -> dict[str, dict]:
         """Return the key `draws` of a result: what share of the games were drawn in which way.
 
-        With a 95 % interval each: `agreed` by all powers alive, and at the `year_limit`. Without
+        With a 95% interval each: `agreed` by all powers alive, and at the `year_limit`. Without
         votes there is no such key.
         """
         after, count = self.settings.draws_after, len(self.number)

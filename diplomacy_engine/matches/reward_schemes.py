@@ -216,13 +216,13 @@ def check_reward(
     mix = make_reward_mix(reward, game_map.teams)
     max_years = game_map.max_years if max_years is None else max_years
     if len(game_map.powers) < 2:
-        raise UserError(f"map {game_map.name!r} has one power, and so no schemes of rewards")
+        raise UserError(f"map {game_map.name!r} has only one power, so rewards have no scheme")
     if len({player.name for player in players}) < 2:
-        raise UserError("checking a reward needs two different players at least")
+        raise UserError("checking a reward needs at least two different players")
     if num_pairs < len(game_map.powers) or max_years < 1:
         raise UserError(
-            f"checking a reward on map {game_map.name} needs {len(game_map.powers)} pairs of games "
-            "and one year at least"
+            f"checking a reward on map {game_map.name} needs {len(game_map.powers)} pairs of "
+            "games and at least one year"
         )
     twins = play_twins(
         game_map, players, mix.parts, num_pairs, seed, max_years, year_limit, threads, report

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..scoring.outcomes import FIGURES, MEANS, RATES
 
-Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
-# 97.5 % quantiles of Student's t by degrees of freedom; between two the inverse is interpolated.
+Z = 1.959963984540054  # 97.5% quantile of the normal distribution
+# 97.5% quantiles of Student's t by degrees of freedom; between two the inverse is interpolated.
 _DEGREES = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 120, math.inf)
 _QUANTILES = (12.706, 8.649, 6.017, 4.303, 3.182, 2.776, 2.571, 2.447, 2.306, 2.228) + (
     2.131, 2.086, 2.042, 2.000, 1.980, Z,
@@ -16,7 +16,7 @@ _QUANTILES = (12.706, 8.649, 6.017, 4.303, 3.182, 2.776, 2.571, 2.447, 2.306, 2.
 
 
 def wilson_interval(successes: float, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a rate (Wilson 1927)."""
+    """Return the 95% interval of a rate (Wilson 1927)."""
     rate, z2 = successes / count, Z * Z
     middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
     half = Z / (1 + z2 / count) * math.sqrt(rate * (1 - rate) / count + z2 / (4 * count**2))
@@ -24,7 +24,7 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
 
 
 def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
-    """Return the 95 % interval of a mean over games of several kinds, such as seats.
+    """Return the 95% interval of a mean over games of several kinds, such as seats.
 
     It is Student's, from the variance within each stratum, with the degrees of freedom of
     Satterthwaite (1946); see Cochran, Sampling Techniques (1977), section 5.4. Where a stratum has
@@ -59,7 +59,7 @@ def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tu
 
 
 def student_quantile(freedom: float) -> float:
-    """Return the 97.5 % quantile of Student's t, hardly above it between entries of the table."""
+    """Return the 97.5% quantile of Student's t, hardly above it between entries of the table."""
     return float(np.interp(-1 / freedom, [-1 / degrees for degrees in _DEGREES], _QUANTILES))
 
 

@@ -84,7 +84,7 @@ class Tournament(MatchReport):
 
         The players stand best rating first, without those who have played no game. Each has
         `rating` (its value, the model's standard error `sigma`, the standard error `bootstrap` over
-        games, and a 95 % interval by the larger of the two: where one player always wins all
+        games, and a 95% interval by the larger of the two: where one player always wins all
         resamples are alike), `seats` (how many it played), and as in `evaluate` `overall`,
         `by_power` and, with teams, `by_team`. Of each pair `cross_table` has the games that both
         play in, and in these how often the first ends `above` the second (a tie is half) and has a
@@ -211,9 +211,9 @@ def check_tournament(names: Sequence[str], game_map: Map, num_games: int) -> Non
         if names.count(name) > 1:
             raise UserError(f"player {name!r} is named twice in one tournament")
     if len(game_map.powers) < 2:
-        raise UserError(f"map {game_map.name!r} has one power, and so no tournaments")
+        raise UserError(f"map {game_map.name!r} has only one power, so it has no tournaments")
     if len(game_map.teams.names) < 2:
-        raise UserError("all powers are in one team, and so there are no tournaments")
+        raise UserError("all powers are in one team, so there are no tournaments")
     if num_games < len(names):
         raise UserError(
             f"a tournament of {len(names)} players needs at least {len(names)} games, "

@@ -134,7 +134,7 @@ def read_session(
         if play is not None:
             _check_powers(play, built.powers)
     except UserError as error:
-        raise UserError(f"{file} cannot be gone on with: {error}") from None
+        raise UserError(f"{file} cannot be continued: {error}") from None
     return built, play
 
 
@@ -175,7 +175,7 @@ def _checked_play(play: object) -> dict:
 
     def need(good: bool, what: str) -> None:
         if not good:
-            raise UserError(f"its key 'play' has no sound {what!r}")
+            raise UserError(f"its key 'play' has no valid {what!r}")
 
     need(isinstance(play, dict) and play.get("format") == FORMAT, "format")
     for name in ("step", "seed"):
@@ -227,6 +227,6 @@ def _checked_press(play: dict, need: Callable[[bool, str], None]) -> PressRules 
 
 def _check_powers(play: dict, powers: list[str]) -> None:
     if set(play["tokens"]) != {HOST, WATCH, *powers}:
-        raise UserError("its key 'play' has no sound 'tokens'")
+        raise UserError("its key 'play' has no valid 'tokens'")
     if play["seats"] is not None and set(play["seats"]) != set(powers):
-        raise UserError("its key 'play' has no sound 'seats'")
+        raise UserError("its key 'play' has no valid 'seats'")

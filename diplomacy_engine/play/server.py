@@ -111,15 +111,15 @@ class PlayServer(socketserver.ThreadingTCPServer):
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         except (OSError, UnicodeError):  # a name that is none
-            raise UserError(f"there is no address {host!r:.80} to listen on") from None
+            raise UserError(f"cannot listen on address {host!r:.80}") from None
         self.address_family = found[0]
         try:
             super().__init__(found[4][:2], _Handler)
         except OSError as error:
             why = error.strerror or error
             raise UserError(
-                f"port {port} of {host} cannot be had ({why}); if another game runs there, choose "
-                "another one with --port"
+                f"port {port} of {host} is not available ({why}); if another game is running "
+                "there, choose another port with --port"
             ) from None
 
     @property
@@ -234,7 +234,7 @@ def _offer(session: PlaySession, viewer: Viewer, body: dict) -> None:
         if name == "peace" and type(wanted) is bool:
             continue
         if name not in TERMS or not isinstance(wanted, list) or len(wanted) > MAX_TERMS:
-            raise Refusal(400, f"an offer has no {quoted(name, 40)} like this")
+            raise Refusal(400, f"an offer cannot contain {quoted(name, 40)} like this")
         for text in wanted:
             if not isinstance(text, str) or len(text) > MAX_ORDER:
                 raise Refusal(400, f"what is offered must be a text, not {quoted(text, 60)}")
@@ -353,7 +353,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise
         except Exception as error:
             traceback.print_exc()
-            message = f"the server failed with {type(error).__name__}, as its screen tells"
+            message = f"the server failed with {type(error).__name__}; its screen shows more"
             status, content, kind = 500, _error(message), "application/json"
         self._send(status, content, kind)
 
@@ -425,12 +425,12 @@ class _Handler(BaseHTTPRequestHandler):
         if "Transfer-Encoding" in self.headers or len(lengths) != 1:
             raise Refusal(411, "the request needs one Content-Length")
         if not (lengths[0].isascii() and lengths[0].isdigit() and len(lengths[0]) < 12):
-            raise Refusal(400, "the Content-Length is no number")
+            raise Refusal(400, "the Content-Length is not a number")
         if int(lengths[0]) > MAX_BODY:
             raise Refusal(413, f"the request is longer than {MAX_BODY:,} bytes")
         body = self.rfile.read(int(lengths[0]))
         if len(body) < int(lengths[0]):
-            raise Refusal(400, "the request breaks off")
+            raise Refusal(400, "the request is cut off")
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
         return body
 
@@ -445,7 +445,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _unknown(self, path: str) -> Refusal:
         if path in ACTIONS or path in READS or path in PAGES or path in SHARED or path == WAITING:
-            return Refusal(405, f"{self.command} is not for {path}")
+            return Refusal(405, f"{self.command} is not allowed for {path}")
         return Refusal(404, "there is nothing at this address")
 
     def _send(self, status: int, content: bytes, kind: str) -> None:
@@ -478,7 +478,7 @@ def _address(text: str) -> SplitResult:
     try:
         return urlsplit(text)
     except ValueError:
-        raise Refusal(400, "the request has an address that is none") from None
+        raise Refusal(400, "the request has an invalid address") from None
 
 
 def _numbers(query: str) -> dict[str, int]:

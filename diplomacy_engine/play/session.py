@@ -275,7 +275,7 @@ class PlaySession:
         with self.lock:
             self._only_host_before_the_game(viewer)
             if self._new_game is None or name not in self.maps:
-                raise PlayError(f"{quoted(name, 40)} is no map to choose here")
+                raise PlayError(f"{quoted(name, 40)} is not one of the maps to choose from")
             after = self.now.copy()
             after.game = self._new_game(name)
             offered = self._offered(name)
@@ -324,7 +324,7 @@ class PlaySession:
             powers = self.game.powers
             for power in choice:
                 if power not in powers:
-                    raise PlayError(f"{quoted(power, 40)} is no power of this map")
+                    raise PlayError(f"{quoted(power, 40)} is not a power of this map")
             seats = {}
             for power in powers:
                 who = choice.get(power)
@@ -362,7 +362,7 @@ class PlaySession:
             if self.game.is_over:
                 raise PlayError("the game is over", "stale")
             if not self._decides(self.game.to_state(), power):
-                raise PlayError(f"{power} has nothing to order in {self.game.phase}")
+                raise PlayError(f"{power} has no orders to give in {self.game.phase}")
             after = self.now.copy()
             try:
                 after.game.submit(power, orders)
@@ -383,9 +383,9 @@ class PlaySession:
             self._only_host(viewer)
             self._only_now(step)
             if not self.is_sandbox:
-                raise PlayError("players give orders for others in a sandbox only", "forbidden")
+                raise PlayError("players can order for others only in a sandbox", "forbidden")
             if name not in self.choices:
-                raise PlayError(f"{quoted(name, 40)} is no player to choose here")
+                raise PlayError(f"{quoted(name, 40)} is not one of the players to choose from")
             waiting = self.waiting_for()
             powers = [power for power in powers if power in waiting]
             if not powers:
@@ -609,22 +609,22 @@ class PlaySession:
 
     def _only_host(self, viewer: Viewer) -> None:
         if not viewer.host:
-            raise PlayError("only who started the game can do this", "forbidden")
+            raise PlayError("only the person who started the game can do this", "forbidden")
 
     def _only_host_before_the_game(self, viewer: Viewer) -> None:
         self._only_host(viewer)
         if self.now.seats is not None:
-            raise PlayError("the game has begun already", "stale")
+            raise PlayError("the game has already begun", "stale")
 
     def _only_seat(self, viewer: Viewer) -> str:
         if viewer.power is None or not self._is_person(viewer.power):
-            raise PlayError("you are watching: you play no power here", "forbidden")
+            raise PlayError("you are watching and play no power", "forbidden")
         return viewer.power
 
     def _only_now(self, step: int) -> None:
         if step != self.now.step:
             raise PlayError(
-                f"this was meant for step {step} of the game, which has gone on to step "
+                f"this was meant for step {step} of the game, which has moved on to step "
                 f"{self.now.step}, {self.game.phase}",
                 "stale",
             )
@@ -720,8 +720,8 @@ class PlaySession:
         tokens = tokens or self.tokens
         if self._written is not None and _stamp(self.file) not in (None, self._written):
             raise PlayError(
-                f"another program has written {self.file}, perhaps a second game with the same "
-                "file; nothing was changed here"
+                f"another program has changed {self.file}, perhaps a second game with the same "
+                "file; nothing was saved"
             )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = self._play_key(after, tokens)

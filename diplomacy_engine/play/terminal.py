@@ -9,6 +9,7 @@ from .._files import atomic_write
 from .._suggest import printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
+from ..matches.texts import percent
 from ..pictures.board import phase_title
 from ..players.advice import Tried, has_decision
 from ..press.game import Game
@@ -23,7 +24,7 @@ with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
 
 HELP = """\
-Type an order, such as A PAR - BUR, or several with ; between them. A new one replaces the unit's
+Type an order, such as A PAR - BUR, or several separated by ; . A new one replaces the unit's
 last. TAB completes legal orders.
   go            give the orders; units without one hold (disband, or are not built)
   legal A PAR   the legal orders of a unit, a province, or of everything
@@ -102,7 +103,7 @@ class TextGame:
                     pass
             except (EOFError, KeyboardInterrupt):
                 self.write("")
-        self.write(f"The game is kept in {self.session.file}.")
+        self.write(f"The game is saved in {self.session.file}.")
 
     def _choose_seats(self) -> None:
         powers, opponents = self.session.game.powers, self.session.opponents
@@ -130,7 +131,7 @@ class TextGame:
         word = word.lower()
         try:
             if word in _ALONE and rest.strip():
-                raise PlayError(f"nothing comes after {word!r}; nothing was done")
+                raise PlayError(f"nothing may follow {word!r}; nothing was done")
             if word in ("quit", "exit", "q"):
                 return False
             self._do(word, rest.strip(), line)
@@ -165,7 +166,7 @@ class TextGame:
             self._vote(rest)
         elif word == "concede":
             if rest.upper() != viewer.power:
-                raise PlayError(f"to give up for good, say: concede {viewer.power}")
+                raise PlayError(f"to give up for good, type: concede {viewer.power}")
             self._step(lambda: session.concede(viewer, session.now.step))
         elif word == "go":
             self._step(lambda: session.submit(viewer, session.now.step, self.orders))
@@ -185,7 +186,7 @@ class TextGame:
     def _vote(self, answer: str) -> None:
         session, viewer = self.session, self.viewer
         if answer.lower() not in ("", "yes", "no"):
-            raise PlayError("say: draw, or to take it back: draw no")
+            raise PlayError("type: draw, or to take it back: draw no")
         session.vote(viewer, session.now.step, answer.lower() != "no")
         if session.game.is_over:
             self._step(lambda: None)
@@ -218,7 +219,7 @@ class TextGame:
         if units:
             self.write(f"  without one: {', '.join(units)}")
         else:
-            self.write("  all have one: `go` gives them")
+            self.write("  all have one; `go` submits them")
 
     def _units(self) -> list[str]:
         """Return the units that need an order; in winter none does."""
@@ -231,7 +232,7 @@ class TextGame:
     def _drop(self, place: str) -> None:
         kept = [order for order in self.orders if _unit(order) != place.upper()]
         if len(kept) == len(self.orders):
-            self.write(f"No: there is no order of {place.upper() or 'nothing'} to forget.")
+            self.write(f"No: there is no order for {place.upper() or 'nothing'} to drop.")
         self.orders = kept
         self._show_orders()
 
@@ -253,7 +254,7 @@ class TextGame:
             mine = {text for texts in legal.values() for text in texts}
             legal = {place: [text for text in found if text in mine]}
         for name, texts in legal.items():
-            self.write(f"  {name}: {'; '.join(texts) or 'nothing of yours to order'}")
+            self.write(f"  {name}: {'; '.join(texts) or 'you have no orders to give'}")
 
     def _show_hint(self) -> None:
         found = self.session.hint(self.viewer)
@@ -262,7 +263,7 @@ class TextGame:
         if found.value is not None:
             self.write(f"  it expects a reward of {found.value:.2f} from here on")
         for unit, ranked in found.slots:
-            best = ", ".join(f"{text} {100 * share:.0f} %" for text, share in ranked[:_MOST_HINTS])
+            best = ", ".join(f"{text} {percent(share, 0)}" for text, share in ranked[:_MOST_HINTS])
             self.write(f"  {unit}: {best}")
 
     def _show_tried(self, tried: Tried) -> None:
@@ -273,15 +274,15 @@ class TextGame:
                 worth = f"{candidate.value:.3f}"
             if candidate.error is not None:
                 worth += f" +- {candidate.error:.3f}"
-            notes = [f"played {100 * candidate.share:.0f} %"] * (candidate.share > 0)
+            notes = [f"played {percent(candidate.share, 0)}"] * (candidate.share > 0)
             notes += ["its first thought"] * candidate.own
             self.write(f"  {worth}  {'; '.join(candidate.orders)}  {', '.join(notes)}".rstrip())
         for power, orders in tried.expected.items():
             beliefs = sorted(tried.beliefs.get(power, {}).items(), key=lambda found: -found[1])
             like = ", ".join(
-                f"{who} {100 * share:.0f} %" for who, share in beliefs if share >= 0.05
+                f"{who} {percent(share, 0)}" for who, share in beliefs if share >= 0.05
             )
-            given = ", ".join(f"{text} {100 * share:.0f} %" for text, share in orders)
+            given = ", ".join(f"{text} {percent(share, 0)}" for text, share in orders)
             self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {given}")
 
     # --- Deals ----------------------------------------------------------------------------------
@@ -328,7 +329,7 @@ class TextGame:
         if self.session.press.open_press:
             for pair in game.peace():
                 if power not in pair:
-                    self.write(f"  {' and '.join(pair)} have peace")
+                    self.write(f"  {' and '.join(pair)} are at peace")
 
     # --- Showing --------------------------------------------------------------------------------
 
@@ -434,7 +435,7 @@ def read_terms(game: Game, power: str, text: str) -> dict:
                 place = read_order(game.map, part).unit.place
             except UserError as error:
                 raise UserError(
-                    f"{quoted(part, 60)} is neither peace, nor an order, nor as in both out ENG: "
+                    f"{quoted(part, 60)} is neither peace, nor an order, nor like both out ENG: "
                     f"{error}"
                 ) from None
             units = {province_of(unit) for unit in game.units[power]}

@@ -145,7 +145,7 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     """
     games, decisions = game.vector_game, _decisions(game, [power])
     if not decisions.count:
-        raise UserError(f"{power} has nothing to order in {game.phase}")
+        raise UserError(f"{power} has no orders to give in {game.phase}")
     _show_past(game, player)
     explanation = player.explain(games, decisions)
     texts, slots = games.vocabulary.texts, []

@@ -123,7 +123,7 @@ def _own_player(spec: OwnSpec, seed: int) -> Player:
         ) from error
     if not callable(getattr(player, "act", None)):
         raise PlayerError(
-            f"{quoted(spec.text, 300)} is no player: it has no method act, but is "
+            f"{quoted(spec.text, 300)} is not a player: it has no method act; it is a "
             f"{quoted(type(player).__name__)}"
         )
     player.name = short_name(spec)

@@ -157,7 +157,9 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
         return name
     text = str(name)
     if len(text) > MOST:
-        raise UserError(f"{quoted(text, 60)}... is no player: a name has at most {MOST:,} letters")
+        raise UserError(
+            f"{quoted(text, 60)}... is not a player: a name has at most {MOST:,} letters"
+        )
     if text in BOTS:
         return BotSpec(text)
     if text.startswith(LANGUAGE):
@@ -185,7 +187,7 @@ def _language(text: str) -> LanguageSpec:
     model, at, url = rest.rpartition("@")
     if not at or not re.match(r"https?://", url):
         raise UserError(
-            f"{quoted(rest.partition('@')[0], 60)} is no language model: write llm:FILE.toml, "
+            f"{quoted(rest.partition('@')[0], 60)} is not a language model: write llm:FILE.toml, "
             "llm:local:FOLDER or llm:MODEL@http://127.0.0.1:8000/v1"
         )
     return LanguageSpec(text, model=model, url=url)
@@ -269,7 +271,7 @@ def _greedy(text: str) -> PolicySpec | MemberSpec | None:
     found = parse_player(rest)
     if not isinstance(found, PolicySpec | MemberSpec):
         what = quoted(rest.partition("@")[0], 60)  # behind that there may be a key
-        raise UserError(f"{GREEDY}: stands right before a policy, and {what} is none")
+        raise UserError(f"{GREEDY}: must stand right before a policy, and {what} is not one")
     return replace(found, text=text, greedy=True)
 
 

@@ -130,11 +130,11 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     try:
         saved = json.loads(read_file(path, MOST_LIST))
     except FileNotFoundError:
-        raise UserError(f"{folder} is no population: it has no {POPULATION}") from None
+        raise UserError(f"{folder} is not a population: it has no {POPULATION}") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError):
-        raise UserError(f"{path} is no JSON") from None
+        raise UserError(f"{path} is not JSON") from None
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
         raise UserError(f"{path}: not a population of this version (format {FORMAT})")
     try:
@@ -156,7 +156,7 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     met, above = (_table(saved.get(name), len(members), name, path) for name in ("met", "above"))
     most = met + 0.01 * (met > 0)  # `above` is rounded
     if (met != np.round(met)).any() or (above > most).any():
-        raise UserError(f"{path}: 'met' counts games, and 'above' how many of them")
+        raise UserError(f"{path}: 'met' must count games, and 'above' some of them")
     years, games, seed = numbers
     return Population(folder, found, members, years, saved["year_limit"], games, seed, met, above)
 
@@ -177,17 +177,17 @@ def _members(saved: object, path: Path) -> tuple[PopulationMember, ...]:
     for entry in saved:
         name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
-            raise UserError(f"{path}: a member has no name of letters, digits, '.', '_' and '-'")
+            raise UserError(f"{path}: a member needs a name of letters, digits, '.', '_' and '-'")
         given = {key: entry[key] for key in fields if key in entry}
         for key, value in given.items():
             kind = {"name": str, "settings": dict}.get(key, type(fields[key]))
             if type(value) is not kind and not (kind is float and type(value) is int):
-                raise UserError(f"{path}: member {name} has no sound {key}")
+                raise UserError(f"{path}: member {name} has no valid {key}")
         member = PopulationMember(**given)
         if not abs(member.rating) < 1e6 or not 0 <= member.sigma < 1e6:
-            raise UserError(f"{path}: member {name} has no sound rating")
+            raise UserError(f"{path}: member {name} has no valid rating")
         if not member.file and name not in BOTS:
-            raise UserError(f"{path}: member {name} has no file, and is no bot")
+            raise UserError(f"{path}: member {name} has no file and is not a bot")
         if member.file and member.file != f"{name}{MEMBER}":
             raise UserError(f"{path}: the file of member {name} must be {name}{MEMBER}")
         members.append(member)
@@ -204,7 +204,7 @@ def _table(saved: object, size: int, name: str, path: Path) -> np.ndarray:
     except (ValueError, TypeError):
         table = np.empty(0)
     if table.shape != (size, size) or not ((table >= 0) & (table < 2**53)).all():
-        raise UserError(f"{path}: {name!r} is no table of {size} members")
+        raise UserError(f"{path}: {name!r} is not a table of {size} members")
     return table
 
 

@@ -30,7 +30,7 @@ def orders_for(
         raise UserError(f"powers must be a list of names, such as [{quoted(powers)}]")
     if not hasattr(player, "act"):
         raise UserError(
-            f"{quoted(player)} is no player: make one with make_bot or load_player, or your own"
+            f"{quoted(player)} is not a player: make one with make_bot or load_player, or your own"
         )
     games = game.vector_game
     names = list(game.map.powers if powers is None else powers)

@@ -179,10 +179,10 @@ def _tree(text: str) -> list:
         if word == "(":
             stack.append([])
             if len(stack) > _MOST_DEPTH:
-                raise UserError("its brackets are too deep")
+                raise UserError("its brackets are nested too deeply")
         elif word == ")":
             if len(stack) == 1:
-                raise UserError("a bracket is closed that was not opened")
+                raise UserError("a closing bracket has no opening one")
             done = stack.pop()
             stack[-1].append(done)
         else:
@@ -212,7 +212,7 @@ def _read_clause(games: VectorGame, powers: tuple[int, int], part: object) -> Cl
             side, v, location = _read_unit(games, powers, unit)
             number = _read_order(games, location, rest)
             return Clause.ORDER, side, v, number
-    raise UserError(f"{quoted(part)} is no clause between {' and '.join(both)}")
+    raise UserError(f"{quoted(part)} is not a clause between {' and '.join(both)}")
 
 
 def _read_province(game_map: Map, code: str) -> int:
@@ -233,7 +233,7 @@ def _read_location(game_map: Map, place: object) -> int:
                 at = board.location_province[location], board.location_coast[location]
                 if at == (v, COAST_NAMES.index(coast)):
                     return location
-    raise UserError(f"{quoted(place)} is no place")
+    raise UserError(f"{quoted(place)} is not a place")
 
 
 def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
@@ -247,7 +247,7 @@ def _standing(games: VectorGame, unit: object) -> tuple[int, int, int]:
             names = [*power_names(games.map), _NOBODY]
             if power in names and found == (names.index(power), number, location):
                 return names.index(power), number, location
-    raise UserError(f"{quoted(unit)} is no unit on the board")
+    raise UserError(f"{quoted(unit)} is not a unit on the board")
 
 
 def _read_unit(games: VectorGame, powers: tuple[int, int], unit: object) -> tuple[Side, int, int]:
@@ -286,7 +286,7 @@ def _read_order(games: VectorGame, location: int, rest: list) -> int:
             wanted = {"kind": OrderKind.CONVOY, "other": _standing(games, other)[2]}
             wanted["goal"] = province(place)
         case _:
-            raise UserError(f"{quoted(rest)} is no order")
+            raise UserError(f"{quoted(rest)} is not an order")
     decisions = games.decisions()
     for s, v in enumerate(decisions.slot_province.tolist()):
         if v != where[location]:
@@ -298,7 +298,7 @@ def _read_order(games: VectorGame, location: int, rest: list) -> int:
             fits &= "goal" not in wanted or where[table.target[number]] == wanted["goal"]
             if fits:
                 return int(number)
-    raise UserError(f"{quoted(rest)} is no order that this unit can be given")
+    raise UserError(f"{quoted(rest)} is not an order that this unit can be given")
 
 
 def messages_of(
@@ -307,7 +307,7 @@ def messages_of(
     """Yield (sender, recipient, text) of what was said in a one-game VectorGame.
 
     Args:
-        offers: of a round, wishes of peace among them.
+        offers: of a round, wishes for peace among them.
         fates: (O,) what became of each; NONE if nobody answers. What was agreed to in vain stands
             as declined.
     """

@@ -20,12 +20,12 @@ from .table import MOST_ROUNDS, Press, PressRules, notes_of
 from .words import offer_words
 
 _WHY = {
-    Fate.ILLEGAL: "it asks for what is not possible on this board",
+    Fate.ILLEGAL: "it asks for something impossible on this board",
     Fate.CONTRADICTS: "it contradicts a promise",
     Fate.NOTHING_LEFT: "a unit that must leave has nowhere to go",
-    Fate.OWN: "a power makes no deal with itself",
-    Fate.DEAD_POWER: "a power without units and centers makes no deals",
-    Fate.LATE: "deals are made in movement phases only",
+    Fate.OWN: "a power cannot make a deal with itself",
+    Fate.DEAD_POWER: "a power without units and centers cannot make deals",
+    Fate.LATE: "deals can only be made in movement phases",
 }
 
 
@@ -159,7 +159,7 @@ class Game(PlainGame):
             for text in _texts(places):
                 unit, place = read_place(self.map, text)
                 if unit is not None or place.coast:
-                    raise UserError(f"{quoted(text)} is no province")
+                    raise UserError(f"{quoted(text)} is not a province")
                 power = (p, q, p)[side]
                 if (
                     kind == Clause.LEAVE
@@ -190,7 +190,7 @@ class Game(PlainGame):
             raise UserError("with mutual press only peace can be offered")
         same = [o for o in sent if o.receiver == q and o.clauses == clauses]
         if any(mutual or offer.state != "declined" for offer in same):
-            raise UserError(f"{self.map.powers[p]} has offered it already")
+            raise UserError(f"{self.map.powers[p]} has already offered it")
         if not mutual and len(sent) >= press.rounds:
             to = f" to {self.map.powers[q]}" if choosing else ""
             count = f"{press.rounds} offer{'s' * (press.rounds > 1)}{to}"
@@ -234,7 +234,7 @@ class Game(PlainGame):
         return [offer for offer in self._this_phase() if p in (offer.sender, offer.receiver)]
 
     def peace(self) -> list[tuple[str, str]]:
-        """Return the pairs of powers that have peace in this phase."""
+        """Return the pairs of powers that are at peace in this phase."""
         pairs = {
             tuple(sorted((offer.sender, offer.receiver)))
             for offer in self._this_phase()
@@ -257,7 +257,7 @@ class Game(PlainGame):
         made = [o for o in self._offers if o.state == "deal" and {o.sender, o.receiver} == pair]
         if press.protocol == "propose-choose" and len(made) >= press.rounds:
             names = " and ".join(self.map.powers[p] for p in sorted(pair))
-            raise UserError(f"{names} have picked their offer of this phase")
+            raise UserError(f"{names} have already picked their offer for this phase")
         what = f"offer {number} cannot be confirmed"
         self._settle(press, offer.sender, offer.receiver, offer.clauses, what)
         self._answer(offer, "deal", "YES")
@@ -275,7 +275,7 @@ class Game(PlainGame):
         if offer.receiver != q:
             raise UserError(f"offer {number} was not made to {self.map.powers[q]}")
         if offer.state != "open":
-            raise UserError(f"offer {number} is not open any more: {offer.state}")
+            raise UserError(f"offer {number} is no longer open: {offer.state}")
         return offer
 
     def _answer(self, offer: Offer, state: str, word: str, write: bool = True) -> None:
@@ -369,7 +369,7 @@ class Game(PlainGame):
                 partner = offer.receiver if offer.sender == p else offer.sender
                 name = self.map.powers[partner]
                 return f"it breaks the deal with {name}: {self._offer_words(offer)}"
-        return "it breaks what was agreed upon"
+        return "it breaks an agreement"
 
     def adjudicate(self) -> dict[str, list[str]]:
         """Play the phase; units without an order, or with a void one, keep what was promised.
@@ -513,5 +513,7 @@ def _texts(texts: Sequence[str]) -> list[str]:
     """Return several texts, of which one may stand alone."""
     found = [texts] if isinstance(texts, str) else texts
     if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
-        raise UserError(f"a deal names orders and provinces as lists of texts, not {quoted(texts)}")
+        raise UserError(
+            f"a deal must name orders and provinces as lists of texts, not {quoted(texts)}"
+        )
     return list(found)

@@ -90,7 +90,7 @@ class Press:
 
     Args:
         games: a VectorGame, which is not changed.
-        protocol: `mutual`: peace between two powers that both wish it. `offers`: in each round a
+        protocol: `mutual`: peace between two powers that both want it. `offers`: in each round a
             power may send one offer to one other power, which then says yes or no.
             `propose-choose`: in each round it may send one to each other power, and then each side
             of a pair picks one of the pair's two offers, or none; what both pick is a deal
@@ -235,7 +235,7 @@ class Press:
         """
         games = self.games
         if self.protocol == "mutual":
-            raise UserError("the press is mutual: it has wishes and no offers")
+            raise UserError("mutual press has wishes, not offers")
         count, powers = games.num_games, games.num_powers
         for array, most in (
             (offers.game, count),

@@ -316,7 +316,9 @@ class Map:
         if number is None:
             hint = did_you_mean(name.upper()[:40], self.powers) if isinstance(name, str) else ""
             powers = ", ".join(self.powers)
-            raise UserError(f"{quoted(name, 40)} is no power of map {self.name} ({powers}){hint}")
+            raise UserError(
+                f"{quoted(name, 40)} is not a power of map {self.name} ({powers}){hint}"
+            )
         return number
 
     def location_at(self, province: int, coast: int) -> str:

@@ -165,7 +165,7 @@ class _Reader:
     def end(self) -> None:
         if self.next < len(self.tokens):
             rest = " ".join(self.tokens[self.next :])
-            raise UserError(f"{rest!r} at its end has no meaning there")
+            raise UserError(f"{rest!r} at the end has no meaning")
 
     def unit(self) -> UnitText:
         word = self.peek()
@@ -211,7 +211,7 @@ class _Reader:
         elif closing or slash:
             *others, last = numbers
             raise UserError(
-                f"{word!r} after {province} is no coast ({', '.join(others)} or {last})"
+                f"{word!r} after {province} is not a coast ({', '.join(others)} or {last})"
             )
         else:
             return 0
@@ -270,7 +270,7 @@ def read_order(game_map: Map, text: str) -> OrderText:
         if verb is None:
             if not reader.peek():
                 raise UserError("it does not say what the unit is to do, such as H to hold")
-            raise UserError(f"{reader.peek()!r} is none of H, -, S, C, R, D and B")
+            raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
         moves_in_words = reader.peek() in ("MOVE", "MOVES")
         reader.next += 1
         if moves_in_words or verb == RETREAT:
@@ -335,7 +335,7 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
         place = reader.place()
         reader.end()
     except UserError as error:
-        raise UserError(f"{quoted(text)} is no unit or province: {error}") from None
+        raise UserError(f"{quoted(text)} is not a unit or province: {error}") from None
     return kind, place
 
 
@@ -352,7 +352,7 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
         unit = reader.unit()
         reader.end()
     except UserError as error:
-        raise UserError(f"{quoted(text)} is no unit: {error}") from None
+        raise UserError(f"{quoted(text)} is not a unit: {error}") from None
     return unit, starred
 
 

@@ -66,7 +66,7 @@ def read_teams(text: str, powers: Sequence[str]) -> Teams:
         UserError: it cannot be read, or names a power that is none or one twice.
     """
     if not isinstance(text, str):
-        raise UserError(f"teams are a text such as {'+'.join(powers[:2])}, not {quoted(text)}")
+        raise UserError(f"teams must be a text such as {'+'.join(powers[:2])}, not {quoted(text)}")
     words = re.findall(r"[+,()]|[^+,()\s]+", text.upper())
     shown, paths = quoted(text, 60), {}
     teams: dict[str, str] = {}
@@ -77,7 +77,7 @@ def read_teams(text: str, powers: Sequence[str]) -> Teams:
     def member(path: tuple[str, ...]) -> str:
         """Read a power or a team in brackets; return it as it is written."""
         if len(path) > MOST_LEVELS:
-            raise fail(f"there are more than {MOST_LEVELS} teams within one another")
+            raise fail(f"teams are nested more than {MOST_LEVELS} deep")
         if words and words[0] == "(":
             words.pop(0)
             inside = group((*path, str(len(words))))
@@ -86,13 +86,13 @@ def read_teams(text: str, powers: Sequence[str]) -> Teams:
             return f"({inside})"
         if not words or words[0] in "+,()":
             found = quoted(words[0]) if words else "nothing"
-            raise fail(f"there must be a power or a bracket, not {found}")
+            raise fail(f"expected a power or a bracket, not {found}")
         name = words.pop(0)
         if name not in powers:
             hint = did_you_mean(name[:40], powers)
-            raise fail(f"{quoted(name, 40)} is no power of {', '.join(powers)}{hint}")
+            raise fail(f"{quoted(name, 40)} is not a power of {', '.join(powers)}{hint}")
         if name in paths:
-            raise fail(f"{name} is named twice, and each power has one place")
+            raise fail(f"{name} is named twice, but each power has one place")
         paths[name] = path
         return name
 

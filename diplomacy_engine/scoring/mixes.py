@@ -97,7 +97,7 @@ def make_reward_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
             numbers = [math.nan]
         if not all(map(math.isfinite, numbers)) or not 0 < numbers[2] <= 1 or (at and not dots):
             raise UserError(
-                f"reward mix {quoted(text)}: {quoted(weight)} is no weight such as 1, 0.5..0 or "
+                f"reward mix {quoted(text)}: {quoted(weight)} is not a weight such as 1, 0.5..0 or "
                 "0.5..0@0.8"
             )
         parts.append(_Part(name, _of_level(name, levels), *numbers))
@@ -137,7 +137,7 @@ def _of_level(name: str, levels: dict[str, Level]) -> Reward:
             f"reward {quoted(name)}: there is no level {quoted(before)} of teams{meant}"
         )
     if level not in known and len(known) == 1:
-        raise UserError(f"reward {quoted(name)} needs teams, and there are none here")
+        raise UserError(f"reward {quoted(name)} needs teams, but there are none here")
     if level not in known:
         raise UserError(
             f"reward {quoted(name)}: there is no level {quoted(level)} of teams; "

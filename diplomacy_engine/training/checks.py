@@ -70,11 +70,12 @@ def check_args(
     for name in args.pool_bots:
         if isinstance(parse_player(name), VoiceSpec):
             raise UserError(
-                f"--pool-bots {quoted(name, 60)} would be silent: name the player alone"
+                f"--pool-bots {quoted(name, 60)} would have nobody to talk to: name only the "
+                "player after its +"
             )
         load_player(name, game_map=game_map)
         if "infer:" in name:  # what it has found out would be forgotten by --resume
-            raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be had here")
+            raise UserError(f"--pool-bots {quoted(name, 60)}: infer: cannot be used here")
     for name in args.eval_bots:
         load_player(name, game_map=game_map)
         talking = parse_player(name)
@@ -83,7 +84,9 @@ def check_args(
                 f"--eval-bots {quoted(name, 60)} talks: that needs diplomacy_learners.press"
             )
         if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
-            raise UserError(f"--eval-bots {quoted(name, 60)} has no use: deals bind in training")
+            raise UserError(
+                f"--eval-bots {quoted(name, 60)} has no effect: deals are binding in training"
+            )
     for bot in args.eval_bots:  # in a pool, twice is more often
         if args.eval_bots.count(bot) > 1:
             raise UserError(f"--eval-bots names {quoted(bot)} twice")
@@ -92,8 +95,9 @@ def check_args(
     most = args.num_envs * streams_per_game(args, powers) * args.num_steps  # decisions of an update
     if most < 2 * args.num_minibatches:
         raise UserError(
-            f"--num-envs {args.num_envs} is too few: an update has at most {most} decisions then, "
-            f"less than two for each of the {args.num_minibatches} of --num-minibatches"
+            f"--num-envs {args.num_envs} is too few: an update then has at most {most} "
+            f"decisions, fewer than two for each of the {args.num_minibatches} of "
+            "--num-minibatches"
         )
 
 
@@ -177,7 +181,7 @@ def check_own_code(kept: Any, args: Any, given: frozenset[str], folder: Path) ->
             raise UserError(f"{flag} cannot be changed on resume: in {folder} it is {shown}")
         if any(map(names_it, texts)) and name not in given:
             raise UserError(
-                f"{folder} names code to be run or a server to be asked: if you trust it, say so "
+                f"{folder} names code to run or a server to ask: if you trust it, confirm it "
                 f"with {flag} {shown}"
             )
 
@@ -186,7 +190,7 @@ def check_run(path: str) -> None:
     """Raise UserError if --resume names something else, such as a file of a run."""
     if not _is_run(Path(path)):
         hint = above(Path(path), CHECKPOINT)
-        raise UserError(f"--resume {path} is no run to continue{hint or _missing(Path(path))}")
+        raise UserError(f"--resume {path} is not a run to continue{hint or _missing(Path(path))}")
 
 
 def _is_run(path: Path) -> bool:

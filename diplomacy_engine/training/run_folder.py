@@ -138,7 +138,7 @@ class RunFolder:
                 if not entry.is_file() and not entry.is_dir():
                     raise UserError(f"{entry} is neither a file nor a folder")
         if (self.path / "wandb" / "settings").exists():
-            raise UserError(f"{self.path / 'wandb' / 'settings'} would tell W&B whom to send to")
+            raise UserError(f"{self.path / 'wandb' / 'settings'} would tell W&B where to send data")
 
     def close(self) -> None:
         """Let other processes work in the folder."""
@@ -301,7 +301,7 @@ class RunFolder:
         try:
             yield
         except OSError as error:
-            raise UserError(f"{path} cannot be cut back: {_reason(error)}") from error
+            raise UserError(f"{path} cannot be shortened: {_reason(error)}") from error
 
 
 def _plain(value: Any) -> Any:

@@ -61,7 +61,7 @@ def test_evaluate_many_seats(capsys):
     assert main([*words.split(), "--year-limit", "truncate"]) == 0
     shown = capsys.readouterr().out
     assert "6 games, seed 1; at most 2 years, then cut off; greedy" in shown
-    assert "win: a solo, or at the year limit more centers" in shown
+    assert "win: a solo or, at the year limit, more centers" in shown
     assert re.search(r"^solo +", shown, re.MULTILINE)
     assert re.search(r"ENGLAND +ITALY +RUSSIA", shown)
 
@@ -111,7 +111,7 @@ def test_a_failed_write_leaves_the_earlier_result(tmp_path, capsys, monkeypatch)
 
 def test_check_map(tmp_path, capsys):
     assert main(["check-map", "small"]) == 0
-    assert "map small is sound: 2 powers, 19 provinces" in capsys.readouterr().out
+    assert "map small is valid: 2 powers, 19 provinces" in capsys.readouterr().out
     text = (Path(loading.__file__).parents[1] / "maps" / "small.toml").read_text()
     bad = text.replace("LON", "LOX", 1).replace('"land"', '"lend"', 1)
     assert bad != text
@@ -187,14 +187,14 @@ def test_scripts_that_cannot_play(tmp_path, script):
         load_player(path, script=tmp_path / "none.py")
     (tmp_path / "other.py").write_text("x = 1\n")
     with pytest.raises(
-        UserError, match=r"other\.py is no learner: it does not call learners.register"
+        UserError, match=r"other\.py is not a learner: it does not call learners.register"
     ):
         load_player(path, script=tmp_path / "other.py")
     (tmp_path / "needs.py").write_text("import no_such_module\n")
     with pytest.raises(UserError, match=r"needs\.py cannot be loaded: No module named"):
         load_player(path, script=tmp_path / "needs.py")
     (tmp_path / "text.txt").write_text("x")
-    with pytest.raises(UserError, match="no Python script"):
+    with pytest.raises(UserError, match="not a Python script"):
         load_player(path, script=tmp_path / "text.txt")
     (tmp_path / "typo.py").write_text("def f(:\n")
     with pytest.raises(UserError, match=r"typo\.py cannot be loaded: invalid syntax"):

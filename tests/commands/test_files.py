@@ -125,7 +125,7 @@ def test_a_map_of_ones_own_comes_with_the_checkpoint(three, tmp_path):
     assert policy_map(mine, script).name == "mine"
     assert policy_map(mine, script).powers == load_map("three").powers
     for wrong, message in (
-        ({}, "the checkpoint has no map of the name that it gives"),
+        ({}, "the checkpoint does not hold the map that it names"),
         ({"map_facts": 3}, "the checkpoint does not say its map_facts"),
         ({"map_facts": {"name": "mine"}}, "does not hold its map: give it with --map"),
     ):

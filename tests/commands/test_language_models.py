@@ -39,7 +39,7 @@ def test_a_match_has_counters_prompts_and_replies(tmp_path, capsys):
         assert main([str(word) for word in (*words, 4, "--max-years", 3, *options)]) == 0
     out, err = capsys.readouterr()
     assert "4 games have about 34 decisions of language models" in err
-    assert "legal at once" in out and "orders are those of its fallback, hold" in out
+    assert "legal at once" in out and "orders come from its fallback, hold" in out
     counts = json.loads(files["json"].read_text())["llm"][SHORT]
     assert counts["requests"] == len(server.requests) == counts["decisions"] > 10
     assert counts["fell_back"] == counts["orders"] - counts["legal_at_once"] > 0
@@ -81,7 +81,7 @@ def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
     names = [name, "random"] if command[0] == "tournament" else [name]
     found = refusal(*command, *names, "--map", "standard", capsys=capsys)
     assert found.startswith("1,000 games would ask language models about ")
-    assert "say with --games how many to play" in found
+    assert "choose how many to play with --games" in found
 
 
 def test_other_players_need_no_number(capsys, monkeypatch):
@@ -106,20 +106,20 @@ def test_llm_prompt_of_nobody(capsys):
     words = ("llm-prompt", "--power", "FRANCE", "--position")
     assert "BUR" in refusal(*words, position, capsys=capsys)
     position = "standard W1901A; FRANCE A PAR = PAR"
-    assert refusal(*words, position, capsys=capsys) == "FRANCE has nothing to order in W1901A"
+    assert refusal(*words, position, capsys=capsys) == "FRANCE has no orders to give in W1901A"
     found = refusal("llm-prompt", "--power", "X", capsys=capsys)
     assert found.startswith(
-        f"'X' is no power of map standard ({', '.join(load_map('standard').powers)}"
+        f"'X' is not a power of map standard ({', '.join(load_map('standard').powers)}"
     )
     found = refusal("llm-prompt", "--power", "FRANCE", "--player", "dumbbot", capsys=capsys)
-    assert "is no language model" in found
+    assert "is not a language model" in found
 
 
 def test_a_server_that_is_not_there_is_one_sentence(tmp_path, capsys):
     name = write_settings(tmp_path, "http://127.0.0.1:9/v1", retries=0)
     code = main(["evaluate", "--map", "small", "--player", name, "--games", "4"])
     err = capsys.readouterr().err.splitlines()
-    assert code == 2 and err[-1].startswith("error: the server at http://127.0.0.1:9/v1 gives no")
+    assert code == 2 and err[-1].startswith("error: the server at http://127.0.0.1:9/v1 does not")
 
 
 def test_wrong_settings_are_told_before_the_estimate(tmp_path, capsys, monkeypatch):
@@ -159,7 +159,7 @@ def broken_off(tmp_path, capsys, words, reply, expected):
     result = json.loads(files["json"].read_text())
     saved = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
     assert result["games"] == len(saved) and 0 < len(saved) < 30
-    assert f"of the {len(saved)} of 30 games" in last
+    assert f"the {len(saved)} of 30 games" in last
     assert result["llm"][SHORT]["requests"] > 0
     numbers = {line.split(",")[0] for line in files["games.csv"].read_text().splitlines()[1:]}
     assert numbers == {str(int(game["id"].split("-")[1]) + 1) for game in saved}
@@ -176,7 +176,7 @@ TOURNAMENT = ["tournament", "--map", "small", "--players", "MODEL", "random"]
 @pytest.mark.parametrize("words", [EVALUATE, TOURNAMENT])
 def test_finished_games_are_kept_when_the_server_dies(tmp_path, capsys, words):
     words = [*words, "--games", "30", "--max-years", "8"]
-    assert "answers no more" in broken_off(tmp_path, capsys, words, until_year("1904", gone), 2)
+    assert "no longer answers" in broken_off(tmp_path, capsys, words, until_year("1904", gone), 2)
 
 
 def test_finished_games_are_kept_when_the_user_stops(tmp_path, capsys):
@@ -203,5 +203,5 @@ def test_with_no_game_finished_there_is_one_sentence(tmp_path, capsys):
         words = ["evaluate", "--map", "small", "--player", name, "--games", "4"]
         assert main([*words, "--json", str(tmp_path / "result.json")]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and "answers no more" in err.splitlines()[-1]
+    assert out == "" and "no longer answers" in err.splitlines()[-1]
     assert not (tmp_path / "result.json").exists()

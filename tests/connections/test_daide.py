@@ -97,7 +97,7 @@ def test_orders_in_words():
         (b"\x40", "odd number of bytes"),
         (b"\x40\x00" * 60, "too deep"),
         (b"\x40\x00", "not closed"),
-        (b"\x40\x01", "closed that was not opened"),
+        (b"\x40\x01", "a closing bracket has no opening one"),
         (b"\x48\xff", "no token 48FF"),
         (b"\x57\x4b", "no token 574B"),
     ],
@@ -210,14 +210,18 @@ def draw(name):
     ("request_name", "answer", "sentence"),
     [
         ("IM", frame(4, b"\x00\x05"), "does not speak version 1"),
-        ("IM", b"HTTP", "is no DAIDE server"),
+        ("IM", b"HTTP", "is not a DAIDE server"),
         ("IM", frame(2, b""), "its first answer is diplomacy"),
         ("NME", frame(2, encode(["REJ", ["NME", ["'x'"]]])), "no seat is free for FRANCE"),
-        ("NME", frame(2, encode([["YES"]])) + frame(4, b"\x00\x0e"), "hangs up with error 14"),
-        ("NME", frame(2, b"\x48\xff"), "breaks the form: there is no token 48FF"),
+        (
+            "NME",
+            frame(2, encode([["YES"]])) + frame(4, b"\x00\x0e"),
+            "closed the connection with error 14",
+        ),
+        ("NME", frame(2, b"\x48\xff"), "is malformed: there is no token 48FF"),
         ("NME", frame(2, b"\x40"), "odd number"),
-        ("NME", frame(3, b""), "has hung up"),
-        ("SUB", frame(2, encode(["REJ", ["SUB"]])), "it takes no orders"),
+        ("NME", frame(3, b""), "closed the connection"),
+        ("SUB", frame(2, encode(["REJ", ["SUB"]])), "it accepts no orders"),
     ],
 )
 def test_what_goes_wrong(server, request_name, answer, sentence, capsys):
@@ -241,7 +245,7 @@ def test_another_power():
 
 def test_nobody_can_come_back(server):
     server.instead["GOF"] = None
-    with pytest.raises(UserError, match="DAIDE lets nobody come back"):
+    with pytest.raises(UserError, match="DAIDE does not allow rejoining"):
         play(server, sleep=lambda seconds: None)
 
 

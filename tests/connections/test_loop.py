@@ -205,7 +205,7 @@ def test_a_player_that_is_too_slow(server):
     counts, told = [], []
     loop = SeatLoop(Slow(seats(server), "S1903M"), make_bot("dumbbot"), say=told.append)
     counts = loop.run()
-    assert sum("did not take orders" in text for text in told) == 2
+    assert sum("did not accept orders" in text for text in told) == 2
     assert counts.orders >= 7
 
 
@@ -254,7 +254,10 @@ SEAT = ("--game-id", "g", "--power", "FRANCE")
         (["localhost:80"], "--power"),
         (["localhost:80", "--power", "FRANCE"], "--game-id"),
         (["localhost:80", "--power", "FRANCE", "france", "--game-id", "g"], "twice"),
-        (["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"], "without other powers"),
+        (
+            ["localhost:80", "--power", "any", "FRANCE", "--game-id", "g"],
+            "be combined with other powers",
+        ),
         (["localhost:80", "--power", "NARNIA", "--game-id", "g"], "NARNIA"),
         (["localhost:80", *SEAT, "--user", "me"], "go together"),
         (["localhost:80", *SEAT, "--user", "me", "--password-file", "nofile"], "nofile"),
@@ -305,7 +308,7 @@ def test_a_map_that_is_not_ours(server, capsys):
 def test_a_power_at_random(server, capsys):
     server.given_power = "TURKEY"
     line = failing(server, capsys, *SEAT)
-    assert "gave TURKEY instead of FRANCE" in line
+    assert "assigned TURKEY instead of FRANCE" in line
     assert server.controllers == {}  # the seat was given back
 
 
@@ -414,7 +417,7 @@ def test_a_seat_that_somebody_else_has(server):
 def test_orders_that_are_never_taken(server):
     refuse = [lambda r: _error(r, "ResponseException", "Not \x1b[2J now.")] * 10
     server.instead("set_orders", *refuse)
-    with pytest.raises(UserError, match=r"takes no orders: .* Not .* now") as caught:
+    with pytest.raises(UserError, match=r"accepts no orders: .* Not .* now") as caught:
         play(seats(server))
     assert "\x1b" not in str(caught.value)
 
@@ -454,7 +457,7 @@ def test_powers_that_nobody_plays(server):
     loop._round()
     connection.close()
     assert said[:2] == ["g: S1901M", "g: F1901M"] and len(said) == 3
-    assert said[2].startswith("g is passed over: the game is on map 'ancmed'")
+    assert said[2].startswith("g is skipped: the game is on map 'ancmed'")
 
 
 # Nonsense.
@@ -477,11 +480,11 @@ def _data(change):
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (lambda r: "no JSON", "is no message"),
-        (lambda r: "[" * 100_000, "is no message"),
-        (lambda r: b"\xff\xfe", "is no message"),
-        (lambda r: "[1]", "is no message"),
-        (lambda r: '{"request_id": ' + "9" * 5000 + "}", "is no message"),
+        (lambda r: "no JSON", "an invalid message"),
+        (lambda r: "[" * 100_000, "an invalid message"),
+        (lambda r: b"\xff\xfe", "an invalid message"),
+        (lambda r: "[1]", "an invalid message"),
+        (lambda r: '{"request_id": ' + "9" * 5000 + "}", "an invalid message"),
         (_data(lambda d: [d]), "is a list, not a dictionary"),
         (_data(lambda d: d | {"role": 7}), "'role' is a whole number, not a text"),
         (_data(lambda d: d | {"powers": None}), "'powers' is missing"),

@@ -51,13 +51,13 @@ def test_a_server_whose_certificate_is_named(server, files, capsys):
 
 def test_who_signed_itself_is_not_believed(server, capsys):
     text = refusal("connect", "diplomacy", str(server.address), "--list", "--ssl", capsys=capsys)
-    assert "cannot prove who it is: self-signed certificate" in text
+    assert "cannot prove its identity: self-signed certificate" in text
     assert server.asked == []  # no password went there
 
 
 def test_the_name_counts(server, files):
     wire = Wire(Address("localhost", server.address.port), True, files[0])
-    with pytest.raises(Refused, match="cannot prove who it is: Hostname mismatch"):
+    with pytest.raises(Refused, match="cannot prove its identity: Hostname mismatch"):
         wire.open()
 
 

@@ -204,7 +204,7 @@ def test_what_is_not_taken_ends_the_talk_of_the_phase(server):
     loop = SeatLoop(seat, player, talk=1000, say=told.append)
     while not server.given.get("FRANCE"):
         loop._round()
-    assert any("what the player says is not taken" in text for text in told)
+    assert any("the player's message was refused" in text for text in told)
     assert not any("\x1b" in text for text in told)
     seat.close()
 
@@ -227,7 +227,7 @@ def test_a_silent_player_is_told_of_once(server):
     loop = SeatLoop(seat, make_bot("dumbbot"), say=told.append)
     loop._round()
     loop._round()
-    assert told.count("g: powers may talk in this game, and the player says nothing") == 1
+    assert told.count("g: powers may talk in this game, but the player says nothing") == 1
     seat.close()
 
 
@@ -249,7 +249,7 @@ def test_a_game_in_which_nobody_can_talk_is_refused(server, capsys, rules, reaso
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--power", "FRANCE", "--player", "breaker+dumbbot"], "counts no broken deals"),
+        (["--power", "FRANCE", "--player", "breaker+dumbbot"], "does not count broken deals"),
         (["--power", "all-dummies", "--player", "nash+dumbbot"], "nobody would hear it"),
         (["--power", "all-dummies", "--player", "dumbbot", "--talk", "5"], "--talk has no effect"),
     ],

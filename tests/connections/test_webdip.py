@@ -316,7 +316,7 @@ def test_a_game_that_has_not_begun(site):
 def test_press_is_told(site):
     site.press, told = "Regular", []
     seat(site, say=told.append).positions()
-    assert told == ["game 5: powers may talk in it, and the player says nothing"]
+    assert told == ["game 5: powers may talk in it, but the player says nothing"]
 
 
 def test_votes(site):
@@ -371,7 +371,7 @@ def _centers():
 
 def test_an_unknown_key(site, environment, capsys):
     environment.setenv("WEBDIP_API_KEY", "wrong-key")
-    assert "answers nothing" in failing(capsys)
+    assert "its answer is empty" in failing(capsys)
     environment.delenv("WEBDIP_API_KEY")
     assert "WEBDIP_API_KEY" in failing(capsys)
 
@@ -383,7 +383,7 @@ def test_an_unknown_key(site, environment, capsys):
         ("WEBDIP_URL", "ftp://example.org", "a site's address"),
         ("WEBDIP_URL", "http://me:key-2@example.org", "a site's address"),
         ("WEBDIP_URL", "http://[", "a site's address"),
-        ("WEBDIP_URL", "http://127.0.0.1:1", "the connection fails: Connection refused"),
+        ("WEBDIP_URL", "http://127.0.0.1:1", "the connection failed: Connection refused"),
         ("WEBDIP_GAME_ID", "7", "has no game 7"),
         ("WEBDIP_GAME_ID", "x", "WEBDIP_GAME_ID"),
         ("WEBDIP_COUNTRY_ID", "3", "our country in game 5 is 2"),
@@ -404,14 +404,14 @@ def test_the_only_game_is_found(site):
 @pytest.mark.parametrize(
     ("route", "content", "sentence"),
     [
-        ("game/playercontext", b"<html>", "is no JSON"),
-        ("game/playercontext", b"[" * 100_000, "is no JSON"),
+        ("game/playercontext", b"<html>", "is not JSON"),
+        ("game/playercontext", b"[" * 100_000, "is not JSON"),
         ("game/playercontext", b"[]", "is a list, not a dictionary"),
         ("game/playercontext", b'{"game": {"phase": 3}}', "'phase' is a whole number"),
         ("/variants/Classic/cache/variant.json", b'{"territories": []}', "'countries'"),
         ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "no name or number"),
         ("/cache/games/0/5/history.json", b'{"phases": []}', "0 phases"),
-        ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "is no phase"),
+        ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "is not a phase"),
         ("/cache/games/0/5/game.json", b'{"turn": 0, "phase": "Diplomacy"}', "'units' is missing"),
     ],
 )
@@ -426,7 +426,7 @@ def test_nonsense_ends_with_a_sentence(site, environment, capsys, route, content
 )
 def test_files_are_the_sites_own(site, url):
     page = webdip_site.Site(site.url, "key-2")
-    with pytest.raises(UserError, match="none of its own"):
+    with pytest.raises(UserError, match="not its own"):
         page.file(url, "1")
 
 

@@ -145,12 +145,12 @@ def test_illegal_orders_hold_or_are_errors():
         return np.where(seen["board"][:, :, 1] == 1, 900, 0)
 
     assert (ObservationPlayer(policy).act(games, decisions) == -1).all()
-    with pytest.raises(UserError, match=r"'mine': of what it orders as ENGLAND in S1901M, 1 is"):
+    with pytest.raises(UserError, match=r"'mine': 1 of its orders as ENGLAND in S1901M are"):
         ObservationPlayer(policy, name="mine", strict=True).act(games, decisions)
 
 
 def test_what_is_no_such_player_is_refused():
-    with pytest.raises(UserError, match="'dumbbot' is no policy: it must be a function"):
+    with pytest.raises(UserError, match="'dumbbot' is not a policy: it must be a function"):
         ObservationPlayer("dumbbot")
     with pytest.raises(UserError, match=r"form must be one of .*, not 'province'; did you mean"):
         ObservationPlayer(hold, "province")
@@ -182,7 +182,7 @@ def test_players_of_modules(tmp_path, monkeypatch):
         ("mine_of_modules:Yours", "mine_of_modules has no class or function 'Yours'"),
         ("mine_of_modules:Broken", "cannot be made: ValueError: no file model.zip"),
         ("mine_of_modules:make_bot:nobody", "there is no bot 'nobody'"),
-        ("builtins:str", "is no player: it has no method act, but is 'str'"),
+        ("builtins:str", "is not a player: it has no method act; it is a 'str'"),
     ):
         with pytest.raises(UserError) as error:
             load_player(name)

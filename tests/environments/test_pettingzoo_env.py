@@ -168,7 +168,7 @@ def test_bad_input():
     actions = sample(game, infos)
     with pytest.raises(ValueError, match="the action of RUSSIA is missing"):
         game.step({"ENGLAND": actions["ENGLAND"]})
-    with pytest.raises(ValueError, match="'FRANCE' is no agent of ENGLAND, RUSSIA"):
+    with pytest.raises(ValueError, match="'FRANCE' is not an agent of ENGLAND, RUSSIA"):
         game.step(actions | {"FRANCE": actions["ENGLAND"]})
     with pytest.raises(ValueError, match=r"integers of shape \(19,\)"):
         game.step(actions | {"RUSSIA": [0]})

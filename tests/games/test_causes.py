@@ -213,7 +213,7 @@ def test_the_example_of_the_docstring():
 
 def test_any_phase_of_a_saved_game_can_be_asked():
     game = standard("S1901M", {"FRANCE": ["A PAR"], "GERMANY": ["A BUR"]})
-    with pytest.raises(UserError, match=r"^no phase was played yet$"):
+    with pytest.raises(UserError, match=r"^no phase has been played yet$"):
         game.causes()
     game.submit("FRANCE", ["A PAR - BUR"])
     game.adjudicate()

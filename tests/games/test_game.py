@@ -161,10 +161,10 @@ def test_places_of_legal_orders():
     for place in ("F PAR", "A BUR", "BUR", "F MAO", "A MAO"):
         assert game.legal_orders(place) == [], place
     for place in ("A XYZ", "XYZ", "", "A", "A PAR H", "PAR MUN"):
-        with pytest.raises(ValueError, match="is no unit or province"):
+        with pytest.raises(ValueError, match="is not a unit or province"):
             game.legal_orders(place)
     for place in (None, b"PAR", 3, ["A PAR"]):
-        with pytest.raises(ValueError, match="is no unit or province"):
+        with pytest.raises(ValueError, match="is not a unit or province"):
             game.legal_orders(place)
 
 
@@ -232,7 +232,7 @@ def test_strict_submission_is_all_or_nothing():
     with pytest.raises(ValueError, match=r"'A MAR - MOS': an army can never move from MAR to MOS"):
         game.submit("FRANCE", ["A PAR - PIC", "A MAR - MOS"])
     assert game.orders == {"FRANCE": ["A PAR - BUR"]}
-    with pytest.raises(ValueError, match="'A PAR H': there already is an order for PAR"):
+    with pytest.raises(ValueError, match="'A PAR H': there is already an order for PAR"):
         game.submit("FRANCE", ["A PAR - PIC", "A PAR H"])
     game.submit("FRANCE", [])
     assert game.orders == {"FRANCE": []}
@@ -327,7 +327,7 @@ def test_one_text_is_a_list_of_one():
 
 @pytest.mark.parametrize("power", ["ENGLISH", "", None, 3, b"FRANCE", ["FRANCE"]])
 def test_unknown_powers(power):
-    with pytest.raises(ValueError, match="is no power of map standard"):
+    with pytest.raises(ValueError, match="is not a power of map standard"):
         Game("standard").submit(power, [], strict=False)
 
 

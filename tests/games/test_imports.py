@@ -87,7 +87,9 @@ def test_a_history_with_another_outcome_goes_on_from_it(tmp_path):
     (tmp_path / "h.json").write_text(json.dumps(data))
     found, notes = played(tmp_path / "h.json")
     assert "A PIC" in found.units["FRANCE"]
-    assert notes == ["F1901M has another position than our rules lead to; it goes on from there"]
+    assert notes == [
+        "F1901M has a position that differs from our rules' result; the game continues from it"
+    ]
     assert found.to_state()["last_orders"]["FRANCE"][-1] == "A PAR - BUR"
 
 
@@ -182,18 +184,18 @@ def test_blocks_tell_line_phase_and_power():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("Spring 1901\nA Par - Bur\n", "line 2, 'A Par - Bur', stands under no power's name"),
+        ("Spring 1901\nA Par - Bur\n", "line 2, 'A Par - Bur', is under no power's name"),
         ("Spring 1901\n", "there are no orders in it"),
         ("Fall 1900\nFrance: A Par H\n", "F1900M is before S1901M"),
         ("Spring 1905\nFrance: A Par H\n", "S1905M comes where S1901M should"),
         ("S1901M\nFrance: A Par H\nF1901M\nFrance: A Par H\nS1901M\nItaly: A Ven H", "comes twice"),
         ("hello\n", "line 1 is not JSON"),
-        ("France:\n" + "(" * 3000, "line 2 has over 2,000 letters"),
+        ("France:\n" + "(" * 3000, "line 2 has more than 2,000 characters"),
         ("Spring 1901" + " " * 300_000 + "!", "line 1 is not JSON"),
         ("", "has no game in it"),
-        ('{"phases": [{"turn": 0, "phase": "Builds"}]}', "is no list of rows"),
-        ('{"phases": [{"turn": -1, "phase": "Diplomacy"}]}', "is no phase"),
-        ('{"phases": [{"turn": 0, "phase": "\\u001b[2J"}]}', "is no phase"),
+        ('{"phases": [{"turn": 0, "phase": "Builds"}]}', "is not a list of rows"),
+        ('{"phases": [{"turn": -1, "phase": "Diplomacy"}]}', "is not a phase"),
+        ('{"phases": [{"turn": 0, "phase": "\\u001b[2J"}]}', "is not a phase"),
         ('{"phases": [], "map": "standard"}', "has no phases"),
     ],
 )
@@ -225,9 +227,9 @@ def rows(**changes):
         ({"units": {"terrID": 53}}, "an army cannot stand at NTH"),
         ({"orders": {"type": "Fly"}}, "no territory None"),
         ({"orders": {"type": "Support hold", "toTerrID": 1}}, "there is no unit in CLY"),
-        ({"orders": 3}, "'orders' is no list of rows"),
-        ({"orders": ["x"]}, "'orders' is no list of rows"),
-        ({"phase": "Pre-game"}, "is no phase"),
+        ({"orders": 3}, "'orders' is not a list of rows"),
+        ({"orders": ["x"]}, "'orders' is not a list of rows"),
+        ({"phase": "Pre-game"}, "is not a phase"),
     ],
 )
 def test_bad_histories(tmp_path, capsys, changes, sentence):
@@ -243,8 +245,8 @@ def test_a_variant_that_does_not_fit(tmp_path, capsys):
     assert "not the site's Classic" in refusal("import-game", file, "--map", "small", capsys=capsys)
     for text, sentence in (
         ("[", "is not JSON"),
-        ("[]", "'territories' is no list of rows"),
-        (json.dumps(variant() | {"countries": []}), "other places or powers"),
+        ("[]", "'territories' is not a list of rows"),
+        (json.dumps(variant() | {"countries": []}), "different places or powers"),
     ):
         other.write_text(text)
         assert sentence in refusal("import-game", file, "--variant", other, capsys=capsys)
@@ -340,18 +342,18 @@ def test_whatever_a_file_has_can_be_pasted(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (POSITION, "BUR is no center"),
+        (POSITION, "BUR is not a center"),
         ("Spring 1901\nFrance: A Par\nFall 1901\nItaly: A Rom", "one phase, not F1901M and S1901M"),
-        ("Fall 1901 Retreats\nFrance: A Par", "F1901R: where units may retreat to is not known"),
+        ("Fall 1901 Retreats\nFrance: A Par", "F1901R: the possible retreats are unknown"),
         ("France: A Par, A Par", "PAR"),
-        ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is no unit"),
-        ("France: A Par, A Mar-Bur", "line 1: 'A Mar-Bur' is no unit"),
+        ("France: A Par\nA Atlantis", "line 2: 'A Atlantis' is not a unit"),
+        ("France: A Par, A Mar-Bur", "line 1: 'A Mar-Bur' is not a unit"),
         ("France: A Par\ncenters Par, \x1b[31m", "line 2"),
         ("France: A MAO", "MAO"),
         ("France: F Spa", "SPA"),
         ("", "there are no orders in it"),
-        ("hello there", "stands under no power's name"),
-        ("{", "it begins like JSON, and is none"),
+        ("hello there", "is under no power's name"),
+        ("{", "it begins like JSON but is not"),
         ("[]", "there is no game in it"),
         ("{}", "the saved game has no 'map'"),
         ('{"units": 3}', "the state"),

@@ -30,7 +30,7 @@ def game_map(path):
 
 def test_a_large_map_is_checked(path, size, capsys):
     assert cli.main(["check-map", path]) == 0
-    assert f"map coastal is sound: 2 powers, {sum(size)} provinces" in capsys.readouterr().out
+    assert f"map coastal is valid: 2 powers, {sum(size)} provinces" in capsys.readouterr().out
 
 
 def test_the_numbers_of_its_orders_are_found(game_map, size):

@@ -101,7 +101,7 @@ BAD_STATES = [
     ({}, "has no 'name'"),
     ({"name": "S1901M"}, "has no 'units'"),
     ({"name": "S1901M", "unit": {}}, "has no 'units'"),
-    (state(centres={}, center={}), "no such key as 'centres'; did you mean 'centers'"),
+    (state(centres={}, center={}), "an unknown key 'centres'; did you mean 'centers'"),
     (state("Spring 1901"), "is not a phase"),
     (state("S0M"), "is not 1 to 9999"),
     (state("S99999M"), "is not 1 to 9999"),
@@ -109,11 +109,11 @@ BAD_STATES = [
     (state(b"S1901M"), "is not a phase"),
     ({"name": "S1901M", "units": None}, "'units' of the state is not a dictionary"),
     ({"name": "S1901M", "units": []}, "'units' of the state is not a dictionary"),
-    (state(units={"GAUL": ["A PAR"]}), "'GAUL' is no power of map standard"),
-    (state(units={3: ["A PAR"]}), "3 is no power"),
+    (state(units={"GAUL": ["A PAR"]}), "'GAUL' is not a power of map standard"),
+    (state(units={3: ["A PAR"]}), "3 is not a power"),
     (state(units={"FRANCE": "A PAR"}), "'units' of FRANCE is not a list"),
-    (state(units={"FRANCE": [3]}), "3 is no unit"),
-    (state(units={"FRANCE": ["PAR"]}), "'PAR' is no unit: a unit begins with A or F"),
+    (state(units={"FRANCE": [3]}), "3 is not a unit"),
+    (state(units={"FRANCE": ["PAR"]}), "'PAR' is not a unit: a unit begins with A or F"),
     (state(units={"FRANCE": ["A PARI"]}), "did you mean PAR?"),
     (state(units={"FRANCE": ["A ENG"]}), "an army cannot stand at ENG"),
     (state(units={"FRANCE": ["F PAR"]}), "a fleet cannot stand at PAR"),
@@ -122,8 +122,8 @@ BAD_STATES = [
     (state(units={"FRANCE": ["A SPA/NC"]}), "an army cannot stand at SPA/NC"),
     (state(units={"FRANCE": ["A PAR", "A PAR"]}), "A PAR and A PAR are in one province"),
     (state(units={"FRANCE": ["F SPA/NC"], "ITALY": ["A SPA"]}), "are in one province"),
-    (state(units={"FRANCE": ["*A PAR"]}), "S1901M is no retreat phase, but a unit is dislodged"),
-    (state(retreats={"FRANCE": {"A PAR": []}}), "is no retreat phase"),
+    (state(units={"FRANCE": ["*A PAR"]}), "S1901M is not a retreat phase, but a unit is dislodged"),
+    (state(retreats={"FRANCE": {"A PAR": []}}), "is not a retreat phase"),
     (state("S1901R", retreats=[]), "'retreats' of the state is not a dictionary"),
     (state("S1901R", retreats={"FRANCE": ["A PAR"]}), "'retreats' of FRANCE is not a dictionary"),
     (state("S1901R", retreats={"FRANCE": {"A PAR": "BUR"}}), "are not a list"),
@@ -135,16 +135,16 @@ BAD_STATES = [
         state("S1901R", {"FRANCE": ["A PAR"]}, retreats={"FRANCE": {"A PAR": []}}),
         "A PAR cannot be dislodged by a unit of its own power",
     ),
-    (state("S1901R", {"FRANCE": ["*A PAR", "*A PAR"]}), "stands twice"),
+    (state("S1901R", {"FRANCE": ["*A PAR", "*A PAR"]}), "appears twice"),
     (
         state("S1901R", retreats={"FRANCE": {"A PAR": []}, "ITALY": {"A PAR": []}}),
         "are in one province",
     ),
     (state(centers=["PAR"]), "'centers' of the state is not a dictionary"),
     (state(centers={"FRANCE": "PAR"}), "'centers' of FRANCE is not a list"),
-    (state(centers={"FRANCE": ["BUR"]}), "'BUR' is no supply center"),
-    (state(centers={"FRANCE": ["A PAR"]}), "'A PAR' is no supply center"),
-    (state(centers={"FRANCE": [None]}), "None is no unit or province"),
+    (state(centers={"FRANCE": ["BUR"]}), "'BUR' is not a supply center"),
+    (state(centers={"FRANCE": ["A PAR"]}), "'A PAR' is not a supply center"),
+    (state(centers={"FRANCE": [None]}), "None is not a unit or province"),
     (state(centers={"FRANCE": ["PAR"], "ITALY": ["PAR"]}), "belongs to both FRANCE and ITALY"),
 ]
 
@@ -158,24 +158,24 @@ def test_impossible_states(position, sentence):
 
 @pytest.mark.parametrize("position", [None, [], "S1901M", b"", 3])
 def test_states_that_are_none(position):
-    with pytest.raises(ValueError, match="a state is a dictionary"):
+    with pytest.raises(ValueError, match="a state must be a dictionary"):
         Game.from_state("standard", position)
 
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("", "a position begins with a map and a phase"),
-        ("standard", "a position begins with a map and a phase"),
+        ("", "a position must begin with a map and a phase"),
+        ("standard", "a position must begin with a map and a phase"),
         ("nowhere S1901M", "there is no map of that name"),
         ("small S1901", "is not a phase"),
         ("small S1901M; ENGLAND", "is not of the form"),
         ("small S1901M; ENGLAND A LON", "is not of the form"),
-        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "ENGLAND stands twice"),
+        ("small S1901M; ENGLAND A LON = LON; ENGLAND = PAR", "ENGLAND appears twice"),
         ("small S1901M; ENGLAND A LON, A LON = ", "are in one province"),
-        ("small S1901M; FRANCE = LON", "is no power of map small"),
-        (b"small S1901M", "a position is a text"),
-        (None, "a position is a text"),
+        ("small S1901M; FRANCE = LON", "is not a power of map small"),
+        (b"small S1901M", "a position must be a text"),
+        (None, "a position must be a text"),
     ],
 )
 def test_impossible_position_lines(line, sentence):

@@ -177,7 +177,7 @@ def test_jsonl(tmp_path):
         list(read_saved_games(path))
     for content in (b"[1, 2]\n", b"7\n", b'"x"\n'):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="line 1 is no saved game"):
+        with pytest.raises(ValueError, match="line 1 is not a saved game"):
             list(read_saved_games(path))
     for content, words in (
         (b"\xff\xfe\x00", "text"), (b"\x89PNG", "text"), (b"[" * 100_000, "JSON"), (b"\0", "JSON"),
@@ -228,9 +228,9 @@ def said(letters: int) -> dict:
 @pytest.mark.parametrize(
     ("saved", "sentence"),
     [
-        (None, "a saved game is a dictionary"),
-        ([], "a saved game is a dictionary"),
-        (b"{}", "a saved game is a dictionary"),
+        (None, "a saved game must be a dictionary"),
+        ([], "a saved game must be a dictionary"),
+        (b"{}", "a saved game must be a dictionary"),
         ({}, "no 'map'"),
         (changed(map=None), "no 'map'"),
         (changed(map=3), "no 'map'"),
@@ -243,16 +243,16 @@ def said(letters: int) -> dict:
         (changed_phase(state=None), "has no 'state' as a dictionary"),
         (changed_phase(orders=[]), "has no 'orders' as a dictionary"),
         (changed_phase(results=3), "has no 'results' as a dictionary"),
-        (changed_phase(name="F1901M"), "have two names"),
+        (changed_phase(name="F1901M"), "have different names"),
         (changed_phase(orders={"ENGLAND": "A LON H"}), "are not a list of texts"),
         (changed_phase(orders={"ENGLAND": [3]}), "are not a list of texts"),
-        (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE' is no power of map small"),
+        (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE' is not a power of map small"),
         (changed_phase(state={"name": "S1901M"}), "has no 'units'"),
         (changed(phases=[{}] * 10_001), "has more than 10,000 phases"),
         (changed_phase(orders={"ENGLAND": ["A LON H"] * 501}), "has more than 500 orders"),
         (many_orders(501), "has more than 250,000 orders"),
-        (changed_phase(messages=[said(10_000_001)]), "have more than 10,000,000 letters"),
-        (changed_phase(messages=[said(100_000)] * 101), "have more than 10,000,000 letters"),
+        (changed_phase(messages=[said(10_000_001)]), "have more than 10,000,000 characters"),
+        (changed_phase(messages=[said(100_000)] * 101), "have more than 10,000,000 characters"),
     ],
 )
 def test_what_is_no_saved_game(saved, sentence):
@@ -357,8 +357,8 @@ def test_last_orders_of_another_engine():
     assert again["last_orders"]["FRANCE"] == ["A MAR S A PAR - BUR", "A PAR - BUR"]
     assert again["last_results"] == {"A PAR": ["bounce"]}
     for key, value, message in (
-        ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can ever have ordered 'A PAR - MOS'"),
-        ("last_orders", {"FRANCE": ["A PAR B"]}, "no order of a movement phase"),
+        ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can have ordered 'A PAR - MOS'"),
+        ("last_orders", {"FRANCE": ["A PAR B"]}, "not an order of a movement phase"),
         ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
         ("last_orders", {"FRANCE": [3]}, "order"),
         ("last_orders", 3, "not a dictionary"),

@@ -116,7 +116,7 @@ def test_a_snapshot_that_is_no_position_is_refused(name):
         if name == "center_owner":
             place = 2, 0
         array[place] = value
-        with pytest.raises(ValueError, match="has no sound position: '"):
+        with pytest.raises(ValueError, match="has no valid position: '"):
             games.restore(snapshot)
     for wrong in (before[name][:-1], before[name].astype(np.float64), None, "text"):
         with pytest.raises(ValueError, match=f"the snapshot's '{name}' does not fit"):

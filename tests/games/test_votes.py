@@ -93,12 +93,12 @@ def test_who_cannot_vote():
     for power, draw, words in (
         ("FRANCE", True, "there are no votes for a draw in this game: it needs draw_votes=True"),
         ("RUSSIA", True, "RUSSIA cannot vote: it is eliminated"),
-        ("SPAIN", True, "'SPAIN' is no power of map standard"),
+        ("SPAIN", True, "'SPAIN' is not a power of map standard"),
     ):
         with pytest.raises(UserError, match=words):
             game.vote(power, draw)
     with_votes(game, "FRANCE")
-    with pytest.raises(UserError, match="FRANCE has voted for a draw in S1905M already"):
+    with pytest.raises(UserError, match="FRANCE has already voted for a draw in S1905M"):
         game.vote("FRANCE")
     with pytest.raises(UserError, match="ITALY has no vote for a draw in S1905M to take back"):
         game.vote("ITALY", False)
@@ -146,7 +146,7 @@ def test_who_concedes_is_in_civil_disorder():
     game.submit("ITALY", ["A ROM - VEN"])
     game.concede("ITALY")
     assert game.orders == {} and game.to_state()["civil_disorder"]["ITALY"] == 1
-    with pytest.raises(UserError, match="ITALY has conceded and orders nothing more"):
+    with pytest.raises(UserError, match="ITALY has conceded and gives no more orders"):
         game.submit("ITALY", ["A ROM - VEN"])
     game.submit("ITALY", ["A ROM - VEN"], strict=False)
     assert game.adjudicate()["A ROM"] == ["void"] and game.units["ITALY"] == ["A ROM"]
@@ -242,7 +242,7 @@ def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name)
             assert position.split("; ", 1)[1] == game.to_position().split("; ", 1)[1]
     again = reloaded(game)
     assert again.to_saved_game() == game.to_saved_game() and again.winners == game.winners
-    assert again.to_state() == game.to_state(), "what was not played is no last order"
+    assert again.to_state() == game.to_state(), "what was not played is not a last order"
     assert (again.is_draw, again.is_agreed, again.is_conceded) == (
         game.is_draw,
         game.is_agreed,
@@ -277,13 +277,13 @@ def test_a_replay_says_how_it_ended():
         ({"draw_votes": "yes"}, "'draw_votes' of the saved game must be true or false"),
         ({"draw_agreed": 1}, "'draw_agreed' of the saved game must be true or false"),
         ({"draw_agreed": True}, "a draw was agreed, but the game goes on in S1905M"),
-        ({"conceded": "FRANCE"}, "'conceded' of the saved game is no list of powers"),
-        ({"conceded": ["SPAIN"]}, "'SPAIN' is no power"),
-        ({"conceded": [["FRANCE"]]}, "is no power"),
-        ({"votes": 3}, "the 'votes' of phase S1905M are no list of powers"),
-        ({"votes": ["SPAIN"]}, "'SPAIN' is no power"),
+        ({"conceded": "FRANCE"}, "'conceded' of the saved game is not a list of powers"),
+        ({"conceded": ["SPAIN"]}, "'SPAIN' is not a power"),
+        ({"conceded": [["FRANCE"]]}, "is not a power"),
+        ({"votes": 3}, "the 'votes' of phase S1905M are not a list of powers"),
+        ({"votes": ["SPAIN"]}, "'SPAIN' is not a power"),
         ({"votes": ["RUSSIA"]}, "RUSSIA cannot vote: it is eliminated"),
-        ({"votes": ["FRANCE", "FRANCE"]}, "FRANCE has voted for a draw in S1905M already"),
+        ({"votes": ["FRANCE", "FRANCE"]}, "FRANCE has already voted for a draw in S1905M"),
     ],
 )
 def test_a_saved_game_that_says_nonsense_of_draws(change, words):

@@ -346,7 +346,7 @@ def test_a_partners_game_is_the_learners():
             "--learner-powers ITALY RUSSIA must be one team of ENGLAND+ITALY, RUSSIA",
         ),
         ("--learner-powers ITALY italy --learner-seats 2", "names a power twice"),
-        ("--learner-powers FRANCE", "'FRANCE' is no power of map three"),
+        ("--learner-powers FRANCE", "'FRANCE' is not a power of map three"),
         ("--learner-powers ITALY ENGLAND", "needs as many seats: --learner-seats 2"),
         ("--partners pool", "--partners pool needs --teams"),
         ("--scheme other", "--scheme must be one of self_play, independent"),
@@ -462,7 +462,7 @@ def test_a_policy_of_another_scheme_is_no_beginning(tmp_path, capsys):
     assert main([*flags, "--scheme", "independent"]) == 0
     (first,) = (tmp_path / "runs").iterdir()
     flags = ["--start-from", str(first), "--scheme", "central", "--learner-seats", "2"]
-    refused(flags, "has other weights than a network that", tmp_path, capsys)
+    refused(flags, "has weights that do not fit the network", tmp_path, capsys)
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def test_the_command(tmp_path, capsys):
     [
         ([], "--policy is missing"),
         (["--policy", "nowhere"], "nowhere"),
-        (["--policy", POLICY, "--search", "slow"], "--search 'slow' is no search"),
+        (["--policy", POLICY, "--search", "slow"], "--search 'slow' is not a search"),
         (["--policy", POLICY, "--search", "fast(profiles=0)"], "profiles must be a whole number"),
         (["--policy", POLICY, "--eval-bot", "nobody"], "there is no player 'nobody'"),
         (["--policy", POLICY, "--rounds", "0"], "rounds"),

@@ -242,7 +242,7 @@ def test_a_run_folder_asks_no_server_by_itself(setting, finished, tmp_path, caps
         (run / "args.json").write_text(json.dumps(settings))
         assert grpo.main(["--resume", str(run)]) == 2
         said, flag = capsys.readouterr().err, f"--{setting.replace('_', '-')}"
-        assert "a server to be asked" in said and flag in said and said.count("\n") == 1
+        assert "a server to ask" in said and flag in said and said.count("\n") == 1
         assert server.requests == []
 
 
@@ -340,7 +340,7 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("--seats FRANCE", "--seats 'FRANCE' is none of each, all, ENGLAND, RUSSIA"),
+        ("--seats FRANCE", "--seats 'FRANCE' is not one of each, all, ENGLAND, RUSSIA"),
         ("--device nothing", "--device 'nothing' cannot be used here"),
         ("--copies 1", "--copies must be"),
         ("--groups 1000000000", "--groups must be a whole number from 1 to 100,000, not"),
@@ -348,8 +348,14 @@ def test_a_finished_run_has_nothing_left_to_do(finished):
         ("--model nowhere", "there is no folder nowhere with a model"),
         ("--opponent nobody", "there is no player 'nobody'"),
         ("--eval-bot nobody", "there is no player 'nobody'"),
-        ("--opponent nash+hold", "--opponent 'nash+hold' would be silent: name the player alone"),
-        ("--history 2", "--history has no effect: minimal prompts, the default, tell no past"),
+        (
+            "--opponent nash+hold",
+            "--opponent 'nash+hold' would have nobody to talk to: name only the player after its +",
+        ),
+        (
+            "--history 2",
+            "--history has no effect: minimal prompts, the default, leave out the past",
+        ),
         ("--resume nowhere", "nowhere cannot be continued: it has no args.json"),
         ("--resume nowhere --copies 4", "--copies cannot be changed on resume; only --steps and"),
         ("--opening-share 0.5", "--opening-share has no effect: it needs --warm-up"),

@@ -166,7 +166,10 @@ def test_a_member_is_ranked_in_the_base_population(tmp_path):
         (["--explore", "hidden"], "--explore hidden: these can be varied"),
         (["--metric", "population/rating"], "--metric population/rating needs --eval-population"),
         (["--pool-size", "1"], "--mates needs a pool of several copies"),
-        (["--eval-population", "9", "--teams", "ENGLAND+RUSSIA"], "goes without --teams"),
+        (
+            ["--eval-population", "9", "--teams", "ENGLAND+RUSSIA"],
+            "cannot be combined with --teams",
+        ),
         (["--processes", "2"], "one core each"),
         (["--track"], "one core each"),
         (["--members", "1"], "--members"),
@@ -176,7 +179,7 @@ def test_a_member_is_ranked_in_the_base_population(tmp_path):
         (["--address", "127.0.0.1:99999999"], "no Ray cluster at 127.0.0.1:99999999: "),
         (["--address", "a..b:6379"], "no Ray cluster at a..b:6379: "),
         (["--resume", "nowhere"], "nowhere"),
-        (["--resume", "nowhere", "--seed", "2"], "only --address goes with --resume"),
+        (["--resume", "nowhere", "--seed", "2"], "only --address may be given with --resume"),
     ],
 )
 def test_what_cannot_be(flags, message, tmp_path, capsys, monkeypatch):
@@ -210,7 +213,7 @@ def test_code_that_a_folder_names_is_named_on_the_command_line(
     monkeypatch.setattr(pbt, "train_population", lambda *given: begun.append(given))
     assert pbt.main(["--resume", str(home)]) == 2 and not begun
     shown = capsys.readouterr().err
-    assert "names code to be run or a server to be asked" in shown and " ".join(flags[:1]) in shown
+    assert "names code to run or a server to ask" in shown and " ".join(flags[:1]) in shown
     assert pbt.main(["--resume", str(home), *flags]) == 0 and begun[0][0] == home
 
 
@@ -327,7 +330,7 @@ def test_a_reward_of_ones_own_goes_through_ray(tmp_path):
     (gone,) = home.glob("*__member-2__*")
     gone.rename(tmp_path / "gone")
     refused = subprocess.run(command("--resume", str(home)), check=False, **here)
-    assert refused.returncode == 2 and "names code to be run" in refused.stderr
+    assert refused.returncode == 2 and "names code to run" in refused.stderr
     assert not list(home.glob("*__member-2__*"))
     named = command("--resume", str(home), "--reward", "own:mine=1,score")
     assert subprocess.run(named, check=False, **here).returncode == 0

@@ -648,7 +648,10 @@ def test_silent_voices_are_refused(tmp_path, capsys):
         (["--pool-bots", "nash+dumbbot"], "would be silent"),
         (["--start-from", "runs/reference/three__pure__1"], "does not fit press.py"),
         (["--wish-entropy", "-1"], "--wish-entropy must be"),
-        (["--eval-bots", "grudge+dumbbot"], "'grudge+dumbbot' has no use: deals bind in training"),
+        (
+            ["--eval-bots", "grudge+dumbbot"],
+            "'grudge+dumbbot' has no effect: deals are binding in training",
+        ),
     )
     for more, words in refusals:
         assert main([*flags, *more]) == 2

@@ -141,11 +141,11 @@ def test_the_command(gulf, tmp_path, monkeypatch, capsys):
     assert said.startswith(
         "wrote gulf.toml: map gulf, 2 powers, 7 provinces, 9 locations, 5 supply"
     )
-    assert "\n  units may be built in every own center\n" in said and "LAK" in said
+    assert "\n  units may be built in any center a power owns\n" in said and "LAK" in said
     assert load_map("gulf.toml").facts == GULF_FACTS
     assert cli.main(["check-map", "gulf.toml"]) == 0
     assert cli.main(["import-map", "gulf.map"]) == 2
-    assert "there is a file gulf.toml already; -o gulf.toml" in capsys.readouterr().err
+    assert "gulf.toml already exists; -o gulf.toml" in capsys.readouterr().err
     assert cli.main(["import-map", "gulf.map", "-o", "gulf.toml"]) == 0
     gulf.write_text(GULF.replace("F NOR", "A NOR"))
     assert cli.main(["import-map", "gulf.map", "-o", "other.toml"]) == 2
@@ -181,21 +181,31 @@ REFUSED = [
     ("SPRING 1650 MOVEMENT", "FALL 1650 MOVEMENT", 2, "begin here with SPRING"),
     ("SPRING 1650", "SPRING 0", 2, "a year from 1 on"),
     ("BUILD_ANY", "HARD_BUILD", 4, "the rule 'HARD_BUILD' is not one that can be played here"),
-    ("RULE BUILD_ANY", "MAP gulf", 4, "gulf.map is included a second time, or includes itself"),
+    ("RULE BUILD_ANY", "MAP gulf", 4, "gulf.map is included twice, or includes itself"),
     ("RULE BUILD_ANY", "MAP ../gulf", 4, "is not the name of a file in the same folder"),
     ("RULE BUILD_ANY", "MAP elsewhere", 4, "elsewhere.map is not in the same folder"),
-    ("RULE BUILD_ANY", "DROP ROC", 4, "DROP is not read"),
-    ("RULE BUILD_ANY", "OLD -> NEW", 4, "renaming (->) is not read"),
-    ("RULE BUILD_ANY", "F NOR", 4, "F stands before any power"),
-    ("RULE BUILD_ANY", "DUMMY", 4, "DUMMY stands before any power"),
-    ("RULE BUILD_ANY", "DUMMY NOBODY", 4, "DUMMY names NOBODY, which is no power so far"),
-    ("RULE BUILD_ANY", "?", 4, "'?' is no keyword and no name of a power"),
-    ("A HIL\n", "A HIL ROC\n", 13, "'A HIL ROC' is no unit such as A PAR"),
-    ("A HIL\n", "A ROC\n", 11, "HILLMEN, which nobody plays, has not just one unit in each"),
-    ("HIL\nDUMMY", "HIL ROC\nDUMMY", 11, "HILLMEN, which nobody plays, has not just one unit"),
+    ("RULE BUILD_ANY", "DROP ROC", 4, "DROP is not supported"),
+    ("RULE BUILD_ANY", "OLD -> NEW", 4, "renaming (->) is not supported"),
+    ("RULE BUILD_ANY", "F NOR", 4, "F comes before any power"),
+    ("RULE BUILD_ANY", "DUMMY", 4, "DUMMY comes before any power"),
+    ("RULE BUILD_ANY", "DUMMY NOBODY", 4, "DUMMY names NOBODY, which is not a power yet"),
+    ("RULE BUILD_ANY", "?", 4, "'?' is neither a keyword nor the name of a power"),
+    ("A HIL\n", "A HIL ROC\n", 13, "'A HIL ROC' is not a unit such as A PAR"),
+    (
+        "A HIL\n",
+        "A ROC\n",
+        11,
+        "HILLMEN, which nobody plays, does not have exactly one unit in each",
+    ),
+    (
+        "HIL\nDUMMY",
+        "HIL ROC\nDUMMY",
+        11,
+        "HILLMEN, which nobody plays, does not have exactly one unit",
+    ),
     ("(WESTERN)     ROC", "(WESTERN)     CAP ROC", 9, "CAP is a home center of both EAST and WEST"),
-    ("UNOWNED                ISL", "UNOWNED  XXX ISL", 14, "XXX is no place of this map"),
-    ("ROC rocks", "ROC rocks = x", 23, "a name line is of the form"),
+    ("UNOWNED                ISL", "UNOWNED  XXX ISL", 14, "XXX is not a place of this map"),
+    ("ROC rocks", "ROC rocks = x", 23, "a name line has the form"),
     ("Rocks        = ROC", "Rocks        = CAP", 23, "CAP has two names, 'Cape' and 'Rocks'"),
     (
         "Lake         = LAK",
@@ -203,14 +213,19 @@ REFUSED = [
         19,
         "XXX has a name, but no line with its terrain",
     ),
-    ("LAND  HIL     ABUTS", "LAND  HIL     TOUCHES", 27, "after HIL comes ABUTS, not 'TOUCHES'"),
-    ("LAND  HIL", "LAND  HILLS", 27, "a place has a code of three letters"),
+    (
+        "LAND  HIL     ABUTS",
+        "LAND  HIL     TOUCHES",
+        27,
+        "after HIL must come ABUTS, not 'TOUCHES'",
+    ),
+    ("LAND  HIL", "LAND  HILLS", 27, "a place needs a code of three letters"),
     ("HIL     ABUTS CAP", "HIL     ABUTS CAP CAP", 27, "HIL lists CAP twice"),
-    ("HIL     ABUTS CAP", "HIL     ABUTS XXX CAP", 27, "HIL borders XXX, which is no place"),
+    ("HIL     ABUTS CAP", "HIL     ABUTS XXX CAP", 27, "HIL borders XXX, which is not a place"),
     ("HIL     ABUTS CAP ", "HIL     ABUTS ", 26, "an army can go from CAP to HIL, but not back"),
     ("PORT  ISL     ABUTS NOR", "PORT  ISL     ABUTS", 33, "from NOR to ISL, but not back"),
     ("COAST mou ", "COAST MOU ", 32, "MOU has coasts, so it should be in small letters"),
-    ("COAST CAP ", "COAST cap ", 26, "cap is a coast where no fleet may ever be"),
+    ("COAST CAP ", "COAST cap ", 26, "cap is a coast that no fleet may enter"),
     ("Hills        =", "H\x00ills       =", 17, "there is a control character in it"),
 ]
 
@@ -230,7 +245,7 @@ def test_owned_centers_that_are_not_at_home_are_refused_unless_builds_are_anywhe
     gulf.write_text(text)
     assert read_dpjudge(gulf).facts["provinces"]["ISL"]["home_of"] == "EAST"
     gulf.write_text(text.replace("RULE BUILD_ANY", ""))
-    with pytest.raises(MapError, match=r"gulf\.map: line 8: EAST does not own just its home"):
+    with pytest.raises(MapError, match=r"gulf\.map: line 8: EAST does not own exactly its home"):
         read_dpjudge(gulf)
 
 

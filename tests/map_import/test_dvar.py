@@ -209,7 +209,7 @@ def test_the_command(write, tmp_path, capsys):
     path, out = write(delta()), tmp_path / "delta.toml"
     assert cli.main(["import-map", str(path), "-o", str(out)]) == 0
     same(load_map(out).facts, DELTA)
-    assert "  neutral units that are lost come back in winter\n" in capsys.readouterr().out
+    assert "  lost neutral units come back in winter\n" in capsys.readouterr().out
 
 
 def test_places_of_other_codes_get_three_letters(write):
@@ -243,8 +243,8 @@ def test_a_single_named_coast_is_none(write):
     draft = read_dvar(write(content))
     assert draft.facts["start_units"]["NORTH_WEST"] == ["F ROC"]
     assert "coasts" not in draft.facts["provinces"]["ROC"]
-    assert "ROC has one coast only, which is not named here" in draft.notes
-    assert "MOU has one coast only, which is not named here" in draft.notes
+    assert "ROC has only one coast, which has no name here" in draft.notes
+    assert "MOU has only one coast, which has no name here" in draft.notes
     draft.finished()
 
 
@@ -291,29 +291,29 @@ REFUSED = [
     ),
     ("d['initialState']['phase']['type'] = 'Adjustment'", "games begin here with a movement"),
     ("d['initialState']['phase']['year'] = 0", "the first year is 0; here it is 1 to 9999"),
-    ("d['nations'][0]['id'] = '7'", "'7' cannot be the name of a power"),
+    ("d['nations'][0]['id'] = '7'", "'7' is not a valid name of a power"),
     ("d['nations'][1]['id'] = 'east'", "there are two nations 'east'"),
     ("p['cap']['type'] = 'swamp'", "the type 'swamp' is not land, coastal or sea"),
     ("p['cap']['id'] = 'roc'", "there are two provinces 'roc'"),
-    ("p['cap']['homeNation'] = 'gaul'", "homeNation 'gaul' is no nation"),
+    ("p['cap']['homeNation'] = 'gaul'", "homeNation 'gaul' is not a nation"),
     ("p['cap']['adjacencies'][0]['to'] = 'xxx'", "'cap' borders 'xxx' by"),
     ("p['cap']['adjacencies'].append(p['cap']['adjacencies'][0])", "cap lists hil twice"),
-    ("p['cap']['adjacencies'].pop(0)", "and that from cap to hil is not; borders that go one way"),
-    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "borders that go one way cannot be played"),
+    ("p['cap']['adjacencies'].pop(0)", "and that from cap to hil is not; one-way borders"),
+    ("p['cap']['adjacencies'][0]['pass'] = 'both'", "one-way borders cannot be played"),
     ("p['hil']['type'] = 'sea'", "no army can go from cap to hil"),
     ("p['roc']['type'] = 'land'", ": one of them is inland"),
-    ("d['namedCoasts'][0]['id'] = 'mou/n1'", "'n1' cannot be the name of a coast"),
-    ("d['namedCoasts'][0]['parentProvince'] = 'roc'", "'mou/nc' is no coast of a province"),
-    ("d['initialState']['units'][0]['nation'] = 'gaul'", "'gaul' is no nation"),
+    ("d['namedCoasts'][0]['id'] = 'mou/n1'", "'n1' is not a valid name of a coast"),
+    ("d['namedCoasts'][0]['parentProvince'] = 'roc'", "'mou/nc' is not a coast of a province"),
+    ("d['initialState']['units'][0]['nation'] = 'gaul'", "'gaul' is not a nation"),
     ("d['initialState']['units'][0]['location'] = 'xxx'", "no 'Army' can stand in 'xxx'"),
     (
         "d['initialState']['units'][0]['location'] = 'nor'",
         "start_units: EAST 'A NOR': NOR is a sea",
     ),
-    ("d['initialState']['supplyCenters'][0]['province'] = 'nor'", "'nor' is no supply center"),
+    ("d['initialState']['supplyCenters'][0]['province'] = 'nor'", "'nor' is not a supply center"),
     (
         "d['initialState']['supplyCenters'][2]['province'] = 'mou'",
-        "hillmen, which nobody plays, has",
+        "hillmen, which nobody plays, does not have",
     ),
     ("d['initialState']['supplyCenters'].pop(0)", "power EAST has no home center"),
     (

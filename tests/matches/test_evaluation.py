@@ -228,9 +228,9 @@ def test_parts_join_to_the_whole(name, bots, options):
     with pytest.raises(ValueError, match="have a game in common"):
         MatchReport.join([parts[0], parts[0]])
     other = evaluate_player(settings, *[load_player(bot) for bot in bots], 2, seed=5)
-    with pytest.raises(ValueError, match="of different matches"):
+    with pytest.raises(ValueError, match="from different matches"):
         MatchReport.join([parts[0], other])
-    with pytest.raises(UserError, match="part 2 of 2 is none of"):
+    with pytest.raises(UserError, match="part 2 of 2 is not a part of"):
         play(2, 2)
 
 

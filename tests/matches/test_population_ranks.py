@@ -223,7 +223,7 @@ def test_refusals(tmp_path, capsys):
     found = refusal(*rank, "--player", "dumbbot", "--as", "ENGLAND", capsys=capsys)
     assert "--as has no effect" in found
     found = refusal(*rank, "--player", "dumbbot", "--population", tmp_path, capsys=capsys)
-    assert "is no population" in found
+    assert "is not a population" in found
     make = ["population", "make", "--map", "small"]
     assert "--runs needs --output" in refusal(*make, "--runs", tmp_path, capsys=capsys)
     made = tmp_path / "made"
@@ -232,11 +232,11 @@ def test_refusals(tmp_path, capsys):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     found = refusal(*make, "--output", tmp_path / "mine", capsys=capsys)
-    assert "is no population: name another folder" in found
+    assert "is not a population: choose another folder" in found
     recipe = tmp_path / "runs.toml"
     for text, words in (
         ("runs = 3", "has no [[runs]]"),
-        ("[[runs]]\nname = 'a b'", "a run has no name"),
+        ("[[runs]]\nname = 'a b'", "a run needs a name"),
         ("[[runs]]\nname = 'a'\nshare = -1", "the share of run a"),
         ("[[runs]]\nname = 'a'\nshare_on.three = 'x'", "the share of run a"),
         ("[[runs]]\nname = 'a'\nshare_on = 2", "share_on has no maps"),

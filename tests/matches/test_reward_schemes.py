@@ -181,7 +181,7 @@ def test_weights_that_change_are_looked_at_three_times():
 @pytest.mark.parametrize(
     ("names", "pairs", "reason"),
     [
-        (["hold", "hold"], 10, "two different players at least"),
+        (["hold", "hold"], 10, "at least two different players"),
         (["hold", "random"], 1, "needs 2 pairs of games"),
     ],
 )

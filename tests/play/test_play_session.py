@@ -106,7 +106,7 @@ def test_the_host_chooses_seats_once(file):
         ({"ENGLAND": "me"}, "RUSSIA must be played by"),
         ({"ENGLAND": "me", "RUSSIA": "/etc/passwd"}, "RUSSIA must be played by"),
         ({"ENGLAND": "me", "RUSSIA": 3}, "RUSSIA must be played by"),
-        ({"ENGLAND": "me", "RUSSIA": "hold", "MARS": "hold"}, "'MARS' is no power"),
+        ({"ENGLAND": "me", "RUSSIA": "hold", "MARS": "hold"}, "'MARS' is not a power"),
     ):
         assert words in refused("invalid", session.choose_seats, host, choice)
     assert "choose who plays" in refused("invalid", session.go_on, host, 0)
@@ -179,7 +179,7 @@ def test_bad_orders_are_refused_with_the_reason_and_change_nothing(file):
         (["A LON - MOS"], "A LON - MOS"),
         (["A MOS - UKR"], "A MOS - UKR"),
         (["nonsense"], "nonsense"),
-        (["A LON - PAR", "A LON H"], "there already is an order for LON"),
+        (["A LON - PAR", "A LON H"], "there is already an order for LON"),
     ):
         assert words in refused("invalid", session.submit, viewer(session), 0, orders)
     refused("forbidden", session.submit, viewer(session, "watch"), 0, [])
@@ -201,7 +201,7 @@ def test_a_second_submission_replaces_a_retry_counts_once_and_a_stale_one_is_ref
     session.submit(host, 0, ["A LON - HOL"])  # the answer was lost and it is sent again
     assert session.now.step == 1 and "ENGLAND" not in session.game.orders
     words = refused("stale", session.submit, host, 0, ["A LON - PAR"])
-    assert words == "this was meant for step 0 of the game, which has gone on to step 1, F1901M"
+    assert words == "this was meant for step 0 of the game, which has moved on to step 1, F1901M"
     refused("stale", session.submit, host, 2, [])
 
 
@@ -427,7 +427,7 @@ def test_hints_in_winter_name_each_build(file):
     found = advice(Game.from_state("standard", state), Thinker(), "FRANCE")
     assert [unit for unit, _ in found.slots] == ["build 1", "build 2", "build 3"]
     assert {text for text, _ in found.slots[0][1]} >= {"A PAR B", "F BRE B", "WAIVE"}
-    with pytest.raises(ValueError, match="ITALY has nothing to order in W1901A"):
+    with pytest.raises(ValueError, match="ITALY has no orders to give in W1901A"):
         advice(Game.from_state("standard", state), Thinker(), "ITALY")
 
 
@@ -500,7 +500,7 @@ def test_a_second_program_with_the_same_file_is_noticed(file):
     other = reopened(file)
     other.submit(viewer(other), 0, ["A LON - PAR"])
     words = refused("invalid", one.submit, viewer(one), 0, ["A LON - HOL"])
-    assert f"another program has written {file}" in words
+    assert f"another program has changed {file}" in words
     assert reopened(file).game.units["ENGLAND"] == ["A PAR"]
 
 
@@ -546,23 +546,23 @@ def test_any_saved_game_can_be_gone_on_with(file):
     [
         (lambda saved: "", "has no game in it"),
         (lambda saved: "{", "line 1 is not JSON"),
-        (lambda saved: "[]", "line 1 is no saved game"),
+        (lambda saved: "[]", "line 1 is not a saved game"),
         (lambda saved: {"phases": []}, "has no 'map'"),
         (lambda saved: saved | {"map": "mars"}, "mars"),
-        (lambda saved: saved | {"play": 3}, "no sound 'format'"),
-        (lambda saved: saved | {"play": saved["play"] | {"format": 99}}, "no sound 'format'"),
-        (lambda saved: saved | {"play": saved["play"] | {"step": -1}}, "no sound 'step'"),
+        (lambda saved: saved | {"play": 3}, "no valid 'format'"),
+        (lambda saved: saved | {"play": saved["play"] | {"format": 99}}, "no valid 'format'"),
+        (lambda saved: saved | {"play": saved["play"] | {"step": -1}}, "no valid 'step'"),
         (lambda saved: saved | {"play": saved["play"] | {"tokens": {"host": "x"}}}, "'tokens'"),
-        (lambda saved: saved | {"play": saved["play"] | {"tokens": {}}}, "no sound 'tokens'"),
+        (lambda saved: saved | {"play": saved["play"] | {"tokens": {}}}, "no valid 'tokens'"),
         (lambda saved: saved | {"play": saved["play"] | {"seats": {"ENGLAND": 3}}}, "'seats'"),
-        (lambda saved: saved | {"play": saved["play"] | {"seats": {}}}, "no sound 'seats'"),
+        (lambda saved: saved | {"play": saved["play"] | {"seats": {}}}, "no valid 'seats'"),
         (
             lambda saved: saved | {"play": saved["play"] | {"answered": {"ENGLAND": [1]}}},
             "answered",
         ),
         (lambda saved: saved | {"play": saved["play"] | {"opponents": "hold"}}, "'opponents'"),
         (lambda saved: saved | {"play": saved["play"] | {"max_years": 0}}, "'max_years'"),
-        (lambda saved: saved | {"play": saved["play"] | {"hint": 3}}, "no sound 'hint'"),
+        (lambda saved: saved | {"play": saved["play"] | {"hint": 3}}, "no valid 'hint'"),
     ],
 )
 def test_files_that_cannot_be_gone_on_with(file, change, words):

@@ -69,7 +69,7 @@ def test_a_whole_game_in_the_terminal(tmp_path):
     assert "--- Spring 1901, movement ---" in shown
     assert re.search(r"ENGLAND +A LON - PAR\n", shown) and "orders: A LON B" in shown
     assert session.game.is_over and "The game is over: ENGLAND, RUSSIA share a draw." in shown
-    assert f"The game is kept in {tmp_path / 'game.jsonl'}." in shown
+    assert f"The game is saved in {tmp_path / 'game.jsonl'}." in shown
 
 
 def test_wrong_orders_get_the_reason_and_keep_the_others(tmp_path):
@@ -91,7 +91,7 @@ def test_an_order_replaces_the_units_last_and_drop_forgets_it(tmp_path):
         "",
         "go",
     )
-    assert "without one: A MAR, F BRE" in shown and "No: there is no order of A MAR" in shown
+    assert "without one: A MAR, F BRE" in shown and "No: there is no order for A MAR" in shown
     assert session.game.history[0]["orders"]["FRANCE"] == ["A PAR - PIC"]
 
 
@@ -100,7 +100,7 @@ def test_words_after_a_command_are_not_passed_over(tmp_path):
     session = make_session(tmp_path)
     shown = typed(session, "go A LON - PAR", "quit now", "A LON - MOON", "quit")
     assert session.now.step == 0
-    assert shown.count("No: nothing comes after") == 2
+    assert shown.count("No: nothing may follow") == 2
     assert "did you mean MOS?\n" in shown, "one mark at the end of a sentence"
 
 
@@ -115,7 +115,7 @@ def test_undo_save_legal_hint_and_help(tmp_path):
     assert "No: there is no phase to take back." in shown
     assert "No: no player here gives hints" in shown
     assert "TAB completes" in shown and "A LON H; A LON - HOL; A LON - PAR" in shown
-    assert "nowhere" in shown.lower() and "MOS: nothing of yours to order" in shown
+    assert "nowhere" in shown.lower() and "MOS: you have no orders to give" in shown
     assert "exists already" in shown and "save needs the name of a file" in shown
     assert session.game.phase == "S1901M"
     (saved,) = read_saved_games(copy)
@@ -133,8 +133,8 @@ def test_reasons_are_shown_at_every_turn_if_wished(tmp_path):
     TextGame(session, lambda prompt: next(lines), shown.append, explain=True).run()
     text = "\n".join(shown)
     assert text.count("its first thought") == 3, "at two turns, and once when asked"
-    assert re.search(r"  expects of RUSSIA \(like dumbbot 50 %, hold 50 %\): A MOS.* \d+ %", text)
-    assert re.search(r"played 100 %", text) and "nan" not in text
+    assert re.search(r"  expects of RUSSIA \(like dumbbot 50%, hold 50%\): A MOS.* \d+%", text)
+    assert re.search(r"played 100%", text) and "nan" not in text
 
 
 def test_watching_in_the_terminal(tmp_path):
@@ -237,7 +237,7 @@ def test_a_file_chooses_no_code_and_no_server(tmp_path, monkeypatch, capsys):
     Path("g.jsonl").write_text(text.replace('"hold"', '"mine.py:small-pure-1"'))
     words = ["play", "--text", "--resume", "g.jsonl", "--against", "mine.py:small-pure-1"]
     assert main(words) == 2
-    assert "mine.py is no learner: it does not call learners.register" in capsys.readouterr().err
+    assert "mine.py is not a learner: it does not call learners.register" in capsys.readouterr().err
 
 
 def test_players_take_turns_and_the_file_has_a_name(tmp_path):
@@ -256,13 +256,13 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
     [
         ("--watch --power ENGLAND", "--watch seats nobody"),
         ("--text --guest ENGLAND", "--guest needs the page"),
-        ("--map small --power GAUL", "'GAUL' is no power of map small (ENGLAND, RUSSIA)"),
+        ("--map small --power GAUL", "'GAUL' is not a power of map small (ENGLAND, RUSSIA)"),
         (
             "--map small --power france",
-            "'france' is no power of map small (ENGLAND, RUSSIA); --map standard",
+            "'france' is not a power of map small (ENGLAND, RUSSIA); --map standard",
         ),
         ("--map small --power Italy", "--map three or --map standard has it"),
-        ("--map small --guest ITALY", "'ITALY' is no power of map small"),
+        ("--map small --guest ITALY", "'ITALY' is not a power of map small"),
         ("--power ENGLAND --guest ENGLAND", "ENGLAND is both yours and a guest's"),
         ("--map mars", "mars"),
         ("--against nobody", "there is no player 'nobody'"),
@@ -270,15 +270,15 @@ def test_players_take_turns_and_the_file_has_a_name(tmp_path):
         ("--explain", "--explain has no effect without --text"),
         ("--assume dumbbot", "--assume 'dumbbot' has no effect"),
         ("--port 99999", "--port"),
-        ("--host 192.0.2.1", "--host 192.0.2.1 is no address of this machine"),
-        ("--host nowhere.invalid", "there is no address 'nowhere.invalid'"),
+        ("--host 192.0.2.1", "--host 192.0.2.1 is not an address of this machine"),
+        ("--host nowhere.invalid", "cannot listen on address 'nowhere.invalid'"),
         ("--save .", "is a folder"),
         ("--save no/such/folder.jsonl", "there is no folder no/such"),
         ("--save kept.jsonl", "--resume kept.jsonl"),
         ("--resume missing.jsonl", "missing.jsonl: No such file"),
-        ("--resume kept.jsonl", "kept.jsonl cannot be gone on with"),
+        ("--resume kept.jsonl", "kept.jsonl cannot be continued"),
         ("--resume empty.jsonl", "empty.jsonl has no game in it"),
-        ("--resume three.jsonl --map small", "three.jsonl cannot be gone on with"),
+        ("--resume three.jsonl --map small", "three.jsonl cannot be continued"),
     ],
 )
 def test_what_cannot_be_played_is_one_sentence(words, said, tmp_path, monkeypatch, capsys):
@@ -305,7 +305,7 @@ def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypa
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["play", "--port", str(port), "--against", "hold", "--power", "RUSSIA"]) == 2
-    assert f"port {port} of 127.0.0.1 cannot be had" in capsys.readouterr().err
+    assert f"port {port} of 127.0.0.1 is not available" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -348,6 +348,17 @@ def _play_help() -> str:
     return shown.getvalue()
 
 
+def test_help_begins_with_the_options_to_begin_with():
+    """Every option has a group with a heading."""
+    groups = re.findall(r"^([a-z ]+):\n((?:  .*\n)+)", _play_help(), re.MULTILINE)
+    flags = {
+        name: re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE) for name, text in groups
+    }
+    assert list(flags)[:2] == ["examples", "to begin with"] and "options" not in flags
+    assert flags["to begin with"] == ["--map", "--against", "--power", "--text", "--resume"]
+    assert len(flags) == 8 and list(flags)[-1] == "help"
+
+
 def test_help_explains_the_protocols_that_there_are():
     """People cannot talk by all of them."""
     assert "offers: deals of any kind" in _play_help()
@@ -367,7 +378,7 @@ def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, caps
     assert set(saved["players"].values()) == {"population#1", "population#2"}
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n\nquit\n"))
     assert main(["play", "--text", "--resume", str(file), "--seed", "4"]) == 2
-    assert "--seed would draw other members" in capsys.readouterr().err
+    assert "--seed would draw different members" in capsys.readouterr().err
     assert main(["play", "--text", "--resume", str(file)]) == 0
     shown = capsys.readouterr().out
     (saved,) = read_saved_games(file)

@@ -105,7 +105,7 @@ def test_who_concedes_is_not_waited_for(file):
     view = game_view(session, viewer(session))
     assert view["decision"] is None and not view["can_concede"] and view["votes"]["needed"] == 2
     assert [p["conceded"] for p in view["powers"]] == [True, False, False]
-    with pytest.raises(PlayError, match="ENGLAND has nothing to order in S1901M"):
+    with pytest.raises(PlayError, match="ENGLAND has no orders to give in S1901M"):
         session.submit(viewer(session), 0, ["A LON H"])
     with pytest.raises(PlayError, match="ENGLAND cannot vote: it has conceded"):
         session.vote(viewer(session), 0, True)
@@ -153,7 +153,7 @@ def test_a_file_with_another_kind_of_votes(file):
     saved = json.loads(file.read_text())
     saved["play"]["draws_after"] = "soon"
     file.write_text(json.dumps(saved))
-    with pytest.raises(Exception, match="its key 'play' has no sound 'draws_after'"):
+    with pytest.raises(Exception, match="its key 'play' has no valid 'draws_after'"):
         read_session(file)
     del saved["play"]["draws_after"]  # of earlier versions
     file.write_text(json.dumps(saved))
@@ -171,8 +171,8 @@ def test_votes_in_the_terminal(file):
     session = seated(file, "hpp")
     shown = typed(session, "draw maybe", "draw no", "help", "concede", "concede ITALY", "quit")
     assert "votes for a draw: 2 of 3" in shown and "draw no       take that back" in shown
-    assert shown.count("to give up for good, say: concede ENGLAND") == 2
-    assert "No: say: draw, or to take it back: draw no." in shown
+    assert shown.count("to give up for good, type: concede ENGLAND") == 2
+    assert "No: type: draw, or to take it back: draw no." in shown
     shown = typed(session, "draw", "quit")
     assert "ENGLAND votes for a draw" in shown
     assert "The game is over: ENGLAND, ITALY, RUSSIA have agreed to a draw." in shown
@@ -220,4 +220,4 @@ def test_votes_over_the_network(file):
 def test_a_game_is_resumed_with_its_own_votes(file, capsys):
     seated(file)
     told = refusal("play", "--text", "--resume", file, "--draws-after", "1907", capsys=capsys)
-    assert "has other votes for draws, which stay" in told
+    assert "has different votes for draws, which cannot change" in told

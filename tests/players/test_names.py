@@ -66,7 +66,7 @@ def test_a_policy_may_name_its_script(before, greedy):
 
 
 def test_a_policy_that_is_not_one_is_not_greedy():
-    with pytest.raises(UserError, match="greedy: stands right before a policy, and 'llm:m' is"):
+    with pytest.raises(UserError, match="greedy: must stand right before a policy, and 'llm:m' is"):
         parse_player("greedy:llm:m@http://127.0.0.1/v1")
 
 

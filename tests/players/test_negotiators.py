@@ -302,7 +302,7 @@ def test_the_command_line(tmp_path, capsys):
     assert "press mutual, per game:" in capsys.readouterr().out
     assert json.loads(file.read_text())["press"]["agreed"] > 0
     for extra, words in (
-        ([], "talks: that needs --press"),
+        ([], "talks, so it needs --press"),
         (["--press", "mutual", "--press-rounds", "2"], "one round"),
     ):
         assert main(["evaluate", *who, *short, *extra]) != 0

@@ -144,7 +144,7 @@ def test_files_that_are_no_weights(copy):
     assert "no arrays of weights" in refused(read_weights, population, put(pickled[:-5]))
     other = put(pack_weights({"own": np.zeros(3)}))
     found = refused(load_members, population, [other])
-    assert member.file in found and "other weights" in found
+    assert member.file in found and "weights do not match" in found
     with pytest.raises(UserError, match="cannot be kept"):
         pack_weights({"own": np.array([1e6])})
 
@@ -167,27 +167,27 @@ def test_lists_that_are_refused(copy):
         ({"observation_version": 0}, "observations of another version"),
         ({"members": members[:1]}, "it needs two to"),
         ({"members": [*members, members[0]]}, "two members have one name"),
-        ({"members": [members[0] | {"name": "../x"}, *members[1:]]}, "has no name of letters"),
-        ({"members": [members[0] | {"rating": "1"}, *members[1:]]}, "has no sound rating"),
-        ({"members": [members[0] | {"rating": 1e9}, *members[1:]]}, "has no sound rating"),
+        ({"members": [members[0] | {"name": "../x"}, *members[1:]]}, "needs a name of letters"),
+        ({"members": [members[0] | {"rating": "1"}, *members[1:]]}, "has no valid rating"),
+        ({"members": [members[0] | {"rating": 1e9}, *members[1:]]}, "has no valid rating"),
         ({"members": [members[0] | {"file": "../a.npz"}, *members[1:]]}, "must be"),
-        ({"members": [members[0] | {"file": ""}, *members[1:]]}, "has no file, and is no bot"),
+        ({"members": [members[0] | {"file": ""}, *members[1:]]}, "has no file and is not a bot"),
         ({"max_years": 0}, "must be numbers above 0"),
         ({"year_limit": "no"}, "year_limit must be one of"),
-        ({"met": [[1]]}, "'met' is no table of"),
-        ({"above": "x"}, "'above' is no table of"),
-        ({"met": table(good, "met", 5e-324)}, "'met' counts games"),
-        ({"met": table(good, "met", 1e300)}, "'met' is no table of"),
-        ({"above": table(good, "above", 1e308)}, "'above' is no table of"),
-        ({"above": table(good, "above", 1e15)}, "'met' counts games"),
-        ({"met": table(good, "met", 0)}, "'met' counts games"),
-        ({"above": table(good, "above", -1)}, "'above' is no table of"),
+        ({"met": [[1]]}, "'met' is not a table of"),
+        ({"above": "x"}, "'above' is not a table of"),
+        ({"met": table(good, "met", 5e-324)}, "'met' must count games"),
+        ({"met": table(good, "met", 1e300)}, "'met' is not a table of"),
+        ({"above": table(good, "above", 1e308)}, "'above' is not a table of"),
+        ({"above": table(good, "above", 1e15)}, "'met' must count games"),
+        ({"met": table(good, "met", 0)}, "'met' must count games"),
+        ({"above": table(good, "above", -1)}, "'above' is not a table of"),
     ]
     for changes, words in bad:
         change(copy, **{**good, **changes})
         assert words in refused(read_population, copy), changes
     (copy / POPULATION).write_text("{")
-    assert "is no JSON" in refused(read_population, copy)
+    assert "is not JSON" in refused(read_population, copy)
     strait = SimpleNamespace(name="strait")
     assert "no base population of map strait" in refused(population_folder, None, strait)
 

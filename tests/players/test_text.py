@@ -25,7 +25,7 @@ def test_orders_for_one_game():
 
 def test_orders_for_says_what_it_was_given():
     game = Game("small")
-    with pytest.raises(UserError, match="'dumbbot' is no player"):
+    with pytest.raises(UserError, match="'dumbbot' is not a player"):
         orders_for(game, "dumbbot")
     with pytest.raises(UserError, match=r"a list of names, such as \['ENGLAND'\]"):
         orders_for(game, make_bot("dumbbot"), "ENGLAND")

@@ -300,7 +300,7 @@ def test_rules_that_are_none(arguments, words):
 def test_offers_and_wishes_do_not_mix():
     """Each protocol has its own way of agreeing; an offer has some clauses, but not too many."""
     games = VectorGame("small", 1)
-    with pytest.raises(UserError, match="no offers"):
+    with pytest.raises(UserError, match="not offers"):
         settle(Press(games, "mutual"), clause(games, Clause.PEACE))
     with pytest.raises(UserError, match="mutual"):
         Press(games, "offers").propose(np.zeros((1, 2, 2), bool))

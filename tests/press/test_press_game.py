@@ -49,7 +49,7 @@ def test_peace_by_two_offers():
     game = game_with("mutual")
     first = game.offer("ENGLAND", "RUSSIA", peace=True)
     assert game.offers("RUSSIA") == {first: "ENGLAND: peace between ENGLAND and RUSSIA"}
-    with pytest.raises(UserError, match="offered it already"):
+    with pytest.raises(UserError, match="already offered it"):
         game.offer("ENGLAND", "RUSSIA", peace=True)
     with pytest.raises(UserError, match="only peace"):
         game.offer("RUSSIA", "ENGLAND", ours=["A ROM H"])
@@ -67,7 +67,7 @@ def test_peace_by_two_offers():
         ({"ours": ["A SPA H"]}, "no unit"),
         ({"ours": [3]}, "lists of texts"),
         ({"zone": ["XYZ"]}, "XYZ"),
-        ({"zone": ["A PAR"]}, "no province"),
+        ({"zone": ["A PAR"]}, "not a province"),
         ({"we_leave": ["SPA"]}, "no unit in SPA"),
         ({"ours": ["A PAR H", "A PAR - SPA"]}, "contradicts"),
         ({"ours": ["A PAR - SPA"], "zone": ["SPA"]}, "contradicts"),
@@ -87,7 +87,7 @@ def test_impossible_offers(terms, words):
 def test_impossible_partners_and_answers():
     """Only the receiver answers an offer, once, in its phase."""
     game = game_with("offers")
-    with pytest.raises(UserError, match="no deal with itself"):
+    with pytest.raises(UserError, match="cannot make a deal with itself"):
         game.offer("ENGLAND", "ENGLAND", peace=True)
     with pytest.raises(UserError, match="FRANCE"):
         game.offer("ENGLAND", "FRANCE", peace=True)
@@ -280,7 +280,7 @@ def test_a_pair_picks_one_of_its_offers():
         game.offer("ENGLAND", "ITALY", zone=["MUN"])
     second = game.offer("ITALY", "ENGLAND", zone=["MUN"])
     game.accept("ITALY", first)
-    with pytest.raises(UserError, match="ENGLAND and ITALY have picked their offer"):
+    with pytest.raises(UserError, match="ENGLAND and ITALY have already picked their offer"):
         game.accept("ENGLAND", second)
     assert len(game.deals("ENGLAND")) == 1
     again = Game.from_saved_game(game.to_saved_game(), press="propose-choose")

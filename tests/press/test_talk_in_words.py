@@ -32,7 +32,7 @@ def test_who_said_what_and_who_is_bound():
     assert game.peace() == []
     game.accept("ITALY", 2)
     assert game.peace() == [("ITALY", "RUSSIA")]
-    with pytest.raises(UserError, match="offered it already"):
+    with pytest.raises(UserError, match="already offered it"):
         game.offer("ENGLAND", "ITALY", **TERMS)
     number = game.put("ENGLAND", "RUSSIA", PEACE_ALONE)
     game.decline("RUSSIA", number)

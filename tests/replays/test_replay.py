@@ -175,7 +175,7 @@ def broken(**changes) -> dict:
         (b"", "has no game in it"),
         (b"\x89PNG\x00\xff", "line 1 is not text"),
         (b"{}\n", "no 'map'"),
-        (b"[1, 2]", "is no saved game"),
+        (b"[1, 2]", "is not a saved game"),
         (b'{"map": "small"', "line 1 is not JSON"),
         (b"[" * 100_000, "line 1 is not JSON"),
         (json.dumps(Game("small").to_saved_game() | {"map": "atlantis"}), "atlantis"),
@@ -211,7 +211,7 @@ def test_bad_flags(small_file, tmp_path, capsys):
     bad = {
         ("--text", "--phase", "S1999M"): "has no phase 'S1999M': it goes from S1901M to",
         ("--text", "--game", "3"): "has 2 games, no game 3",
-        (): "say either --output FILE",
+        (): "give either --output FILE",
         ("--output", str(tmp_path / "page.pdf")): "must end in .html, .svg, .png",
         ("--output", str(tmp_path / "none" / "page.html")): "there is no folder",
         ("--output", str(tmp_path / "a.html"), "--phase", "F1901M"): "--phase has no effect on a",

@@ -381,10 +381,10 @@ def test_a_power_is_found_by_its_name():
     game_map = load_map("small")
     assert [game_map.power_number(name) for name in ("ENGLAND", "russia")] == [0, 1]
     for name, message in (
-        ("FRANCE", r"'FRANCE' is no power of map small \(ENGLAND, RUSSIA\)$"),
-        ("rusia", r"'rusia' is no power of map small .*; did you mean 'RUSSIA'\?$"),
-        (None, "None is no power"),
-        ([], r"\[\] is no power"),
+        ("FRANCE", r"'FRANCE' is not a power of map small \(ENGLAND, RUSSIA\)$"),
+        ("rusia", r"'rusia' is not a power of map small .*; did you mean 'RUSSIA'\?$"),
+        (None, "None is not a power"),
+        ([], r"\[\] is not a power"),
     ):
         with pytest.raises(UserError, match=message):
             game_map.power_number(name)

@@ -60,7 +60,7 @@ def test_builds_in_every_own_center(game_map):
     [
         ("A HIL B", "EAST does not own HIL"),
         ("A MOU B", "MOU is occupied"),
-        ("F NOR B", "NOR is no supply center"),
+        ("F NOR B", "NOR is not a supply center"),
         ("F ISL/NC B", None),
         ("F MOU B", "MOU is occupied"),
     ],
@@ -84,7 +84,7 @@ def test_builds_are_limited_by_the_vacant_centers(game_map):
 def test_builds_at_home_only_unless_said():
     game = at(tribes(builds="home"), "W1901A", {"EAST": ["CAP", "ISL"]}, EAST=[])
     assert game.to_state()["builds"]["EAST"] == {"count": 1, "homes": ["CAP"]}
-    with pytest.raises(UserError, match="ISL is no home center of EAST"):
+    with pytest.raises(UserError, match="ISL is not a home center of EAST"):
         game.submit("EAST", ["F ISL B"])
     texts = vocabulary(game.map).texts
     assert {text for text in texts if text.endswith(" B")} == {
@@ -303,9 +303,9 @@ def test_coasts_of_other_names_are_read_and_written(game_map):
 @pytest.mark.parametrize(
     ("order", "reason"),
     [
-        ("F LAK - MOU/EC", r"'EC' after MOU is no coast \(NC or RIVER\)"),
-        ("F LAK - MOU EC", "'EC' at its end has no meaning"),
-        ("F LAK - MOU RIVER", "'RIVER' at its end has no meaning"),
+        ("F LAK - MOU/EC", r"'EC' after MOU is not a coast \(NC or RIVER\)"),
+        ("F LAK - MOU EC", "'EC' at the end has no meaning"),
+        ("F LAK - MOU RIVER", "'RIVER' at the end has no meaning"),
         ("F LAK - MOU/NC", "a fleet cannot move from LAK to MOU/NC"),
         ("F NOR - MOU/RIVER", "a fleet cannot move from NOR to MOU/RIVER"),
     ],

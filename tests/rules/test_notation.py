@@ -112,15 +112,15 @@ def test_understood(power, text, order):
         ("FRANCE", "A", "a province is missing"),
         ("FRANCE", "A PAR", "does not say what the unit is to do"),
         ("FRANCE", "PAR - PIC", "a unit begins with A or F"),
-        ("FRANCE", "A PAR FLIES PIC", "'FLIES' is none of"),
-        ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at its end has no meaning"),
+        ("FRANCE", "A PAR FLIES PIC", "'FLIES' is not one of"),
+        ("FRANCE", "A PAR - PIC - BRE", "'- BRE' at the end has no meaning"),
         ("FRANCE", "A PARIA - PIC", "no province 'PARIA' on this map; did you mean PAR?"),
         ("FRANCE", "A PAR - Burgandy", "no province 'BURGANDY' on this map; did you mean BUR?"),
         ("FRANCE", "A PAR - North See", "no province 'NORTH SEE' on this map; did you mean NTH?"),
         ("FRANCE", "A PAR - ", "a province is missing"),
         ("FRANCE", "A PAR S", "a unit begins with A or F, and nothing follows"),
         ("FRANCE", "A PAR S A BUR VIA", "does not say where the other unit is to go"),
-        ("FRANCE", "F MAO - SPA/XX", "'XX' after SPA is no coast"),
+        ("FRANCE", "F MAO - SPA/XX", "'XX' after SPA is not a coast"),
         ("FRANCE", "F MAO - SPA(NC", "the bracket after SPA is not closed"),
         ("FRANCE", "F MAO - SPA", "the coast must be named: F MAO - SPA/NC or F MAO - SPA/SC"),
         ("FRANCE", "F MAO - SPA/WC", "SPA has no coast WC, only NC and SC"),
@@ -158,11 +158,11 @@ def test_understood(power, text, order):
         (
             "FRANCE",
             "A PAR R PIC",
-            "a retreat is no order of S1901M, which has only movement orders",
+            "a retreat is not possible in S1901M, which has only movement orders",
         ),
-        ("FRANCE", "A PAR D", "a disband order is no order of S1901M"),
-        ("FRANCE", "A PAR B", "a build is no order of S1901M"),
-        ("FRANCE", "WAIVE", "a waived build is no order of S1901M"),
+        ("FRANCE", "A PAR D", "a disband order is not possible in S1901M"),
+        ("FRANCE", "A PAR B", "a build is not possible in S1901M"),
+        ("FRANCE", "WAIVE", "a waived build is not possible in S1901M"),
         ("FRANCE", "x" * 500, "a text of 500 characters is too long"),
     ],
 )
@@ -196,14 +196,14 @@ def test_retreat_texts():
     assert reading(game, "FRANCE", "F MAO R SPA") == "F MAO R SPA/NC"
     for power, text, reason in (
         ("GERMANY", "A MUN R TYR", "cannot retreat to TYR, only to BER, BOH"),
-        ("GERMANY", "A MUN H", "a hold is no order of S1901R, which has only retreats"),
-        ("GERMANY", "A MUN - BOH", "a move is no order of S1901R"),
+        ("GERMANY", "A MUN H", "a hold is not possible in S1901R, which has only retreats"),
+        ("GERMANY", "A MUN - BOH", "a move is not possible in S1901R"),
         ("GERMANY", "F MUN R BOH", "the dislodged unit in MUN is an army"),
         ("FRANCE", "F MAO R SPA/SC", "cannot retreat to SPA/SC, only to GAS, SPA/NC"),
         ("FRANCE", "A MUN D", "the dislodged unit in MUN belongs to GERMANY"),
         ("RUSSIA", "A MUN D", "the dislodged unit in MUN belongs to GERMANY"),
         ("RUSSIA", "A BER D", "there is no dislodged unit in BER"),
-        ("RUSSIA", "A BER B", "a build is no order of S1901R"),
+        ("RUSSIA", "A BER B", "a build is not possible in S1901R"),
     ):
         with pytest.raises(ValueError, match=r"^'") as caught:
             game.submit(power, [text])
@@ -236,12 +236,12 @@ def test_winter_texts():
         ("RUSSIA", ["F WAR B"], "WAR is inland, where no fleet can be built"),
         ("RUSSIA", ["A MOS B"], "MOS is occupied"),
         ("RUSSIA", ["A SEV B"], "SEV is occupied"),
-        ("RUSSIA", ["A PAR B"], "PAR is no home center of RUSSIA"),
+        ("RUSSIA", ["A PAR B"], "PAR is not a home center of RUSSIA"),
         ("RUSSIA", ["A MOS D"], "RUSSIA has no unit to remove"),
-        ("RUSSIA", ["A STP B", "F STP/NC B"], "there already is an order for STP"),
+        ("RUSSIA", ["A STP B", "F STP/NC B"], "there is already an order for STP"),
         ("RUSSIA", ["WAIVE", "A STP B", "A WAR B"], "RUSSIA has only 2 to build or waive"),
         ("RUSSIA", ["WAIVE"] * 3, "RUSSIA has only 2 to build or waive"),
-        ("RUSSIA", ["A MOS H"], "a hold is no order of W1901A, which has only builds"),
+        ("RUSSIA", ["A MOS H"], "a hold is not possible in W1901A, which has only builds"),
         ("FRANCE", ["A PAR D", "A MAR D"], "FRANCE has only 1 to remove"),
         ("FRANCE", ["A SEV D"], "the unit in SEV belongs to ITALY"),
         ("FRANCE", ["A BRE D"], "there is no unit in BRE"),
@@ -297,7 +297,7 @@ def test_a_name_for_two_provinces_names_none():
 
 @pytest.mark.parametrize("text", ["", "A", "F", "/", "()", "A PAR MUN", "A PAR H", "XYZ", "*"])
 def test_unknown_places(text):
-    with pytest.raises(ValueError, match="is no unit or province"):
+    with pytest.raises(ValueError, match="is not a unit or province"):
         read_place(STANDARD, text)
 
 

@@ -42,15 +42,15 @@ def test_teams_of_one_power_are_no_teams(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, and each power has one place"),
+        ("ENGLAND+ITALY,ITALY+RUSSIA", "ITALY is named twice, but each power has one place"),
         ("ENGLAND+(ITALY+ENGLAND)", "ENGLAND is named twice"),
-        ("ENGLAND+FRANCE", "'FRANCE' is no power of ENGLAND, ITALY, RUSSIA"),
-        ("ENGLAND+", "must be a power or a bracket, not nothing"),
-        ("ENGLAND++ITALY", "must be a power or a bracket, not '\\+'"),
+        ("ENGLAND+FRANCE", "'FRANCE' is not a power of ENGLAND, ITALY, RUSSIA"),
+        ("ENGLAND+", "expected a power or a bracket, not nothing"),
+        ("ENGLAND++ITALY", "expected a power or a bracket, not '\\+'"),
         ("(ENGLAND+ITALY", "a bracket is not closed"),
         ("ENGLAND+ITALY)", "is out of place"),
         ("ENGLAND ITALY", "is out of place"),
-        ("(" * 5000, "more than 6 teams within one another"),
+        ("(" * 5000, "teams are nested more than 6 deep"),
     ],
 )
 def test_what_is_no_partition_is_refused(text, reason):

@@ -187,7 +187,7 @@ def test_a_level_is_no_code_of_somebodys_own(text, own):
 
 def test_a_level_needs_teams():
     for teams in (no_teams(POWERS), None):
-        with pytest.raises(UserError, match="'team:score' needs teams, and there are none here"):
+        with pytest.raises(UserError, match="'team:score' needs teams, but there are none here"):
             make_reward_mix("team:score", teams)
         step = make_reward("score")(STEP)  # every power is a level of its own
         assert np.array_equal(make_reward_mix("power:score", teams)(STEP), step)

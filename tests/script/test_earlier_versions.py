@@ -47,7 +47,9 @@ def test_a_run_goes_on_with_its_own_version_only(tmp_path, capsys):
     """Seats and streams are stored otherwise now; the sentence says what can be done instead."""
     run = Path(shutil.copytree(EARLIER / "run", tmp_path / "run"))
     before = files(run)
-    message = r"version 0\.1 .*its format is 1, here it is 3\).*--start-from begins with it"
+    message = (
+        r"version 0\.1 .*its format is 1, this version's is 3\).*--start-from can begin with it"
+    )
     refused(["--resume", str(run)], message, capsys)
     assert {name: before[name] for name in before} == {n: files(run)[n] for n in before}
 

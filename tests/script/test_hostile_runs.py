@@ -206,7 +206,7 @@ def test_a_figure_that_nobody_counts(run, name, capsys):
     saved = load(run)
     saved["run"][name]["x"] = saved["run"][name]["games"]
     torch.save(saved, run / "checkpoint.pt")
-    refused(["--resume", str(run)], f"cannot be continued.*'{name}' has what cannot be", capsys)
+    refused(["--resume", str(run)], f"cannot be continued.*'{name}' has impossible values", capsys)
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("games", -2.0), ("score", 1e6)])
@@ -217,7 +217,7 @@ def test_counts_of_a_pool_that_do_not_fit(run, name, wrong, capsys):
     for other in ({}, dict.fromkeys(kept["pool"][name], wrong)):
         changed = kept | {"pool": kept["pool"] | {name: other}}
         torch.save(saved | {"run": changed}, run / "checkpoint.pt")
-        refused(["--resume", str(run)], "cannot be continued .* has what cannot be", capsys)
+        refused(["--resume", str(run)], "cannot be continued .* has impossible values", capsys)
 
 
 @pytest.mark.parametrize("others", [None, 3, "text"])
@@ -302,7 +302,7 @@ def test_code_runs_only_if_the_command_line_names_it(run, tmp_path, monkeypatch,
     write_args(run, reward="own_code:paid")
     flag = "--reward"
     before = files(run)
-    said = refused(["--resume", str(run)], f"names code to be run.*with {flag} 'own_code", capsys)
+    said = refused(["--resume", str(run)], f"names code to run.*with {flag} 'own_code", capsys)
     assert str(run) in said
     refused(["--resume", str(run), flag, "own_code:other"], "cannot be changed on resume", capsys)
     refused(["--resume", str(run), flag, "score"], "cannot be changed on resume", capsys)

@@ -152,7 +152,7 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
         ),
         (["--teams", "ENGLAND+ITALY", "--learner-seats", "1"], "--learner-seats has no effect"),
         (["--team-victory", "8"], "needs teams of several powers"),
-        (["--reward", "team:score"], "'team:score' needs teams, and there are none here"),
+        (["--reward", "team:score"], "'team:score' needs teams, but there are none here"),
     ],
 )
 def test_what_cannot_be(flags, message, tmp_path, capsys):

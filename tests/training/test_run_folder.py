@@ -297,7 +297,7 @@ def test_a_refused_cut_back_changes_nothing(run):
     run.save_games("second", [{"id": "c"}])
     (run.path / "metrics.jsonl").mkdir()  # cannot be cut, and is last
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
-    with pytest.raises(UserError, match=r"metrics\.jsonl cannot be cut back"):
+    with pytest.raises(UserError, match=r"metrics\.jsonl cannot be shortened"):
         run.cut_back({"games/first.jsonl": 5, "metrics.jsonl": 0})
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 

@@ -41,7 +41,7 @@ class RemotePlayer(LanguagePlayer):
         self.counted.retried = self.server.retried
         troubled = [c.unreachable for c in conversations]
         if troubled and all(troubled):
-            raise UserError(f"the server at {self.server.name} answers no more: {troubled[0]}")
+            raise UserError(f"the server at {self.server.name} no longer answers: {troubled[0]}")
         return first + answers
 
     def _asked(self, question: Question, until: float) -> Answer:
@@ -49,7 +49,7 @@ class RemotePlayer(LanguagePlayer):
         self._run([conversation], until)
         if not self.server.answered and not conversation.late:
             raise UserError(
-                f"the server at {self.server.name} gives no answer: {conversation.trouble}"
+                f"the server at {self.server.name} does not answer: {conversation.trouble}"
             )
         return conversation.answer()
 

@@ -165,7 +165,7 @@ class ChatServer:
             if not isinstance(text, str):
                 raise TypeError
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-            raise NoReply("an answer that is no chat completion") from None
+            raise NoReply("an answer that is not a chat completion") from None
         self.answered = True
         usage = found.get("usage")
         counts = usage if isinstance(usage, dict) else {}
@@ -182,7 +182,7 @@ class ChatServer:
             text = str(error.get("message", error) if isinstance(error, dict) else error)
         except (ValueError, AttributeError, RecursionError):
             pass
-        return self._said(text, 200) or "nothing more"
+        return self._said(text, 200) or "no reason given"
 
     def _said(self, text: str, most: int) -> str:
         """Return a text of the server for a message: without the key, on one line, cut."""

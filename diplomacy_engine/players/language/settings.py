@@ -88,9 +88,11 @@ class LanguageSettings:
             return ""
         key = os.environ.get(self.api_key_env, "").strip()
         if not key:
-            raise UserError(f"the environment has no {self.api_key_env} with the server's key")
+            raise UserError(
+                f"the environment variable {self.api_key_env} with the server's key is not set"
+            )
         if not (key.isascii() and key.isprintable()):
-            raise UserError(f"{self.api_key_env} holds signs that no key has")
+            raise UserError(f"{self.api_key_env} holds characters that no key has")
         return key
 
 
@@ -135,8 +137,8 @@ def settings_of(found: Mapping, where: str) -> LanguageSettings:
         name = name.replace("-", "_")
         if _KEY_NAMES.fullmatch(name):
             raise UserError(
-                f"{where}: a key does not belong in a settings file; put it into an environment "
-                'variable and name that one, such as api_key_env = "OPENAI_API_KEY"'
+                f"{where}: a key does not belong in a settings file; put it in an environment "
+                'variable and give the name of that, such as api_key_env = "OPENAI_API_KEY"'
             )
         is_variable = isinstance(value, str) and _VARIABLE.fullmatch(value)
         if name == "api_key_env" and not is_variable:
@@ -166,7 +168,7 @@ def _check_server(settings: LanguageSettings, where: str) -> None:
         raise UserError(f"{where}: 'base_url' must be an address such as http://127.0.0.1:8000/v1")
     if url.username or url.password or url.query or url.fragment:
         raise UserError(
-            f"{where}: 'base_url' must end with the path: a key does not belong into it, name the "
+            f"{where}: 'base_url' must end with the path: a key does not belong in it; name the "
             "environment variable that holds it with api_key_env"
         )
 

@@ -215,13 +215,13 @@ class Planner(Silent):
         """Return why the first offer is declined, in a sentence's part."""
         gains, possible = self.trials.gains(talk, np.arange(len(talk.game)), offers)
         if not possible[0]:
-            return "it does not go together with what is agreed already"
+            return "it conflicts with what is already agreed"
         worth = self.worth(talk, gains)[0]
         if worth > -0.005:
-            return "by its reckoning the deal would gain it nothing"
+            return "it reckons the deal would gain it nothing"
         of_board = self.trials.value == "claims"
         cost = f"{-worth:.0%} of the board" if of_board else f"{-worth:.2f} centers"
-        return f"by its reckoning the deal would cost it {cost}"
+        return f"it reckons the deal would cost it {cost}"
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
         """Return which offers are picked, (n,) bool: those that it would rather make itself."""

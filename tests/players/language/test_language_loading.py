@@ -57,7 +57,7 @@ def test_without_the_extra_a_trained_one_is_refused_in_one_sentence(without_tran
 
 
 def test_another_name_is_no_player():
-    with pytest.raises(UserError, match="is no language model: write llm:"):
+    with pytest.raises(UserError, match="is not a language model: write llm:"):
         load_player("llm:gpt")
 
 

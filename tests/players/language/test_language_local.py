@@ -286,7 +286,9 @@ def test_code_in_a_folder_never_runs(folder, tmp_path):
         config = json.loads((copied / name).read_text()) | settings
         (copied / name).write_text(json.dumps(config))
     load_player(f"llm:local:{tmp_path / 'tokenizer_config.json'}")
-    with pytest.raises(UserError, match=r"needs code .* and no such code runs here$") as refused:
+    with pytest.raises(
+        UserError, match=r"needs the code .* and such code is never run$"
+    ) as refused:
         load_player(f"llm:local:{tmp_path / 'config.json'}")
     assert "\n" not in str(refused.value) and not (tmp_path / "ran").exists()
 

@@ -123,10 +123,10 @@ def bad_after_first(bad):
         ('{"F BRE": "F BRE H", "A M', "no legal order"),
         ("I'm sorry, but I can't help with that.", "no legal order"),
         (raw(json.dumps({"choices": [{"message": {"refusal": "no"}}]}).encode()), "no legal order"),
-        (raw(b'{"choices": [{"mess'), "no chat completion"),
-        (raw(b"<html>hello</html>"), "no chat completion"),
-        (raw(b"[" * 100_000), "no chat completion"),
-        (raw(b'{"choices": []}'), "no chat completion"),
+        (raw(b'{"choices": [{"mess'), "not a chat completion"),
+        (raw(b"<html>hello</html>"), "not a chat completion"),
+        (raw(b"[" * 100_000), "not a chat completion"),
+        (raw(b'{"choices": []}'), "not a chat completion"),
         (raw(b"x" * (10 * 2**20)), f"an answer of more than {MOST_BYTES:,} bytes"),
         (lambda handler: handler.connection.close(), "the connection broke off"),
         (lambda handler: handler.wfile.write(b"nonsense\r\n\r\n"), "the connection broke off"),
@@ -254,7 +254,7 @@ def test_a_closed_port_ends_it_after_the_first_request():
     found = {"model": "m", "base_url": f"http://127.0.0.1:{port}/v1", "retries": 0}
     player = make_language_player("llm", settings_of(found, "test"), None)
     with pytest.raises(
-        UserError, match=f"the server at http://127.0.0.1:{port}/v1 gives no answer"
+        UserError, match=f"the server at http://127.0.0.1:{port}/v1 does not answer"
     ):
         ask(player)
 
@@ -265,7 +265,7 @@ def test_a_closed_port_ends_it_after_the_first_request():
         (status(404, "The model `m` does not exist."), "refuses a request for model 'm' with"),
         (status(401, f"wrong key {KEY}"), "401: wrong key \\[key\\]"),
         (raw(b"x" * (10 * 2**20)), "an answer of more than"),
-        (raw(b"<html>"), "no chat completion"),
+        (raw(b"<html>"), "not a chat completion"),
         (status(500, "no\nluck\x1b[31m"), "500: no luck"),
     ],
 )  # fmt: skip

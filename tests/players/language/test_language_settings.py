@@ -77,7 +77,7 @@ def test_keys_are_refused_and_not_repeated(tmp_path, text):
 
 
 def test_no_key_in_a_short_name():
-    with pytest.raises(UserError, match="a key does not belong into it") as refused:
+    with pytest.raises(UserError, match="a key does not belong in it") as refused:
         read_settings(parse_player(f"llm:m@http://h/v1#{SECRET}"))
     assert "SECRET" not in str(refused.value)
 
@@ -91,7 +91,7 @@ def test_bad_names(name):
 def test_key_from_the_environment(monkeypatch):
     settings = settings_of({"model": "m", "base_url": "http://h", "api_key_env": "MY_KEY"}, "t")
     monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(UserError, match="the environment has no MY_KEY"):
+    with pytest.raises(UserError, match="the environment variable MY_KEY with"):
         settings.api_key()
     monkeypatch.setenv("MY_KEY", SECRET)
     assert settings.api_key() == SECRET and SECRET not in repr(settings)
