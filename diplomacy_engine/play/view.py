@@ -26,9 +26,10 @@ from ..press.daide import ClauseRow
 from ..press.deals import Clause, Side
 from ..press.game import Game, Offer
 from ..replays.replay import make_replay
-from ..replays.words import order_lines, order_words, rest_of_order
+from ..replays.words import order_lines
 from ..rules.map import Map
 from ..rules.notation import province_of, read_order
+from ..rules.words import order_words, rest_of_order
 from .file import GUEST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 

@@ -246,9 +246,9 @@ def test_talk_is_shown_as_text(tmp_path, open_page):
     view = open_page(file.as_uri(), **DESK)
     ready(view, "S1901M")
     shown = view.locator("#orders .talk").inner_text().replace("\xa0", " ")
-    deal = "A LON - PAR; ENGLAND and RUSSIA keep out of MUN and leave it"
-    assert f"What was said (4)\nEngland to Russia: offers {deal}" in shown
-    assert f"Russia to England: agrees to {deal}" in shown
+    deal = "(Army London: move to Paris; England and Russia keep out of Munich and leave it)"
+    assert f"What was said (4)\nEngland to Russia: offers a deal {deal}" in shown
+    assert f"Russia to England: agrees to the deal {deal}" in shown
     assert "<i>nobody to Global: <img src=x" in shown and "PRP ( broken <b>" in shown
     assert view.locator("#orders img, #orders i, #orders b b").count() == 0
     view.keyboard.press("ArrowRight")
