@@ -262,7 +262,7 @@ class TextGame:
         if found.value is not None:
             self.write(f"  it expects a reward of {found.value:.2f} from here on")
         for unit, ranked in found.slots:
-            best = ", ".join(f"{text} {100 * share:.0f} %" for text, share in ranked[:_MOST_HINTS])
+            best = ", ".join(f"{text} {100 * share:.0f}%" for text, share in ranked[:_MOST_HINTS])
             self.write(f"  {unit}: {best}")
 
     def _show_tried(self, tried: Tried) -> None:
@@ -273,15 +273,15 @@ class TextGame:
                 worth = f"{candidate.value:.3f}"
             if candidate.error is not None:
                 worth += f" +- {candidate.error:.3f}"
-            notes = [f"played {100 * candidate.share:.0f} %"] * (candidate.share > 0)
+            notes = [f"played {100 * candidate.share:.0f}%"] * (candidate.share > 0)
             notes += ["its first thought"] * candidate.own
             self.write(f"  {worth}  {'; '.join(candidate.orders)}  {', '.join(notes)}".rstrip())
         for power, orders in tried.expected.items():
             beliefs = sorted(tried.beliefs.get(power, {}).items(), key=lambda found: -found[1])
             like = ", ".join(
-                f"{who} {100 * share:.0f} %" for who, share in beliefs if share >= 0.05
+                f"{who} {100 * share:.0f}%" for who, share in beliefs if share >= 0.05
             )
-            given = ", ".join(f"{text} {100 * share:.0f} %" for text, share in orders)
+            given = ", ".join(f"{text} {100 * share:.0f}%" for text, share in orders)
             self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {given}")
 
     # --- Deals ----------------------------------------------------------------------------------

@@ -271,7 +271,7 @@ def test_hints(start, open_page):
     page = open_page(server.link("host"))
     page.click("#hint")
     page.wait_for_selector("#hints")
-    assert "Army London: move to Wales 90 %" in page.inner_text("#hints")
+    assert "Army London: move to Wales 90%" in page.inner_text("#hints")
     assert page.inner_text("#expects") == "It expects 1.25 (1 is a solo)."
     assert "trained on" not in page.inner_text("#hints")
     page.click("#what summary")
@@ -346,8 +346,8 @@ def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open
     page.wait_for_selector('#board [data-order="A MAR S A PAR - BUR"]', state="attached")
     page.fill("#typed", "A MUN H")
     page.press("#typed", "Enter")
-    page.wait_for_selector("#say.bad")
-    assert "A MUN" in page.inner_text("#say") and page.input_value("#typed") == "A MUN H"
+    page.wait_for_selector("#mistyped:not(:empty)")
+    assert "A MUN" in page.inner_text("#mistyped") and page.input_value("#typed") == "A MUN H"
     page.click("#unit-F-BRE")
     there = page.locator('#board .province[data-province="UKR"]').bounding_box()
     x, y = there["x"] + there["width"] / 2, there["y"] + there["height"] / 2

@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const LEGIBLE = 10; // pixels; smaller names are not shown
+const PHONE = 560; // pixels; no wider board begins as large as a part of it
 const LARGEST = 8; // times the size at which the whole board is seen
 
 export function h(tag, attributes = {}, ...children) {
@@ -19,7 +20,8 @@ export function h(tag, attributes = {}, ...children) {
 export const $ = (id) => document.getElementById(id);
 export const nice = (power) => power.charAt(0) + power.slice(1).toLowerCase();
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.…!?]$/.test(text) ? "" : ".");
-export const percent = (share) => (share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`);
+export const percent = (share) => (share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share)}%`);
+export const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
 export const counted = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export function swatch(power) {
@@ -219,6 +221,11 @@ export class Board {
     this.smaller.disabled = this.zoom === 1;
     this.larger.disabled = this.zoom === LARGEST;
     this.resized();
+  }
+
+  // On a phone begin with some provinces, since all of them would be too small.
+  begin(provinces) {
+    if (this.frame.clientWidth <= PHONE) this.lookAt(provinces);
   }
 
   // Show some provinces as large as they fit, with names that can be read.

@@ -1,7 +1,7 @@
 // The page of a game: asks the server how it stands, shows it, and sends what is clicked.
 
 import { OrderPanel } from "/orders.js";
-import { $, Bar, Board, Chart, allOrders, breakable, h, legend, listen, nice, orderLists, sentence, spoken, swatch, theme } from "/page.js";
+import { $, Bar, Board, Chart, allOrders, breakable, h, legend, listed, listen, nice, orderLists, sentence, spoken, swatch, theme } from "/page.js";
 import { TalkPanel } from "/talk.js";
 
 const LONGEST = 90000; // bytes of what can be pasted
@@ -192,12 +192,12 @@ async function draw() {
   }
 }
 
-// On a phone the board begins where one's own units are; who watches sees all of it.
+// The board begins where one's own units are; who watches sees all of it.
 function lookAtOwn(view) {
   const who = `${view.game} ${view.you}`;
-  if (!view.you || !view.started || fetched.looked === who || board.frame.clientWidth > 560) return;
+  if (!view.you || !view.started || fetched.looked === who) return;
   fetched.looked = who;
-  board.lookAt(view.powers.find(({ power }) => power === view.you).provinces);
+  board.begin(view.powers.find(({ power }) => power === view.you).provinces);
 }
 
 // Draw all that stands beside the board; who worked at something there goes on working there.
@@ -334,9 +334,9 @@ function drawResults(found) {
 
 function drawEnd(view) {
   const names = view.winners.map(nice);
-  const won = names.length === 1 ? `${names[0]} wins.` : `${names.join(" and ")} win together.`;
+  const won = names.length === 1 ? `${names[0]} wins.` : `${listed(names)} win together.`;
   const how = view.agreed ? "The game ends in a draw, agreed by" : "Time is up. The game is a draw between";
-  const text = view.draw ? `${how} ${names.join(", ")}.`
+  const text = view.draw ? `${how} ${listed(names)}.`
     : view.by_concession ? `${won} All the others have conceded.` : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
 }
@@ -402,10 +402,10 @@ function drawPowers(view) {
   const rows = view.powers.map((p) =>
     h("tr", { class: p.alive ? "" : "dead" },
       h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
-      h("td", {}, p.power === view.you ? h("b", {}, "you") : view.sandbox ? "you" : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player))),
-      h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`),
-      h("td", {}, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "ordering")));
-  const head = h("tr", {}, ...["Power", "Player", "Centers", "Units", ""].map((text) => h("th", { scope: "col" }, text)));
+      h("td", {}, p.power === view.you ? h("b", {}, "you") : view.sandbox ? "you" : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player)),
+        h("small", { class: "state" }, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "ordering")),
+      h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`)));
+  const head = h("tr", {}, ...["Power", "Player", "Centers", "Units"].map((text) => h("th", { scope: "col" }, text)));
   $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers"), h("thead", {}, head), h("tbody", {}, ...rows)));
 }
 
