@@ -303,7 +303,7 @@ def test_hints_of_a_search_show_what_it_tried(start, open_page):
     shown = page.inner_text("#hints")
     assert "What looking ahead found" in shown and "Its first thought" in shown
     page.click("#hints summary >> nth=0")
-    assert "Russia, who plays like dumbbot (50 %) or hold (50 %): Army Moscow: " in page.inner_text(
+    assert "Russia, who plays like dumbbot (50%) or hold (50%): Army Moscow: " in page.inner_text(
         "#expected"
     )
     first = page.locator("#candidates button").first
@@ -731,7 +731,7 @@ def test_people_vote_for_a_draw_and_concede_by_clicks(start, open_page):
     assert "England votes for a draw" in host.inner_text("#said")
     host.click("#last")
     host.wait_for_selector("#end")
-    assert host.inner_text("#end") == "The game ends in a draw, agreed by England, Russia."
+    assert host.inner_text("#end") == "The game ends in a draw, agreed by England and Russia."
 
 
 PASTED = "Fall 1902\nFrance: A Par, F Bre\nGermany: A Mun, F Hol\ncenters: Mun, Hol\n"

@@ -137,7 +137,7 @@ def test_playing_ends_at_the_end(address, replays, open_page):
     view.select_option("#speed", "300")
     view.keyboard.press(" ")
     assert view.get_attribute("#run", "aria-label") == "Pause"
-    view.wait_for_function("Number(document.getElementById('slider').value) >= 2")
+    view.wait_for_function("() => Number(document.getElementById('slider').value) >= 2")
     view.keyboard.press("ArrowLeft")
     assert view.get_attribute("#run", "aria-label").startswith("Play")
 
@@ -201,14 +201,28 @@ def test_light_and_dark(address, open_page):
     assert color(light, water) == color(dark, water)
 
 
-def test_a_phone(address, open_page):
+def test_a_phone(address, replays, open_page):
+    """A board begins where the power with most centers at the end has its units, and legibly."""
     view = open_page(address, **PHONE)
     ready(view, "S1901M")
     assert view.evaluate("document.documentElement.scrollWidth") <= 360
-    assert not view.locator("#board .label").first.is_visible(), "too small to be read"
-    for _ in range(3):
-        view.tap("#zoom-in")
+    view.wait_for_selector("#board.zoomed")
+    scene = replays[0].frames[0].scene
+    largest = max(scene.centers, key=lambda power: len(replays[0].frames[-1].scene.centers[power]))
+    frame = view.locator("#board").bounding_box()
+    for unit in scene.units[largest]:
+        box = view.locator(f'#board [data-unit="{unit}"]').bounding_box()
+        assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+        assert frame["y"] <= box["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"]
     assert view.locator("#board .labels .label").first.bounding_box()["height"] >= 10
+    view.tap("#names")
+    assert view.locator("#board .names .label").first.bounding_box()["height"] >= 10
+    view.tap("#names")
+    for _ in range(6):
+        view.tap("#zoom-out")
+        if view.locator("#zoom-out").is_disabled():
+            break
+    assert not view.locator("#board .label").first.is_visible(), "too small to be read"
     view.tap("#forth")
     assert phase(view) == "F1901M"
     for button in ("first", "back", "run", "forth", "last", "theme"):
@@ -254,7 +268,7 @@ def test_talk_is_shown_as_text(tmp_path, open_page):
     view.keyboard.press("ArrowRight")
     assert view.locator("#orders .talk").count() == 0
     text = frame_text(replay, 0)
-    assert f"  ENGLAND to RUSSIA: offers {deal}\n" in text and "\x1b" not in text
+    assert f"  ENGLAND to RUSSIA: offers a deal {deal}\n" in text and "\x1b" not in text
 
 
 def test_no_script_but_the_pages_own_runs(address, open_page):
