@@ -278,9 +278,7 @@ class TextGame:
             self.write(f"  {worth}  {'; '.join(candidate.orders)}  {', '.join(notes)}".rstrip())
         for power, orders in tried.expected.items():
             beliefs = sorted(tried.beliefs.get(power, {}).items(), key=lambda found: -found[1])
-            like = ", ".join(
-                f"{who} {100 * share:.0f}%" for who, share in beliefs if share >= 0.05
-            )
+            like = ", ".join(f"{who} {100 * share:.0f}%" for who, share in beliefs if share >= 0.05)
             given = ", ".join(f"{text} {100 * share:.0f}%" for text, share in orders)
             self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {given}")
 

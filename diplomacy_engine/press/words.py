@@ -25,9 +25,7 @@ def offer_words(
     return "; ".join(_clause_words(game_map, sender, receiver, row, full) for row in clauses)
 
 
-def _clause_words(
-    game_map: Map, sender: int, receiver: int, clause: ClauseRow, full: bool
-) -> str:
+def _clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow, full: bool) -> str:
     kind, side, v, number = clause
     names = [power.capitalize() if full else power for power in game_map.powers]
     both = " and ".join(sorted(names[power] for power in (sender, receiver)))

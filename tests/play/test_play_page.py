@@ -702,7 +702,9 @@ def test_two_people_make_a_deal_by_clicks(start, open_page):
     host.click("#submit")
     guest.click("#submit")
     guest.wait_for_selector("#said")
-    assert "England to Italy: offers a deal (Army Paris: move to Gascony" in guest.inner_text("#said")
+    assert "England to Italy: offers a deal (Army Paris: move to Gascony" in guest.inner_text(
+        "#said"
+    )
     assert server.session.game.units["ENGLAND"] == ["A GAS", "A PIC"]
 
 

@@ -405,9 +405,11 @@ export function legend(place, { signs, names }) {
     h("details", { id: "codes" }, h("summary", {}, "Names of the provinces"), h("ul", {}, ...codes)));
 }
 
-// One order with its result, as words.py tells it; what is dislodged may have done as it was told.
+const FATES = ["dislodged", "disband"]; // of units that may have done as they were told
+
+// One order with its result, as words.py tells it.
 export function orderLine({ text, unit, words, result, said }, ...more) {
-  const failed = result.some((word) => word !== "dislodged");
+  const failed = result.some((word) => !FATES.includes(word));
   return h("li", { class: failed ? "failed" : "", title: text, "data-line": text },
     h("span", {}, unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`), said ? h("em", {}, ` ${said}`) : null, ...more);
 }

@@ -263,7 +263,7 @@ function drawSetup(view) {
   const rows = view.powers.map(({ power }, number) => {
     const choose = h("select", { id: `seat-${power}`, name: power });
     choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "Somebody else (by link)"));
-    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, breakable(name)));
+    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, breakable(name) + (view.runs.includes(name) ? " (your run)" : "")));
     const players = view.opponents;
     choose.value = number === 0 ? "me" : players[(number - 1) % players.length];
     choose.addEventListener("change", () => {
