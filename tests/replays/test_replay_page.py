@@ -215,6 +215,12 @@ def test_a_phone(address, replays, open_page):
         assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
         assert frame["y"] <= box["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"]
     assert view.locator("#board .labels .label").first.bounding_box()["height"] >= 10
+    middle = "() => { const { scrollTop, clientHeight } = document.getElementById('board');"
+    middle += " return scrollTop + clientHeight / 2; }"
+    before = view.evaluate(middle)
+    view.locator("#board").evaluate("board => { board.style.height = '150px'; }")
+    view.wait_for_function(f"was => Math.abs(({middle})() - was) < 2", arg=before)
+    view.locator("#board").evaluate("board => { board.style.height = ''; }")
     view.tap("#names")
     assert view.locator("#board .names .label").first.bounding_box()["height"] >= 10
     view.tap("#names")

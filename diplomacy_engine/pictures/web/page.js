@@ -104,6 +104,7 @@ export class Board {
     this.map = null;
     this.marks = {};
     this.zoom = 1;
+    this.tall = 0; // pixels of the frame
     this.frame = h("div", { id: "board" });
     this.smaller = h("button", { id: "zoom-out", title: "Smaller", "aria-label": "Smaller board", onclick: () => this.enlarge(this.zoom / 1.5) }, "−");
     this.larger = h("button", { id: "zoom-in", title: "Larger", "aria-label": "Larger board", onclick: () => this.enlarge(this.zoom * 1.5) }, "+");
@@ -220,6 +221,7 @@ export class Board {
     frame.scrollTo(x * this.zoom - frame.clientWidth / 2, y * this.zoom - frame.clientHeight / 2);
     this.smaller.disabled = this.zoom === 1;
     this.larger.disabled = this.zoom === LARGEST;
+    this.tall = frame.clientHeight;
     this.resized();
   }
 
@@ -253,7 +255,11 @@ export class Board {
     return (1.02 * LEGIBLE * this.zoom) / (size * this.scale());
   }
 
+  // What is in the middle stays there, and names that became too small go.
   resized() {
+    const tall = this.frame.clientHeight;
+    if (this.zoom > 1) this.frame.scrollTop += (this.tall - tall) / 2;
+    this.tall = tall;
     if (this.svg) this.frame.classList.toggle("far", this.zoom < this.legible() / 1.02);
   }
 

@@ -273,7 +273,7 @@ function drawSetup(view) {
     });
     return h("div", { class: "row" }, h("label", { for: choose.id }, swatch(power), nice(power)), choose);
   });
-  const maps = h("select", { id: "map", onchange: () => send("/api/map", { map: maps.value }) },
+  const maps = h("select", { id: "map", onchange: () => chooseMap(maps.value) },
     ...view.maps.map((name) => h("option", { value: name, selected: name === view.map }, name)));
   $("panel").replaceChildren(
     h("form", { id: "setup", "data-map": view.map, onsubmit: start },
@@ -288,6 +288,11 @@ function drawSetup(view) {
       h("p", { id: "taken", role: "status" }),
       h("button", { id: "take", onclick: paste }, "Use this position")),
   );
+}
+
+async function chooseMap(map) {
+  say(`Loading map ${map}…`);
+  if (!(await send("/api/map", { map }))) say("");
 }
 
 function fillSandbox({ target }) {
@@ -392,7 +397,7 @@ function drawTools(view) {
     tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || Boolean(state.busy), onclick: () => send("/api/back", {}),
       title: "Go back to your last orders" }, view.sandbox ? "Step back" : "Take back"));
   if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "Save the game as a file, to replay or share" }, "Download game"));
-  if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Back to the present"));
+  if (state.shown !== null && state.shown + 2 < view.phases.length) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Back to the present"));
   $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
   if (deciding && state.hinting && !state.hint) fetchHint();
 }
