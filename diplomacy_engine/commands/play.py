@@ -2,6 +2,8 @@
 
 import argparse
 import errno
+import glob
+import os
 import re
 import socket
 import time
@@ -23,7 +25,7 @@ from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, VoiceSpec, drawn_names, parse_player
-from ..players.policy_files import policies_of
+from ..players.policy_files import CHECKPOINT, policies_of
 from ..players.population import Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
@@ -45,6 +47,7 @@ from ._arguments import (
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
+_RUNS = 10  # of the user's own that the page offers
 PROTOCOLS = ("mutual", "offers")  # by which people can talk
 TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
 
@@ -256,13 +259,18 @@ def _usual_opponents(arguments: argparse.Namespace, game_map: Map, talk: bool) -
 
 
 def offered(map_name: str, talk: bool) -> list[str]:
-    """Return who may be chosen on the page: policies, best first, searches with the best, bots."""
+    """Return who may be chosen on the page: policies, best first, searches with the best, bots.
+
+    After the policies that come along, the newest of the user's own runs of the map.
+    """
     policies = policies_of(map_name) if find_spec("torch") else []
+    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{CHECKPOINT}") if policies else ()
+    runs = [str(file.parent) for file in sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]]
     searches = [f"{kind}:{name}" for name in policies[:1] for kind in ("fast", "equilibrium")]
     if talk:
         voices = [f"nash+{name}" for name in policies[:1]]
-        return [*voices, *TALKERS, *policies, *searches, *BOTS]
-    return [*policies, *searches, *BOTS] if policies else ["dumbbot", *BOTS]
+        return [*voices, *TALKERS, *policies, *runs, *searches, *BOTS]
+    return [*policies, *runs, *searches, *BOTS] if policies else ["dumbbot", *BOTS]
 
 
 def _new_game(

@@ -47,6 +47,7 @@ _SAID = {
     "dislodged": "dislodged by",
     "no convoy": "no convoy without",
 }
+_SAID_ALONE = {"bounce": "bounced", "disband": "disbanded"}
 
 
 def result_words(results: Mapping) -> dict[str, list[str]]:
@@ -98,7 +99,7 @@ def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
     for word in words:
         *others, last = causes.get(word, [""])
         units = f"{', '.join(others)} and {last}" if others else last
-        parts.append(f"{_SAID[word]} {units}" if units else word)
+        parts.append(f"{_SAID[word]} {units}" if units else _SAID_ALONE.get(word, word))
     return ", ".join(parts)
 
 

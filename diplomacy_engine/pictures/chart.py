@@ -9,8 +9,8 @@ from .colors import THEMES
 from .drawing import Drawing
 
 WIDTH, HEIGHT = 480.0, 230.0
-LEFT, RIGHT, TOP, BOTTOM = 28.0, 92.0, 12.0, 26.0
-_LABEL = 14.0  # pixels that the name at a line's end needs
+LEFT, RIGHT, TOP, BOTTOM = 32.0, 112.0, 12.0, 26.0
+_LABEL = 17.0  # pixels that the name at a line's end needs
 
 
 def centers_svg(
@@ -50,7 +50,7 @@ def centers_svg(
     for count in range(0, most + 1, step):
         parts.append(
             f'<path class="grid" d="M{LEFT:g} {y(count):.1f}H{WIDTH - RIGHT:g}"/>'
-            f'<text class="tick side" x="{LEFT - 6:g}" y="{y(count) + 3.5:.1f}">{count}</text>'
+            f'<text class="tick side" x="{LEFT - 6:g}" y="{y(count) + 4.9:.1f}">{count}</text>'
         )
     parts.append(
         f'<path class="victory" d="M{LEFT:g} {y(victory):.1f}H{WIDTH - RIGHT:g}">'
@@ -79,7 +79,7 @@ def centers_svg(
         parts.append(
             f'<g data-power="{power}"><rect class="token" x="{right:g}" y="{height - 6:.1f}"'
             f' width="12" height="12" rx="2"/>'
-            f'<text class="count small" x="{right + 16:g}" y="{height + 3.8:.1f}">'
+            f'<text class="count small" x="{right + 16:g}" y="{height + 4.9:.1f}">'
             f"{counts[power][-1]} {escape(power.capitalize()[:9])}</text></g>"
         )
     return "".join([*parts, "</svg>"])

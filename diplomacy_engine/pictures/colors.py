@@ -108,12 +108,12 @@ _RULES = """
 .dip-board .thought text{font-size:9px}
 .dip-board .grid{stroke:var(--sea-line);stroke-width:.6;opacity:.6}
 .dip-board .victory{stroke:var(--text);stroke-width:1;stroke-dasharray:5 4}
-.dip-board .tick{fill:var(--text);font-size:10.5px;text-anchor:middle}
+.dip-board .tick{fill:var(--text);font-size:13.5px;text-anchor:middle}
 .dip-board .tick.side{text-anchor:end}
 .dip-board .series{fill:none;stroke-linejoin:round}
 .dip-board .series .line{stroke-width:2.4}
 .dip-board .series .edge{stroke-width:3.6;opacity:.7}
-.dip-board .count.small{font-size:10.5px}
+.dip-board .count.small{font-size:13.5px}
 .dip-board .paper{fill:var(--paper)}
 .dip-board .phase{fill:var(--text);font-size:13.5px;font-weight:bold}
 .dip-board .count{fill:var(--text);font-size:12px}

@@ -4,6 +4,7 @@ Nobody is shown the orders that others have given for the current phase, nor wha
 a seat sees its own offers and deals, and with open press also who else has peace.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 
 from ..constants import (
@@ -26,9 +27,10 @@ from ..press.daide import ClauseRow
 from ..press.deals import Clause, Side
 from ..press.game import Game, Offer
 from ..replays.replay import make_replay
-from ..replays.words import order_lines, order_words, rest_of_order
+from ..replays.words import order_lines
 from ..rules.map import Map
 from ..rules.notation import province_of, read_order
+from ..rules.words import order_words, rest_of_order
 from .file import GUEST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 
@@ -113,6 +115,7 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         game, seats, you = session.game, session.now.seats, viewer.power
         waiting = session.waiting_for()
         powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
+        choices = list(session.choices) if viewer.host else []
         view = {
             "revision": session.revision,
             "step": session.now.step,
@@ -138,7 +141,8 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "names": game.map.province_names,
             "started": seats is not None,
             "opponents": [session.told(name, game) for name in session.opponents if viewer.host],
-            "choices": list(session.choices) if viewer.host else [],
+            "choices": choices,
+            "runs": [short for short in choices if os.path.isdir(session.choices[short])],
             "maps": session.maps,
             "before": session.now.before.get(you) if you else None,
             "you": you,

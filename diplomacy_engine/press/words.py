@@ -6,31 +6,40 @@ from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
+from ..rules.words import order_words
 from .daide import ClauseRow, is_answer, is_daide, read_message
 from .deals import Clause, Side
 
-_VERBS = {"PRP": "offers", "YES": "agrees to", "REJ": "declines"}
+_VERBS = {"PRP": "offers a deal", "YES": "agrees to the deal", "REJ": "declines the deal"}
 _MOST_SAID = 2000  # letters that are shown of a free message
 
 
-def clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow) -> str:
-    """Return a clause of an offer in words."""
+def offer_words(
+    game_map: Map, sender: int, receiver: int, clauses: Sequence[ClauseRow], full: bool = False
+) -> str:
+    """Return an offer in words.
+
+    Args:
+        full: with names as people write them, rather than as orders are written.
+    """
+    return "; ".join(_clause_words(game_map, sender, receiver, row, full) for row in clauses)
+
+
+def _clause_words(game_map: Map, sender: int, receiver: int, clause: ClauseRow, full: bool) -> str:
     kind, side, v, number = clause
-    both = " and ".join(sorted(game_map.powers[power] for power in (sender, receiver)))
+    names = [power.capitalize() if full else power for power in game_map.powers]
+    both = " and ".join(sorted(names[power] for power in (sender, receiver)))
     if kind == Clause.PEACE:
         return f"peace between {both}"
     if kind == Clause.ORDER:
-        return vocabulary(game_map).texts[number]
+        text = vocabulary(game_map).texts[number]
+        return ": ".join(order_words(game_map, text)) if full else text
     where = game_map.provinces[v]
+    where = game_map.province_names[where] if full else where
     if kind == Clause.ZONE:
         return f"{both} keep out of {where} and leave it"
-    who = game_map.powers[sender if side == Side.SENDER else receiver]
+    who = names[sender if side == Side.SENDER else receiver]
     return f"{who} {'keeps out of' if kind == Clause.KEEP_OUT else 'leaves'} {where}"
-
-
-def offer_words(game_map: Map, sender: int, receiver: int, clauses: Sequence[ClauseRow]) -> str:
-    """Return an offer in words."""
-    return "; ".join(clause_words(game_map, sender, receiver, clause) for clause in clauses)
 
 
 def message_words(games: VectorGame, message: Mapping) -> str:
@@ -49,5 +58,5 @@ def message_words(games: VectorGame, message: Mapping) -> str:
             verb, clauses = read_message(games, p, q, text)
         except UserError:
             return text[:_MOST_SAID]
-        return f"{_VERBS[verb]} {offer_words(games.map, p, q, clauses)}"
+        return f"{_VERBS[verb]} ({offer_words(games.map, p, q, clauses, full=True)})"
     return text[:_MOST_SAID]

@@ -18,8 +18,9 @@ from ..pictures.board import phase_title, thoughts_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, map_facts, phase_facts, web_file
 from ..rules.map import Map
+from ..rules.words import order_words
 from .replay import Replay, chart_svg
-from .words import order_lines, order_words
+from .words import order_lines
 
 
 def page(replays: Sequence[Replay], title: str) -> str:

@@ -1,6 +1,6 @@
 """Replays: saved games, checked and ready to be shown phase by phase."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,15 +65,15 @@ class Replay(NamedTuple):
             return f"not over: as it stood in {phase_title(self.frames[-1].scene.phase)}"
         names = [self.named(power) for power in self.winners]
         if self.ending.draw_agreed:
-            return f"a draw agreed by {', '.join(names)}"
+            return f"a draw agreed by {_listed(names)}"
         centers = len(self.frames[-1].scene.centers[self.winners[0]])
         if len(names) == 1 and centers >= self.map.board.victory_centers:
             return f"{names[0]} wins with {centers} centers"
         sides = {self.map.teams.of_power[self.map.power_index[power]] for power in self.winners}
         if self.ending.conceded and len(sides) == 1:
             verb = "wins" if len(names) == 1 else "win"
-            return f"{' and '.join(names)} {verb}, as all others have conceded"
-        return f"a draw between {', '.join(names)}" if len(names) > 1 else f"{names[0]} is left"
+            return f"{_listed(names)} {verb}, as all others have conceded"
+        return f"a draw between {_listed(names)}" if len(names) > 1 else f"{names[0]} is left"
 
     @property
     def title(self) -> str:
@@ -101,6 +101,12 @@ class Replay(NamedTuple):
                 f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
             )
         return names.index(phase)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: `Austria, England and Italy`."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def load_replays(path: str | Path, game_map: str | None = None) -> list[Replay]:

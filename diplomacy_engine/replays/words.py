@@ -1,82 +1,8 @@
-"""Orders in words, as both pages show them: `Army Budapest: move to Serbia`."""
+"""The orders of a replay in words, as both pages show them."""
 
-import re
-
-from ..constants import (
-    ARMY,
-    BUILD,
-    COASTS,
-    CONVOY,
-    DISBAND,
-    HOLD,
-    MOVE,
-    RETREAT,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    UNIT_LETTERS,
-    WAIVE,
-    phase_kind,
-)
-from ..errors import UserError
-from ..rules.map import Map
-from ..rules.notation import OrderText, Place, UnitText, place_text, read_order
+from ..constants import phase_kind
+from ..rules.words import in_words, order_words
 from .replay import Replay
-
-_COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
-
-
-def order_words(game_map: Map, text: str) -> tuple[str, str]:
-    """Return an order's unit and the rest in words; no unit and the text if it means nothing."""
-    try:
-        order = read_order(game_map, text)
-    except UserError:
-        return "", text
-    if order.kind == WAIVE:
-        return "", "waive a build"
-    if order.kind == BUILD:
-        return _name(game_map, order.unit.place), rest_of_order(game_map, order)
-    unit = _unit(game_map, order.unit)
-    return unit[0].upper() + unit[1:], rest_of_order(game_map, order)
-
-
-def in_words(game_map: Map, text: str) -> str:
-    """Return a sentence about units with their names in place of texts such as `A PAR`."""
-
-    def name(match: re.Match) -> str:
-        kind = "army" if match[1] == UNIT_LETTERS[ARMY] else "fleet"
-        place = game_map.province_names.get(match[2])
-        return match[0] if place is None else f"{kind} {place}"
-
-    return re.sub(r"\b([AF]) ([A-Z]{3})(?:/[NESW]C)?\b", name, text)
-
-
-def rest_of_order(game_map: Map, order: OrderText) -> str:
-    """Return an order in words without its unit."""
-    target = order.target and _name(game_map, order.target)
-    other = order.other and _unit(game_map, order.other)
-    if order.kind == BUILD:
-        _, _, coast = place_text(game_map, order.unit.place).partition("/")
-        kind = "army" if order.unit.kind == ARMY else "fleet"
-        return f"build {kind}" + (f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else "")
-    return {
-        HOLD: "hold",
-        MOVE: f"move to {target}" + (" by convoy" if order.via else ""),
-        SUPPORT_HOLD: f"support {other} to hold",
-        SUPPORT_MOVE: f"support {other} to {target}",
-        CONVOY: f"convoy {other} to {target}",
-        RETREAT: f"retreat to {target}",
-        DISBAND: "disband",
-    }[order.kind]
-
-
-def _unit(game_map: Map, unit: UnitText) -> str:
-    return f"{'army' if unit.kind == ARMY else 'fleet'} {_name(game_map, unit.place)}"
-
-
-def _name(game_map: Map, place: Place) -> str:
-    name = game_map.province_names[game_map.provinces[place.province]]
-    coast = place_text(game_map, place).partition("/")[2]
-    return name + (f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else "")
 
 
 def order_lines(replay: Replay, number: int) -> list[dict]:

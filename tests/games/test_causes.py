@@ -240,5 +240,5 @@ def test_results_of_another_program_are_believed_as_far_as_they_make_sense():
     game = Game.from_saved_game(saved | {"phases": [phase, saved["phases"][0]]})
     assert game.causes() == {}
     (frame, _) = make_replay(game.to_saved_game()).frames
-    assert [line.said for line in frame.orders["FRANCE"]] == ["bounce", "cut, bounce"]
+    assert [line.said for line in frame.orders["FRANCE"]] == ["bounced", "cut, bounced"]
     assert [line.said for line in frame.orders["GERMANY"]] == ["dislodged"]

@@ -258,7 +258,7 @@ def test_a_replay_says_how_it_ended():
     game.concede("ITALY")
     with_votes(game, "FRANCE", "TURKEY").adjudicate()
     replay = make_replay(game.to_saved_game())
-    assert replay.result == "a draw agreed by France, Turkey"
+    assert replay.result == "a draw agreed by France and Turkey"
     assert replay.frames[0].declared == [
         ("FRANCE", "", "votes for a draw"),
         ("TURKEY", "", "votes for a draw"),

@@ -22,7 +22,7 @@ from diplomacy_engine.play.file import HOST, PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.bots import BOTS, make_bot
-from diplomacy_engine.players.policy_files import ready_policies, wins_against_dumbbot
+from diplomacy_engine.players.policy_files import policies_of, ready_policies, wins_against_dumbbot
 from diplomacy_engine.rules.map import MAP_NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -386,7 +386,7 @@ def test_members_of_a_population_are_told_afterwards(tmp_path, monkeypatch, caps
         assert not name.startswith("population") and f"{power} was {name}: " in shown
 
 
-def test_what_the_page_offers(monkeypatch):
+def test_what_the_page_offers(monkeypatch, tmp_path):
     """Trained policies of the map, those that win most first, and searches; bots alone in need."""
     for name in MAP_NAMES:
         found = offered(name, talk=False)
@@ -395,5 +395,15 @@ def test_what_the_page_offers(monkeypatch):
         assert set(found[: len(ready)]) == set(ready) and wins == sorted(wins, reverse=True)
         assert f"fast:{found[0]}" in found and set(BOTS) < set(found)
     assert offered("small", talk=True)[0] == f"nash+{offered('small', talk=False)[0]}"
+    monkeypatch.chdir(tmp_path)
+    for number, folder in enumerate(
+        ("small__old", "small__new", "standard__other", "small__empty")
+    ):
+        (tmp_path / "runs" / folder).mkdir(parents=True)
+        if folder != "small__empty":
+            (file := tmp_path / "runs" / folder / "checkpoint.pt").touch()
+            os.utime(file, (number, number))
+    after = offered("small", talk=False)[len(policies_of("small")) :]
+    assert after[:3] == ["runs/small__new", "runs/small__old", f"fast:{policies_of('small')[0]}"]
     monkeypatch.setattr("diplomacy_engine.commands.play.find_spec", lambda name: None)
     assert offered("standard", talk=False)[0] == "dumbbot"

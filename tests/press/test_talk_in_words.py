@@ -82,9 +82,10 @@ def test_messages_in_words():
     game = game_with_deal()
     game.decline("ITALY", 2)
     said = [message_words(game.vector_game, message) for message in game.messages]
-    deal = "A PAR - GAS; A MAR S A PAR - GAS"
-    peace = "peace between ITALY and RUSSIA"
-    assert said == [f"offers {deal}", f"agrees to {deal}", f"offers {peace}", f"declines {peace}"]
+    deal = "(Army Paris: move to Gascony; Army Marseilles: support army Paris to Gascony)"
+    peace = "(peace between Italy and Russia)"
+    assert said[:2] == [f"offers a deal {deal}", f"agrees to the deal {deal}"]
+    assert said[2:] == [f"offers a deal {peace}", f"declines the deal {peace}"]
     for text in ("hello", "PRP ( PCE ( MARS ) )", "YES (", "PRP", ""):
         message = {"sender": "ITALY", "recipient": "RUSSIA", "message": text}
         assert message_words(game.vector_game, message) == text

@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const LEGIBLE = 10; // pixels; smaller names are not shown
+const PHONE = 560; // pixels; no wider board begins as large as a part of it
 const LARGEST = 8; // times the size at which the whole board is seen
 
 export function h(tag, attributes = {}, ...children) {
@@ -19,7 +20,8 @@ export function h(tag, attributes = {}, ...children) {
 export const $ = (id) => document.getElementById(id);
 export const nice = (power) => power.charAt(0) + power.slice(1).toLowerCase();
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.…!?]$/.test(text) ? "" : ".");
-export const percent = (share) => (share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`);
+export const percent = (share) => (share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share)}%`);
+export const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
 export const counted = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export function swatch(power) {
@@ -102,6 +104,7 @@ export class Board {
     this.map = null;
     this.marks = {};
     this.zoom = 1;
+    this.tall = 0; // pixels of the frame
     this.frame = h("div", { id: "board" });
     this.smaller = h("button", { id: "zoom-out", title: "Smaller", "aria-label": "Smaller board", onclick: () => this.enlarge(this.zoom / 1.5) }, "−");
     this.larger = h("button", { id: "zoom-in", title: "Larger", "aria-label": "Larger board", onclick: () => this.enlarge(this.zoom * 1.5) }, "+");
@@ -218,7 +221,13 @@ export class Board {
     frame.scrollTo(x * this.zoom - frame.clientWidth / 2, y * this.zoom - frame.clientHeight / 2);
     this.smaller.disabled = this.zoom === 1;
     this.larger.disabled = this.zoom === LARGEST;
+    this.tall = frame.clientHeight;
     this.resized();
+  }
+
+  // On a phone begin with some provinces, since all of them would be too small.
+  begin(provinces) {
+    if (this.frame.clientWidth <= PHONE) this.lookAt(provinces);
   }
 
   // Show some provinces as large as they fit, with names that can be read.
@@ -246,7 +255,11 @@ export class Board {
     return (1.02 * LEGIBLE * this.zoom) / (size * this.scale());
   }
 
+  // What is in the middle stays there, and names that became too small go.
   resized() {
+    const tall = this.frame.clientHeight;
+    if (this.zoom > 1) this.frame.scrollTop += (this.tall - tall) / 2;
+    this.tall = tall;
     if (this.svg) this.frame.classList.toggle("far", this.zoom < this.legible() / 1.02);
   }
 
@@ -398,9 +411,11 @@ export function legend(place, { signs, names }) {
     h("details", { id: "codes" }, h("summary", {}, "Names of the provinces"), h("ul", {}, ...codes)));
 }
 
-// One order with its result, as words.py tells it; what is dislodged may have done as it was told.
+const FATES = ["dislodged", "disband"]; // of units that may have done as they were told
+
+// One order with its result, as words.py tells it.
 export function orderLine({ text, unit, words, result, said }, ...more) {
-  const failed = result.some((word) => word !== "dislodged");
+  const failed = result.some((word) => !FATES.includes(word));
   return h("li", { class: failed ? "failed" : "", title: text, "data-line": text },
     h("span", {}, unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`), said ? h("em", {}, ` ${said}`) : null, ...more);
 }

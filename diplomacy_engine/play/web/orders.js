@@ -19,6 +19,7 @@ export class OrderPanel {
     this.view = view;
     this.select(null);
     this.chosen = {};
+    this.typed = this.mistyped = "";
     try {
       const kept = JSON.parse(localStorage.getItem(this.key()) ?? "{}");
       for (const place of view.decision?.units ?? [])
@@ -183,11 +184,10 @@ export class OrderPanel {
     try {
       const { orders } = await this.read(text, this.orders());
       this.take(orders);
-      this.typed = "";
-      this.say("");
+      this.typed = this.mistyped = "";
     } catch (error) {
       this.typed = text;
-      this.say(sentence(error.message), true, this.unit && this.place(this.unit).province);
+      this.mistyped = sentence(error.message);
     }
     this.redraw();
     $("typed")?.focus({ preventScroll: true });
@@ -327,10 +327,11 @@ export class OrderPanel {
   // A line in which orders can be typed, with all legal ones to complete it.
   typing(decision) {
     const legal = decision.units.flatMap(({ orders }) => orders.map(({ text }) => h("option", { value: text })));
-    const example = decision.units[0].orders[0].text;
-    const line = h("input", { type: "text", id: "typed", list: "legal", autocomplete: "off", spellcheck: "false", value: this.typed ?? "", placeholder: `or type: ${example}`, "aria-label": "Type orders, with ; between them" });
+    const [{ orders }] = decision.units, example = (orders.find(({ verb }) => verb === "move") ?? orders[0]).text;
+    const line = h("input", { type: "text", id: "typed", list: "legal", autocomplete: "off", spellcheck: "false", value: this.typed ?? "", placeholder: `or type: ${example}`, "aria-label": "Type orders, with ; between them", "aria-describedby": "mistyped" });
     return h("form", { id: "typing", class: "row", onsubmit: (event) => { event.preventDefault(); if (line.value.trim()) this.type(line.value); } },
-      line, h("button", { id: "add" }, "Add"), h("datalist", { id: "legal" }, ...legal));
+      line, h("button", { id: "add" }, "Add"), h("datalist", { id: "legal" }, ...legal),
+      h("p", { id: "mistyped", class: "bad", role: "alert" }, this.mistyped ?? ""));
   }
 
   // Whose orders are given now, and who else could give some.

@@ -1,7 +1,7 @@
 // The page of a game: asks the server how it stands, shows it, and sends what is clicked.
 
 import { OrderPanel } from "/orders.js";
-import { $, Bar, Board, Chart, allOrders, breakable, h, legend, listen, nice, orderLists, sentence, spoken, swatch, theme } from "/page.js";
+import { $, Bar, Board, Chart, allOrders, breakable, h, legend, listed, listen, nice, orderLists, sentence, spoken, swatch, theme } from "/page.js";
 import { TalkPanel } from "/talk.js";
 
 const LONGEST = 90000; // bytes of what can be pasted
@@ -192,12 +192,12 @@ async function draw() {
   }
 }
 
-// On a phone the board begins where one's own units are; who watches sees all of it.
+// The board begins where one's own units are; who watches sees all of it.
 function lookAtOwn(view) {
   const who = `${view.game} ${view.you}`;
-  if (!view.you || !view.started || fetched.looked === who || board.frame.clientWidth > 560) return;
+  if (!view.you || !view.started || fetched.looked === who) return;
   fetched.looked = who;
-  board.lookAt(view.powers.find(({ power }) => power === view.you).provinces);
+  board.begin(view.powers.find(({ power }) => power === view.you).provinces);
 }
 
 // Draw all that stands beside the board; who worked at something there goes on working there.
@@ -263,7 +263,7 @@ function drawSetup(view) {
   const rows = view.powers.map(({ power }, number) => {
     const choose = h("select", { id: `seat-${power}`, name: power });
     choose.append(h("option", { value: "me" }, "I play"), h("option", { value: "guest" }, "Somebody else (by link)"));
-    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, breakable(name)));
+    for (const name of view.choices) choose.append(h("option", { value: name, title: name }, breakable(name) + (view.runs.includes(name) ? " (your run)" : "")));
     const players = view.opponents;
     choose.value = number === 0 ? "me" : players[(number - 1) % players.length];
     choose.addEventListener("change", () => {
@@ -273,7 +273,7 @@ function drawSetup(view) {
     });
     return h("div", { class: "row" }, h("label", { for: choose.id }, swatch(power), nice(power)), choose);
   });
-  const maps = h("select", { id: "map", onchange: () => send("/api/map", { map: maps.value }) },
+  const maps = h("select", { id: "map", onchange: () => chooseMap(maps.value) },
     ...view.maps.map((name) => h("option", { value: name, selected: name === view.map }, name)));
   $("panel").replaceChildren(
     h("form", { id: "setup", "data-map": view.map, onsubmit: start },
@@ -288,6 +288,11 @@ function drawSetup(view) {
       h("p", { id: "taken", role: "status" }),
       h("button", { id: "take", onclick: paste }, "Use this position")),
   );
+}
+
+async function chooseMap(map) {
+  say(`Loading map ${map}…`);
+  if (!(await send("/api/map", { map }))) say("");
 }
 
 function fillSandbox({ target }) {
@@ -334,9 +339,9 @@ function drawResults(found) {
 
 function drawEnd(view) {
   const names = view.winners.map(nice);
-  const won = names.length === 1 ? `${names[0]} wins.` : `${names.join(" and ")} win together.`;
+  const won = names.length === 1 ? `${names[0]} wins.` : `${listed(names)} win together.`;
   const how = view.agreed ? "The game ends in a draw, agreed by" : "Time is up. The game is a draw between";
-  const text = view.draw ? `${how} ${names.join(", ")}.`
+  const text = view.draw ? `${how} ${listed(names)}.`
     : view.by_concession ? `${won} All the others have conceded.` : won;
   $("panel").replaceChildren(h("h2", { id: "end" }, text));
 }
@@ -392,7 +397,7 @@ function drawTools(view) {
     tools.push(h("button", { id: "takeback", disabled: !view.can_take_back || Boolean(state.busy), onclick: () => send("/api/back", {}),
       title: "Go back to your last orders" }, view.sandbox ? "Step back" : "Take back"));
   if (view.started) tools.push(h("button", { id: "download", onclick: download, title: "Save the game as a file, to replay or share" }, "Download game"));
-  if (state.shown !== null) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Back to the present"));
+  if (state.shown !== null && state.shown + 2 < view.phases.length) tools.push(h("button", { id: "now", onclick: () => look(view.phases.length - 1) }, "Back to the present"));
   $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
   if (deciding && state.hinting && !state.hint) fetchHint();
 }
@@ -402,10 +407,10 @@ function drawPowers(view) {
   const rows = view.powers.map((p) =>
     h("tr", { class: p.alive ? "" : "dead" },
       h("th", { scope: "row" }, swatch(p.power), nice(p.power)),
-      h("td", {}, p.power === view.you ? h("b", {}, "you") : view.sandbox ? "you" : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player))),
-      h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`),
-      h("td", {}, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "ordering")));
-  const head = h("tr", {}, ...["Power", "Player", "Centers", "Units", ""].map((text) => h("th", { scope: "col" }, text)));
+      h("td", {}, p.power === view.you ? h("b", {}, "you") : view.sandbox ? "you" : p.player === "host" ? "the host" : p.player === "guest" ? "a guest" : h("span", { title: p.player }, breakable(p.player)),
+        h("small", { class: "state" }, !p.alive ? "eliminated" : p.conceded ? "conceded" : view.over || !p.person ? "" : p.ready ? "ready" : "ordering")),
+      h("td", {}, `${p.centers}`), h("td", {}, `${p.units}`)));
+  const head = h("tr", {}, ...["Power", "Player", "Centers", "Units"].map((text) => h("th", { scope: "col" }, text)));
   $("powers").replaceChildren(h("table", {}, h("caption", {}, "Powers"), h("thead", {}, head), h("tbody", {}, ...rows)));
 }
 

@@ -1,4 +1,4 @@
-import { $, Bar, Board, Chart, allOrders, breakable, counted, h, legend, listen, nice, orderLists, percent, spoken, swatch, theme } from "./page.js";
+import { $, Bar, Board, Chart, allOrders, breakable, counted, h, legend, listed, listen, nice, orderLists, percent, spoken, swatch, theme } from "./page.js";
 
 // The page of a replay: unpacks its games and shows their phases.
 
@@ -28,6 +28,14 @@ async function open(wanted, phase) {
   $("think").hidden = !state.frames.some((frame) => frame.thoughts || Object.values(frame.powers).some((power) => power.thought));
   $("past").querySelector("details").open = false;
   show(Math.max(0, entry.phases.indexOf(phase)));
+  board.begin(ofTheLargest(map.powers));
+}
+
+// The provinces in this phase of the power that has most centers at the end, which is who won.
+function ofTheLargest(powers) {
+  const centers = (power) => state.frames.at(-1).powers[power].centers;
+  const largest = powers.reduce((one, other) => (centers(other) > centers(one) ? other : one));
+  return Object.entries(state.frames[state.number].owners).filter(([, owner]) => owner.split(" ")[0] === largest).map(([code]) => code);
 }
 
 // `dumbbot as England and France, random as Italy; map three, game 12`
@@ -35,8 +43,7 @@ function whoPlayed({ id, players }, { name, powers }) {
   const seats = new Map();
   for (const power of powers)
     if (players[power]) seats.set(players[power], [...(seats.get(players[power]) ?? []), nice(power)]);
-  const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
-  const who = [...seats].map(([player, names]) => `${breakable(player)} as ${list(names)}`).join(", ");
+  const who = [...seats].map(([player, names]) => `${breakable(player)} as ${listed(names)}`).join(", ");
   return `${who ? `${who}; ` : ""}map ${name}, game ${id}`;
 }
 
