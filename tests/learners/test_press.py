@@ -645,7 +645,7 @@ def test_silent_voices_are_refused(tmp_path, capsys):
     """Bots of the pool do not talk; a policy without a head for wishes is none to begin with."""
     flags = ["--map", "three", "--processes", "1", "--runs-folder", str(tmp_path)]
     refusals = (
-        (["--pool-bots", "nash+dumbbot"], "would be silent"),
+        (["--pool-bots", "nash+dumbbot"], "would have nobody to talk to"),
         (["--start-from", "runs/reference/three__pure__1"], "does not fit press.py"),
         (["--wish-entropy", "-1"], "--wish-entropy must be"),
         (
@@ -665,7 +665,7 @@ def test_the_two_kinds_of_talk_are_not_mixed(trained, tmp_path, capsys):
     flags = ["--processes", "1", "--runs-folder", str(tmp_path / "none")]
     refusals = (
         ([*flags, "--press", "offers", "--start-from", wishing], "--press is 'mutual' there"),
-        ([*flags, "--start-from", offering], "--press is 'offers' there, here mutual"),
+        ([*flags, "--start-from", offering], "--press is 'offers' there and mutual here"),
         (["--resume", wishing, "--press", "offers"], "--press cannot be changed on resume"),
         ([*flags, "--map", "three", "--press", "peace"], "--press must be"),
     )

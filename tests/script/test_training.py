@@ -454,7 +454,10 @@ def test_what_may_not_change_on_resume(flags, copied, capsys):
         ("--num-env 3", "unknown flag --num-env; did you mean '--num-envs'"),
         ("--pool-sampling newest", "--pool-sampling must be one of"),
         ("--pool-bots nobody", "no player 'nobody'"),
-        ("--pool-bots fast(assume=infer:self,hold):runs/reference/small__pure__1", "cannot be had"),
+        (
+            "--pool-bots fast(assume=infer:self,hold):runs/reference/small__pure__1",
+            "cannot be used here",
+        ),
         ("--pool-bots fast:runs/reference/three__pure__1", "was trained on map 'three'"),
         ("--eval-bots nobody", "no player 'nobody'"),
         ("--eval-bots nash+dumbbot", "talks: that needs diplomacy_learners.press"),
