@@ -41,7 +41,7 @@ def run_policies(arguments: argparse.Namespace) -> int:
     console = make_console()
     print_table(console, "name", ("map", "trained by", "wins against dumbbot"), rows)
     game_map = names[-1][0]
-    name = policies_of(game_map)[0]
+    name = next(name for found, name in names if found == game_map)  # the best there
     console.print(
         "\nOf 1,000 games with dumbbot in all other seats, every power equally often; 95% "
         "intervals in brackets.",

@@ -1,15 +1,14 @@
 """A page of a population: its ladder, what every member is, and who ends above whom."""
 
-import base64
-import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from ..pictures.matrix import matrix_svg
+from ..pictures.page import content_policy
 from ..players.bots import BOTS
 from ..players.policy_files import ready_policies, training_of
 from ..players.population import Population, PopulationMember
@@ -107,12 +106,13 @@ class _Rung(NamedTuple):
     command: str = ""  # that trained it
 
 
-def _rung(member: PopulationMember, folder: str) -> _Rung:
-    """Return a member: the policies that come along and bots by their own names, others by what
-    their training is called."""
+def _rung(member: PopulationMember, folder: str, ready: Collection[str]) -> _Rung:
+    """Return a member: policies that come along (`ready`) and bots by their own names, others by
+    what their training is called.
+    """
     name, typed = member.name.removesuffix(f"-{member.decisions}"), f"{folder}/{member.file}"
     kind = "" if member.file else "bot"
-    if name in ready_policies():
+    if name in ready:
         kind = "ready"
     elif member.file:
         name = name.replace("-", " ")
@@ -128,10 +128,11 @@ def _rung(member: PopulationMember, folder: str) -> _Rung:
 
 def _rungs(population: Population, ranked: Mapping[str, Standing]) -> list[_Rung]:
     """Return members and ranked players, the best first."""
-    rungs = [_rung(member, population.shown_folder) for member in population.members]
+    ready = ready_policies()
+    rungs = [_rung(member, population.shown_folder, ready) for member in population.members]
     for name, stands in ranked.items():
         rating = {"value": stands.value, "low": stands.low, "high": stands.high}
-        kind = "ready" if name in ready_policies() else "bot" if name in BOTS else ""
+        kind = "ready" if name in ready else "bot" if name in BOTS else ""
         scheme = training_of(name) if kind == "ready" else ""
         rungs.append(_Rung(name, kind, scheme, name, rating))
     return sorted(rungs, key=lambda rung: -rung.rating["value"])
@@ -195,12 +196,10 @@ def population_page(population: Population, ranked: Mapping[str, Standing] | Non
         ranked: other players by name, whose ranks among the members have been found.
     """
     title = f"Base population of map {population.map.name}"
-    digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     spread = 25 / 6 * len(population.map.powers) ** 0.5
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
-style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="{content_policy(_SCRIPT)}">
 <meta name="viewport" content="width=device-width">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>

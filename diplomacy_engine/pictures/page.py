@@ -5,6 +5,8 @@ replay. The script draws no board itself: it gets the ground of a map once, and 
 lies on it, drawn by board.py as in every other picture.
 """
 
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
@@ -21,6 +23,13 @@ CHART = {"left": LEFT, "right": RIGHT, "width": WIDTH}  # what a page must know 
 def web_file(name: str) -> str:
     """Return a shared file of the pages, `page.css` or `page.js`."""
     return (files(__package__) / "web" / name).read_text(encoding="utf-8")
+
+
+def content_policy(script: str, *more: str) -> str:
+    """Return the Content-Security-Policy of a page of one file: only this script of it runs."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = ("default-src 'none'", f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'")
+    return "; ".join((*parts, *more, "base-uri 'none'", "form-action 'none'"))
 
 
 def map_facts(drawing: Drawing) -> dict:

@@ -6,7 +6,6 @@ implementation of the drawing, and a long game stays small.
 """
 
 import base64
-import hashlib
 import json
 import re
 import zlib
@@ -16,7 +15,7 @@ from importlib.resources import files
 
 from ..pictures.board import phase_title, thoughts_svg
 from ..pictures.drawing import drawing_of
-from ..pictures.page import CHART, map_facts, phase_facts, web_file
+from ..pictures.page import CHART, content_policy, map_facts, phase_facts, web_file
 from ..rules.map import Map
 from ..rules.words import order_words
 from .replay import Replay, chart_svg
@@ -47,10 +46,8 @@ def page(replays: Sequence[Replay], title: str) -> str:
     # Inside a script element only this sign could end it.
     data = json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
     script = _script()
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
-        "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'",
+        "policy": content_policy(script, "img-src data:"),
         "title": escape(title),
         "style": web_file("page.css"),
         "script": script,

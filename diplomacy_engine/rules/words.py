@@ -41,9 +41,8 @@ def in_words(game_map: Map, text: str) -> str:
     """Return a sentence about units with their names in place of texts such as `A PAR`."""
 
     def name(match: re.Match) -> str:
-        kind = "army" if match[1] == UNIT_LETTERS[ARMY] else "fleet"
         place = game_map.province_names.get(match[2])
-        return match[0] if place is None else f"{kind} {place}"
+        return match[0] if place is None else f"{_kind(UNIT_LETTERS.index(match[1]))} {place}"
 
     return re.sub(r"\b([AF]) ([A-Z]{3})(?:/[NESW]C)?\b", name, text)
 
@@ -53,9 +52,7 @@ def rest_of_order(game_map: Map, order: OrderText) -> str:
     target = order.target and _name(game_map, order.target)
     other = order.other and _unit(game_map, order.other)
     if order.kind == BUILD:
-        _, _, coast = place_text(game_map, order.unit.place).partition("/")
-        kind = "army" if order.unit.kind == ARMY else "fleet"
-        return f"build {kind}" + (f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else "")
+        return f"build {_kind(order.unit.kind)}{_coast(game_map, order.unit.place)}"
     return {
         HOLD: "hold",
         MOVE: f"move to {target}" + (" by convoy" if order.via else ""),
@@ -68,10 +65,18 @@ def rest_of_order(game_map: Map, order: OrderText) -> str:
 
 
 def _unit(game_map: Map, unit: UnitText) -> str:
-    return f"{'army' if unit.kind == ARMY else 'fleet'} {_name(game_map, unit.place)}"
+    return f"{_kind(unit.kind)} {_name(game_map, unit.place)}"
 
 
 def _name(game_map: Map, place: Place) -> str:
-    name = game_map.province_names[game_map.provinces[place.province]]
+    return game_map.province_names[game_map.provinces[place.province]] + _coast(game_map, place)
+
+
+def _kind(unit_kind: int) -> str:
+    return "army" if unit_kind == ARMY else "fleet"
+
+
+def _coast(game_map: Map, place: Place) -> str:
+    """Return the coast of a place, to be added to a name; nothing if it has none."""
     coast = place_text(game_map, place).partition("/")[2]
-    return name + (f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else "")
+    return f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else ""
