@@ -206,7 +206,7 @@ class Agent(nn.Module):
             return nn.ModuleList(layer_init(layer, std) for layer in made)
 
         self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
-        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
+        self.norms = nn.ModuleList(ops.LayerNorm(hidden) for _ in range(num_layers + 1))
 
         self.power = nn.Embedding(inputs.num_powers, hidden)
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other

@@ -47,6 +47,15 @@ def flatten(agent: nn.Module) -> nn.Parameter:
     return weights
 
 
+class LayerNorm(nn.LayerNorm):
+    """PyTorch's layer normalisation, with a kernel for rows as short as a province's code."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.device.type != "cpu":
+            return super().forward(x)
+        return _apply(_Normalised, x, self.weight, self.bias, self.eps)
+
+
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
     """Return (N,) Gumbel noise, by which orders are drawn; None for torch's own generator."""
     return gumbel(len(decisions.order), generator)
@@ -269,6 +278,22 @@ class _Exchange(torch.autograd.Function):
     def backward(ctx, slopes: torch.Tensor):
         found = sums.spread_exchange(ctx.back, _array(slopes), ctx.out)
         return *map(torch.from_numpy, found), None
+
+
+class _Normalised(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float):
+        rows, weight = _array(x).reshape(-1, len(weight)), _array(weight)
+        out, moments = sums.normalise(rows, weight, _array(bias), eps)
+        ctx.saved = rows, weight, moments
+        return torch.from_numpy(out).view_as(x)
+
+    @staticmethod
+    def backward(ctx, slopes: torch.Tensor):
+        rows, weight, moments = ctx.saved
+        found = sums.normalise_back(rows, weight, moments, _array(slopes).reshape(rows.shape))
+        d_x, d_weight, d_bias = map(torch.from_numpy, found)
+        return d_x.view_as(slopes), d_weight, d_bias, None
 
 
 class _EarlierSums(torch.autograd.Function):

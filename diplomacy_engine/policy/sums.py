@@ -156,6 +156,60 @@ def spread_exchange(
 
 
 @jit_float
+def _normalise(x, weight, bias, eps, moments, out):
+    part = np.float32(1) / np.float32(x.shape[1])
+    for b in range(x.shape[0]):
+        total, squares = np.float32(0), np.float32(0)
+        for h in range(x.shape[1]):
+            total += x[b, h]
+        mean = total * part
+        for h in range(x.shape[1]):
+            squares += (x[b, h] - mean) * (x[b, h] - mean)
+        scale = np.float32(1) / np.sqrt(squares * part + eps)
+        moments[b, 0], moments[b, 1] = mean, scale
+        for h in range(x.shape[1]):
+            out[b, h] = (x[b, h] - mean) * scale * weight[h] + bias[h]
+
+
+@jit_float
+def _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias):
+    part = np.float32(1) / np.float32(x.shape[1])
+    for b in range(x.shape[0]):
+        mean, scale = moments[b, 0], moments[b, 1]
+        total, along = np.float32(0), np.float32(0)
+        for h in range(x.shape[1]):
+            code, slope = (x[b, h] - mean) * scale, slopes[b, h]
+            d_weight[h] += slope * code
+            d_bias[h] += slope
+            total += slope * weight[h]
+            along += slope * weight[h] * code
+        total, along = total * part, along * part * scale
+        for h in range(x.shape[1]):
+            d_x[b, h] = scale * (slopes[b, h] * weight[h] - total - (x[b, h] - mean) * along)
+
+
+def normalise(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return layer normalisation (Ba et al. 2016) of rows x (B, H) float32.
+
+    With it come the mean of each row and one over its standard deviation, (B, 2).
+    """
+    out, moments = aligned(*x.shape), np.empty((len(x), 2), np.float32)
+    _normalise(x, weight, bias, np.float32(eps), moments, out)
+    return out, moments
+
+
+def normalise_back(
+    x: np.ndarray, weight: np.ndarray, moments: np.ndarray, slopes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the gradients of x (B, H), weight and bias from that of their `normalise`."""
+    d_x, d_weight, d_bias = aligned(*x.shape), zeros(x.shape[1]), zeros(x.shape[1])
+    _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias)
+    return d_x, d_weight, d_bias
+
+
+@jit_float
 def _mean_provinces(owner, x, count, out):
     for g in range(x.shape[0]):
         count[:] = 0

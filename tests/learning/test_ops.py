@@ -223,6 +223,21 @@ def test_noise_decides_and_temperature_flattens():
     assert (chosen == likeliest).mean() > 0.98
 
 
+def test_layer_norm_is_pytorchs():
+    own, plain = ops.LayerNorm(HIDDEN), torch.nn.LayerNorm(HIDDEN)
+    x, weight, bias = random(7, 5, HIDDEN), random(HIDDEN, seed=1), random(HIDDEN, seed=2)
+
+    def of(layer):
+        return lambda x, *weights: torch.func.functional_call(
+            layer, dict(zip(("weight", "bias"), weights)), x
+        )
+
+    for codes in (x, 30 + x):
+        found = with_gradients(of(own), codes, weight, bias)
+        for one, two in zip(found, with_gradients(of(plain), codes, weight, bias)):
+            assert_same(one, two)
+
+
 def test_flattened_weights_are_the_networks_own():
     """A step of the vector steps the network; what backward finds is the vector's gradient."""
     agent, like = make_agent("small"), make_agent("small")
