@@ -206,7 +206,7 @@ class Agent(nn.Module):
             return nn.ModuleList(layer_init(layer, std) for layer in made)
 
         self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
-        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(num_layers + 1))
+        self.norms = nn.ModuleList(ops.LayerNorm(hidden) for _ in range(num_layers + 1))
 
         self.power = nn.Embedding(inputs.num_powers, hidden)
         self.order_provinces = layer_init(nn.Linear(hidden, 3 * hidden))  # source, place, other
@@ -230,7 +230,7 @@ class Agent(nn.Module):
         x = x.view(-1, self.inputs.num_provinces, x.shape[1])  # (G, V, H)
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
-            x = x + out(F.relu(own(y) + ops.mean_neighbors(near(y), self.inputs)))
+            x = x + out(ops.exchange(own(y), near(y), self.inputs))  # the near codes' mean
         x = self.norms[-1](x)
         whole, mine = ops.mean_provinces(x, boards)  # (G, 1, H) of a board, (G, P, H) of own units
         powers = torch.cat([whole.expand_as(mine), mine, self.power.weight.expand_as(mine)], -1)
@@ -647,8 +647,8 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> di
             loss, figures = ppo_loss(args, ent_coef, *new, part.tensors(device), float(count))
             run.optimizer.zero_grad(set_to_none=False)
             loss.backward()
-            epoch.append(ranks.sum_gradients(agent.parameters(), figures))
-            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+            epoch.append(ranks.sum_gradients(run.weights, figures))
+            nn.utils.clip_grad_norm_(run.weights, args.max_grad_norm)
             run.optimizer.step()
         collected += epoch
         approx_kl = torch.stack(epoch).mean(0)[LOSSES.index("approx_kl")]
@@ -705,8 +705,9 @@ class Run:
             self.agent.load_state_dict(begun.weights)
         # Evaluated, frozen and kept: the newest weights go around in circles, averages do not.
         self.average = groups.frozen_copy(self.agent) if args.average else self.agent
-        adam = {"lr": args.learning_rate, "eps": 1e-5, "fused": True}  # one pass over the weights
-        self.optimizer = torch.optim.Adam(self.agent.parameters(), **adam)
+        self.weights = ops.flatten(self.agent)  # stepped and clipped in one pass over all of them
+        adam = {"lr": args.learning_rate, "eps": 1e-5, "fused": True}
+        self.optimizer = torch.optim.Adam([self.weights], **adam)
         if ranks.rank:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders

@@ -32,6 +32,30 @@ class OrderTables(NamedTuple):
     earlier: nn.Linear | None  # through it a unit's orders see what earlier units were given
 
 
+def flatten(agent: nn.Module) -> nn.Parameter:
+    """Lay all weights of a network into one vector, which is returned, with all their gradients.
+
+    Adam and clipping treat every weight alike, so that one pass over the vector does for all.
+    """
+    parts = list(agent.parameters())
+    weights = nn.Parameter(torch.cat([part.detach().flatten() for part in parts]))
+    weights.grad = torch.zeros_like(weights)
+    sizes = [part.numel() for part in parts]
+    rows = zip(parts, weights.detach().split(sizes), weights.grad.split(sizes))
+    for part, values, slopes in rows:
+        part.data, part.grad = values.view_as(part), slopes.view_as(part)
+    return weights
+
+
+class LayerNorm(nn.LayerNorm):
+    """PyTorch's layer normalisation, with a kernel for rows as short as a province's code."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.device.type != "cpu":
+            return super().forward(x)
+        return _apply(_Normalised, x, self.weight, self.bias, self.eps)
+
+
 def draw_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
     """Return (N,) Gumbel noise, by which orders are drawn; None for torch's own generator."""
     return gumbel(len(decisions.order), generator)
@@ -131,16 +155,16 @@ def plain_mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Ten
     return codes.mean(1, keepdim=True), shares @ codes
 
 
-def mean_neighbors(codes: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
-    """Return of each province the mean (G, V, H) of its neighbors' codes (G, V, H)."""
-    if codes.device.type == "cpu":
-        return _apply(_NeighborMeans, codes, inputs.network)
-    return plain_mean_neighbors(codes, inputs)
+def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
+    """Return the positive part (G, V, H) of `own` plus the mean of the neighbors' `near`."""
+    if own.device.type == "cpu":
+        return _apply(_Exchange, own, near, inputs.network)
+    return plain_exchange(own, near, inputs)
 
 
-def plain_mean_neighbors(codes: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
-    """Do as `mean_neighbors` on any device, by operations of PyTorch."""
-    return inputs.borders @ codes
+def plain_exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
+    """Do as `exchange` on any device, by operations of PyTorch."""
+    return F.relu(own + inputs.borders @ near)
 
 
 def score_orders(
@@ -243,15 +267,33 @@ class _ProvinceMeans(torch.autograd.Function):
         return torch.from_numpy(sums.spread_means(ctx.owner, _array(slopes))), None, None
 
 
-class _NeighborMeans(torch.autograd.Function):
+class _Exchange(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, codes: torch.Tensor, network: NetworkInputs):
-        ctx.back = network.neighbor_of
-        return torch.from_numpy(sums.mean_neighbors(network.neighbors, _array(codes)))
+    def forward(ctx, own: torch.Tensor, near: torch.Tensor, network: NetworkInputs):
+        out = sums.exchange(network.neighbors, _array(own), _array(near))
+        ctx.back, ctx.out = network.neighbor_of, out
+        return torch.from_numpy(out)
 
     @staticmethod
     def backward(ctx, slopes: torch.Tensor):
-        return torch.from_numpy(sums.mean_neighbors(ctx.back, _array(slopes))), None
+        found = sums.spread_exchange(ctx.back, _array(slopes), ctx.out)
+        return *map(torch.from_numpy, found), None
+
+
+class _Normalised(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float):
+        rows, weight = _array(x).reshape(-1, len(weight)), _array(weight)
+        out, moments = sums.normalise(rows, weight, _array(bias), eps)
+        ctx.saved = rows, weight, moments
+        return torch.from_numpy(out).view_as(x)
+
+    @staticmethod
+    def backward(ctx, slopes: torch.Tensor):
+        rows, weight, moments = ctx.saved
+        found = sums.normalise_back(rows, weight, moments, _array(slopes).reshape(rows.shape))
+        d_x, d_weight, d_bias = map(torch.from_numpy, found)
+        return d_x.view_as(slopes), d_weight, d_bias, None
 
 
 class _EarlierSums(torch.autograd.Function):

@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -222,24 +222,18 @@ class Ranks:
             for name, total, part, value in found
         }
 
-    def sum_gradients(
-        self, parameters: Iterable[torch.nn.Parameter], figures: torch.Tensor
-    ) -> torch.Tensor:
-        """Make all gradients their sum over all ranks, zeros where there are none.
+    def sum_gradients(self, weights: torch.nn.Parameter, figures: torch.Tensor) -> torch.Tensor:
+        """Make the gradient of `weights` (any,) its sum over all ranks.
 
         Returns:
-            The sum of `figures` (any,), which travel with them.
+            The sum of `figures` (any,), which travel with it.
         """
-        parameters = list(parameters)
-        grads = [
-            part.grad if part.grad is not None else torch.zeros_like(part) for part in parameters
-        ]
-        flat = torch.cat([*(grad.flatten() for grad in grads), figures])
-        if self._link is not None:
-            self._together(self._link.add, flat)
-        *grads, figures = flat.split([*(part.numel() for part in parameters), len(figures)])
-        for part, grad in zip(parameters, grads):
-            part.grad = grad.view_as(part)
+        if self._link is None:
+            return figures
+        sums = torch.cat([weights.grad, figures])
+        self._together(self._link.add, sums)
+        grad, figures = sums.split([len(weights), len(figures)])
+        weights.grad.copy_(grad)
         return figures
 
     def agree(self, function: Callable, *arguments: Any) -> Any:

@@ -101,24 +101,112 @@ def spread_rows(
 
 
 @jit_float
-def _mean_neighbors(start, province, share, x, out):
-    for g in range(x.shape[0]):
-        codes = x[g]
-        for v in range(x.shape[1]):
-            mean = out[g, v]
-            for h in range(x.shape[2]):
-                mean[h] = 0
+def _exchange(start, province, share, own, near, out):
+    for g in range(near.shape[0]):
+        codes = near[g]
+        for v in range(near.shape[1]):
+            code = out[g, v]
+            for h in range(near.shape[2]):
+                code[h] = own[g, v, h]
             for k in range(start[v], start[v + 1]):
-                code, part = codes[province[k]], share[k]
-                for h in range(x.shape[2]):
-                    mean[h] += part * code[h]
+                neighbor, part = codes[province[k]], share[k]
+                for h in range(near.shape[2]):
+                    code[h] += part * neighbor[h]
+            for h in range(near.shape[2]):
+                code[h] = max(code[h], np.float32(0))
 
 
-def mean_neighbors(neighbors: Neighbors, x: np.ndarray) -> np.ndarray:
-    """Return (G, V, H) float32, of each province the mean of its neighbors' codes (G, V, H)."""
-    out = aligned(*x.shape)
-    _mean_neighbors(*neighbors, x, out)
+@jit_float
+def _spread_exchange(start, province, share, slopes, out, d_own, d_near):
+    for g in range(out.shape[0]):
+        for v in range(out.shape[1]):
+            for h in range(out.shape[2]):
+                d_own[g, v, h] = slopes[g, v, h] if out[g, v, h] > 0 else np.float32(0)
+        codes = d_own[g]
+        for v in range(out.shape[1]):
+            code = d_near[g, v]
+            for h in range(out.shape[2]):
+                code[h] = 0
+            for k in range(start[v], start[v + 1]):
+                neighbor, part = codes[province[k]], share[k]
+                for h in range(out.shape[2]):
+                    code[h] += part * neighbor[h]
+
+
+def exchange(neighbors: Neighbors, own: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Return the positive part (G, V, H) of `own` and the mean of the neighbors' `near`, added.
+
+    Both are (G, V, H) float32.
+    """
+    out = aligned(*near.shape)
+    _exchange(*neighbors, own, near, out)
     return out
+
+
+def spread_exchange(
+    back: Neighbors, slopes: np.ndarray, out: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradients of `own` and `near` from that of their `exchange`, which was `out`.
+
+    `back` are the neighbors the other way around: whose mean each province is in.
+    """
+    d_own, d_near = aligned(*out.shape), aligned(*out.shape)
+    _spread_exchange(*back, slopes, out, d_own, d_near)
+    return d_own, d_near
+
+
+@jit_float
+def _normalise(x, weight, bias, eps, moments, out):
+    part = np.float32(1) / np.float32(x.shape[1])
+    for b in range(x.shape[0]):
+        total, squares = np.float32(0), np.float32(0)
+        for h in range(x.shape[1]):
+            total += x[b, h]
+        mean = total * part
+        for h in range(x.shape[1]):
+            squares += (x[b, h] - mean) * (x[b, h] - mean)
+        scale = np.float32(1) / np.sqrt(squares * part + eps)
+        moments[b, 0], moments[b, 1] = mean, scale
+        for h in range(x.shape[1]):
+            out[b, h] = (x[b, h] - mean) * scale * weight[h] + bias[h]
+
+
+@jit_float
+def _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias):
+    part = np.float32(1) / np.float32(x.shape[1])
+    for b in range(x.shape[0]):
+        mean, scale = moments[b, 0], moments[b, 1]
+        total, along = np.float32(0), np.float32(0)
+        for h in range(x.shape[1]):
+            code, slope = (x[b, h] - mean) * scale, slopes[b, h]
+            d_weight[h] += slope * code
+            d_bias[h] += slope
+            total += slope * weight[h]
+            along += slope * weight[h] * code
+        total, along = total * part, along * part * scale
+        for h in range(x.shape[1]):
+            d_x[b, h] = scale * (slopes[b, h] * weight[h] - total - (x[b, h] - mean) * along)
+
+
+def normalise(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return layer normalisation (Ba et al. 2016) of rows x (B, H) float32.
+
+    With it come the mean of each row and one over its standard deviation, (B, 2).
+    """
+    out, moments = aligned(*x.shape), np.empty((len(x), 2), np.float32)
+    _normalise(x, weight, bias, np.float32(eps), moments, out)
+    return out, moments
+
+
+def normalise_back(
+    x: np.ndarray, weight: np.ndarray, moments: np.ndarray, slopes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the gradients of x (B, H), weight and bias from that of their `normalise`."""
+    d_x, d_weight, d_bias = aligned(*x.shape), zeros(x.shape[1]), zeros(x.shape[1])
+    _normalise_back(x, weight, moments, slopes, d_x, d_weight, d_bias)
+    return d_x, d_weight, d_bias
 
 
 @jit_float

@@ -81,11 +81,11 @@ def test_means_of_provinces():
     assert (ops.mean_provinces(codes, nobody)[1] == 0).all()
 
 
-def test_means_of_neighbors():
+def test_exchange_between_neighbors():
     inputs = BoardInputs(load_map("standard"))
-    codes = random(3, inputs.num_provinces, HIDDEN)
-    plain = with_gradients(lambda c: ops.plain_mean_neighbors(c, inputs), codes)
-    found = with_gradients(lambda c: ops.mean_neighbors(c, inputs), codes)
+    own, near = (random(3, inputs.num_provinces, HIDDEN, seed=seed) for seed in (0, 1))
+    plain = with_gradients(lambda *codes: ops.plain_exchange(*codes, inputs), own, near)
+    found = with_gradients(lambda *codes: ops.exchange(*codes, inputs), own, near)
     for one, two in zip(found, plain):
         assert_same(one, two)
 
@@ -137,7 +137,7 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
     def plain(function):
         return lambda *args: calls.append(function) or function(*args)
 
-    kernels = ["score_orders", "sum_rows", "mean_provinces", "mean_neighbors"]
+    kernels = ["score_orders", "sum_rows", "mean_provinces", "exchange"]
     kernels += ["sum_of_earlier"] * autoregressive
     for kernel in kernels:
         monkeypatch.setattr(ops, kernel, plain(getattr(ops, f"plain_{kernel}")))
@@ -221,3 +221,33 @@ def test_noise_decides_and_temperature_flattens():
     cold = np.full(decisions.count, 1e-4, np.float32)
     chosen, _, _ = act(agent, obs, decisions, noise=noise, temperature=cold)
     assert (chosen == likeliest).mean() > 0.98
+
+
+def test_layer_norm_is_pytorchs():
+    own, plain = ops.LayerNorm(HIDDEN), torch.nn.LayerNorm(HIDDEN)
+    x, weight, bias = random(7, 5, HIDDEN), random(HIDDEN, seed=1), random(HIDDEN, seed=2)
+
+    def of(layer):
+        return lambda x, *weights: torch.func.functional_call(
+            layer, dict(zip(("weight", "bias"), weights)), x
+        )
+
+    for codes in (x, 30 + x):
+        found = with_gradients(of(own), codes, weight, bias)
+        for one, two in zip(found, with_gradients(of(plain), codes, weight, bias)):
+            assert_same(one, two)
+
+
+def test_flattened_weights_are_the_networks_own():
+    """A step of the vector steps the network; what backward finds is the vector's gradient."""
+    agent, like = make_agent("small"), make_agent("small")
+    weights = ops.flatten(agent)
+    assert_same(weights, torch.cat([part.flatten() for part in like.parameters()]))
+    for network in (agent, like):
+        network.critic(random(5, network.critic[0].in_features)).sum().backward()
+    zero = torch.zeros(())
+    slopes = [zero.expand_as(p) if p.grad is None else p.grad for p in like.parameters()]
+    assert_same(weights.grad, torch.cat([slope.flatten() for slope in slopes]))
+    torch.optim.SGD([weights], lr=0.5).step()
+    stepped = like.critic[0].bias - 0.5 * like.critic[0].bias.grad
+    assert_same(agent.critic[0].bias, stepped)

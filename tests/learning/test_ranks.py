@@ -76,7 +76,7 @@ def test_a_step_is_that_of_the_whole_minibatch(share, norm_adv):
         agent = copy.deepcopy(first)
         run = ready(agent, **changes)
         # Adam would blow up rounding where a gradient is all but zero.
-        run.optimizer = torch.optim.SGD(agent.parameters(), lr=0.01)
+        run.optimizer = torch.optim.SGD([run.weights], lr=0.01)
         figures = update(run, batch.take(rows), 0.01, ranks)
         weights = torch.cat([weight.detach().flatten() for weight in agent.parameters()])
         return weights, figures
@@ -90,15 +90,15 @@ def test_a_step_is_that_of_the_whole_minibatch(share, norm_adv):
         assert same == pytest.approx(figures, rel=1e-4, abs=1e-6)
 
 
-def test_one_that_has_no_gradient_counts_as_zeros():
+def test_gradients_and_figures_are_summed():
     def work(ranks: Ranks):
-        layer = torch.nn.Linear(2, 1)
-        if ranks.rank == 0:
-            layer.weight.grad = torch.tensor([[3.0, 4.0]])
-        figures = ranks.sum_gradients(layer.parameters(), torch.tensor([float(ranks.rank), 2.0]))
-        return layer.weight.grad.tolist(), layer.bias.grad.tolist(), figures.tolist()
+        weights = torch.nn.Parameter(torch.zeros(2))
+        weights.grad = own = torch.tensor([3.0, 4.0]) * ranks.rank
+        figures = ranks.sum_gradients(weights, torch.tensor([float(ranks.rank), 2.0]))
+        assert weights.grad is own  # a network's gradients are views of it
+        return own.tolist(), figures.tolist()
 
-    assert together(work) == [([[3, 4]], [0], [1, 4])] * 2
+    assert together(work, 3) == [([9, 12], [3, 6])] * 3
 
 
 def test_what_one_did_wrong_is_said_everywhere():
