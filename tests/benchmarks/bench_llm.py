@@ -83,7 +83,7 @@ def compare_prompts(
         written: so many of them are answered.
         most_tokens: of a reply without the constraint.
     """
-    print("\n| prompt | characters | tokens: mean | 95% | most |")
+    print("\n| prompt | characters | tokens: mean | 95 % | most |")
     print("|---" * 5 + "|")
     for form in forms:
         texts = [prompt_text(question, form, 1) for question in questions]
@@ -125,7 +125,7 @@ def compare_prompts(
         found["trie"] = whole, whole, tokens, seconds
         for constraint, (at_once, legal, tokens, seconds) in found.items():
             print(
-                f"| {form} | {constraint} | {100 * at_once:.1f}% | {100 * legal:.1f}% | "
+                f"| {form} | {constraint} | {100 * at_once:.1f} % | {100 * legal:.1f} % | "
                 f"{tokens / len(some):.1f} | {seconds / len(some):.2f} |",
                 flush=True,
             )
@@ -167,9 +167,9 @@ def compare_constraint(model: grpo.LanguageModel, questions: Sequence[Question])
     built = 1000 * (time.perf_counter() - start) / len(questions)
     whole = sum(len(r.numbers) == len(q.slots) for r, q in zip(replies, questions))
     print(
-        f"\nTries of a decision: {built:.3f} ms when new. The model chose {100 * share:.0f}% of "
+        f"\nTries of a decision: {built:.3f} ms when new. The model chose {100 * share:.0f} % of "
         f"the tokens. Same orders both ways: {orders[0] == orders[1]}. "
-        f"Complete: {100 * whole / len(questions):.0f}%."
+        f"Complete: {100 * whole / len(questions):.0f} %."
     )
 
 
@@ -202,8 +202,10 @@ def show_waterfall(arguments: argparse.Namespace) -> None:
     print("|---|---|---|")
     for name in sorted(names, key=mean.get, reverse=True):
         stage = name.removeprefix("timing/")
-        print(f"| {stage} | {1000 * mean[name] / rollouts:.2f} | {100 * mean[name] / whole:.1f}% |")
-    print(f"| all | {1000 * whole / rollouts:.2f} | 100% |", flush=True)
+        print(
+            f"| {stage} | {1000 * mean[name] / rollouts:.2f} | {100 * mean[name] / whole:.1f} % |"
+        )
+    print(f"| all | {1000 * whole / rollouts:.2f} | 100 % |", flush=True)
 
 
 def show_rates(arguments: argparse.Namespace) -> None:
