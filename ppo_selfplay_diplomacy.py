@@ -1,7 +1,7 @@
 """Self-play PPO for no-press Diplomacy, in one file.
 
     python ppo_selfplay_diplomacy.py --map small                       # learn to beat DumbBot
-    python ppo_selfplay_diplomacy.py --resume runs/small__...          # go on where a run stopped
+    python ppo_selfplay_diplomacy.py --resume runs/small__...          # continue a run
     python ppo_selfplay_diplomacy.py --map small --track               # log to W&B as well
     torchrun --nproc_per_node=2 ppo_selfplay_diplomacy.py --map three  # ranks on several machines
     python -m diplomacy_engine evaluate --map small --player runs/small__.../checkpoint.pt
@@ -45,7 +45,7 @@ from diplomacy_engine.learning.league import League
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. Those of the map's file in configs/ win over these, and flags over both."""
+    """Settings. The map's file in configs/ overrides these, and flags override both."""
 
     # To begin with
     map: str = "small"
@@ -55,7 +55,7 @@ class Args:
     seed: Annotated[int, Between(0, 2**62)] = 1
     """seed of all random numbers"""
     processes: Annotated[int, Between(1, 1024)] = 2
-    """processes that train together, one per core; with another number the run differs"""
+    """processes that train together, one per core; another number gives another run"""
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
 
@@ -85,7 +85,7 @@ class Args:
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
     reward: str = "sum_of_squares"
-    """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
+    """a name, module:function, or a mix with weights: sum_of_squares=1,center_delta=1..0"""
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
     team_victory: Annotated[int, Between(0, 10_000)] = 0
@@ -127,13 +127,13 @@ class Args:
     gamma: Share = 0.99
     """discount per decision"""
     gae_lambda: Share = 0.95
-    """lambda of generalised advantage estimation"""
+    """lambda of generalized advantage estimation"""
     num_minibatches: Annotated[int, Between(1, 10**6)] = 4
     """minibatches of one epoch"""
     update_epochs: Annotated[int, Between(1, 10**6)] = 2
     """epochs of one update"""
     norm_adv: bool = True
-    """normalise advantages in each minibatch"""
+    """normalize advantages in each minibatch"""
     clip_coef: NonNegative = 0.2
     """clipping range of the policy ratio (and of the value)"""
     clip_vloss: bool = False
@@ -149,7 +149,7 @@ class Args:
     target_kl: NonNegative | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
     average: NonNegative = 0.0
-    """play and freeze averaged weights, of update n counting as n ** AVERAGE; 0: the newest"""
+    """play and freeze averaged weights, where update n counts n ** AVERAGE; 0: the newest"""
 
     # Network
     hidden: Annotated[int, Between(1, 10**6)] = 64
@@ -177,7 +177,7 @@ class Args:
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
-    """Initialise a layer orthogonally with zero bias, as PPO implementations do."""
+    """Initialize a layer orthogonally with zero bias, as PPO implementations do."""
     nn.init.orthogonal_(layer.weight, std)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
@@ -576,7 +576,7 @@ def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, talli
 
 
 def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
-    """Return generalised advantage estimates (Schulman et al. 2016) of ragged streams.
+    """Return generalized advantage estimates (Schulman et al. 2016) of ragged streams.
 
     (T, streams) float32, 0 where a transition is not closed. `buffer.next_values` is the value of
     the stream's next decision; 0 after the end of a game, the last position's value after a cut.

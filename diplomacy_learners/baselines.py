@@ -66,11 +66,12 @@ from ppo_selfplay_diplomacy import (
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. Those of the map's file in configs/ win over these, and flags over both."""
+    """Settings. The map's file in configs/ overrides these, and flags override both."""
 
     # To begin with
     scheme: Literal["self_play", "independent", "central", "counterfactual"] = "self_play"
-    """how the learner learns, see the top of this file; self_play: as the plain script does"""
+    """independent: a network per power; central: a critic that sees the orders of all its powers;
+    counterfactual: credit relative to other orders; self_play: as ppo_selfplay_diplomacy.py"""
     alternatives: Positive = 4
     """counterfactual: other orders that are tried for each decision of a movement phase"""
     map: str = "small"
@@ -80,7 +81,7 @@ class Args:
     seed: Annotated[int, Between(0, 2**62)] = 1
     """seed of all random numbers"""
     processes: Annotated[int, Between(1, 1024)] = 2
-    """processes that train together, one per core; with another number the run differs"""
+    """processes that train together, one per core; another number gives another run"""
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
 
@@ -110,7 +111,7 @@ class Args:
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
     reward: str = "sum_of_squares"
-    """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
+    """a name, module:function, or a mix with weights: sum_of_squares=1,center_delta=1..0"""
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
     team_victory: Annotated[int, Between(0, 10_000)] = 0
@@ -155,13 +156,13 @@ class Args:
     gamma: Share = 0.99
     """discount per decision"""
     gae_lambda: Share = 0.95
-    """lambda of generalised advantage estimation"""
+    """lambda of generalized advantage estimation"""
     num_minibatches: Annotated[int, Between(1, 10**6)] = 4
     """minibatches of one epoch"""
     update_epochs: Annotated[int, Between(1, 10**6)] = 2
     """epochs of one update"""
     norm_adv: bool = True
-    """normalise advantages in each minibatch"""
+    """normalize advantages in each minibatch"""
     clip_coef: NonNegative = 0.2
     """clipping range of the policy ratio (and of the value)"""
     clip_vloss: bool = False
@@ -177,7 +178,7 @@ class Args:
     target_kl: NonNegative | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
     average: NonNegative = 0.0
-    """play and freeze averaged weights, of update n counting as n ** AVERAGE; 0: the newest"""
+    """play and freeze averaged weights, where update n counts n ** AVERAGE; 0: the newest"""
 
     # Network
     hidden: Annotated[int, Between(1, 10**6)] = 64

@@ -1,4 +1,4 @@
-"""A language model that plays by legal orders alone learns from forked games, in one file.
+"""A language model limited to legal orders learns from forked games, in one file.
 
     python -m diplomacy_learners.language_model --seats ENGLAND   # a small random model learns
     python -m diplomacy_learners.language_model --model FOLDER --lora 16 --learning-rate 1e-5
@@ -81,15 +81,15 @@ class Args:
     model: str = "tiny"
     """folder or .gguf file of a model; tiny: a small one with random weights"""
     lora: Annotated[int, Between(0, 4096)] = 0
-    """rank of the small matrices that are learned beside the weights (LoRA); 0: all weights are"""
+    """rank of the small matrices trained beside the weights (LoRA); 0: train all weights"""
     device: str = "cpu"
     """where the model computes, as PyTorch names it"""
     prompt: Literal["minimal", "windows", "list"] = "minimal"
     """form of the prompts"""
     history: Annotated[int, Between(0, 20)] = 0
-    """past movement phases whose orders prompts tell; not with minimal ones"""
+    """past movement phases whose orders the prompts show; minimal ones show none"""
     temperature: Annotated[float, Between(0.01, 10)] = 1.0
-    """of the draws; what is learned are the probabilities at this temperature"""
+    """of the draws; training uses the probabilities at this temperature"""
     batch: Annotated[int, Between(1, 4096)] = 128
     """decisions that are written at once"""
 
@@ -111,13 +111,13 @@ class Args:
     opening_share: Share = 0.0
     """share of the positions that are the opening, whatever --warm-up is"""
     score: Literal["centers", "share"] = "centers"
-    """what is learned: own centers, or the share of all centers (1 for a solo)"""
+    """what is rewarded: own centers, or their share of all (1 for a solo)"""
 
     # Learning
     steps: Annotated[int, Between(1, 10**9)] = 60
     """times that groups are played and learned from"""
     credit: Literal["first", "all"] = "all"
-    """decisions of a copy that are learned: the first, which alone is in the group's position, or
+    """decisions of a copy to learn from: the first, which alone is in the group's position, or
     all of them"""
     min_spread: NonNegative = 0.01
     """groups whose scores have a smaller standard deviation are left out"""

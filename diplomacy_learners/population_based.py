@@ -1,4 +1,4 @@
-"""Population-based training: trainings of ppo_selfplay_diplomacy.py that take over from each other.
+"""Population-based training: runs of ppo_selfplay_diplomacy.py that take over from each other.
 
     pip install ".[pbt]"
     python -m diplomacy_learners.population_based --map small --members 8
@@ -76,7 +76,7 @@ class Args(ppo.Args):
     exp_name: str = "population"
     """name of this experiment, part of the run folder's name"""
     processes: Annotated[int, Between(1, 1024)] = 1
-    """of one member: Ray runs many members, and each is one process"""
+    """of a member: always one, as Ray runs members side by side"""
     league_games: Annotated[int, Between(0, 10**6)] = 0
     """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     resume: str | None = None
@@ -92,7 +92,8 @@ class Args(ppo.Args):
     mates: Natural = 1
     """newest copies of other members that join a member's pool after each evaluation"""
     address: str | None = None
-    """of a Ray cluster whose machines share this folder (default: RAY_ADDRESS, or this machine)"""
+    """address of a Ray cluster whose machines share this folder (default: RAY_ADDRESS, or this
+    machine)"""
 
 
 def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:

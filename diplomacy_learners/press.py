@@ -1,6 +1,6 @@
-"""Self-play PPO with talk: before each movement phase powers wish peace, or offer each other deals.
+"""Self-play PPO with talk: before each movement phase powers wish for peace, or offer deals.
 
-    python -m diplomacy_learners.press --map three                  # with whom to wish peace
+    python -m diplomacy_learners.press --map three                  # with whom to wish for peace
     python -m diplomacy_learners.press --map three --press offers   # what to offer, and agree to
     python -m diplomacy_engine evaluate --map three --press mutual \\
         --player runs/three__press...  --against peaceful+dumbbot
@@ -57,7 +57,7 @@ Told = dict[str, np.ndarray]  # the talk of TalkViews or OfferViews by name, of 
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. Those of the map's file in configs/ win over these, and flags over both."""
+    """Settings. The map's file in configs/ overrides these, and flags override both."""
 
     # To begin with
     map: str = "small"
@@ -67,7 +67,7 @@ class Args:
     seed: Annotated[int, Between(0, 2**62)] = 1
     """seed of all random numbers"""
     processes: Annotated[int, Between(1, 1024)] = 2
-    """processes that train together, one per core; with another number the run differs"""
+    """processes that train together, one per core; another number gives another run"""
     resume: str | None = None
     """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
 
@@ -97,7 +97,7 @@ class Args:
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
     reward: str = "sum_of_squares"
-    """by name, module:function, or several with weights: sum_of_squares=1,center_delta=1..0"""
+    """a name, module:function, or a mix with weights: sum_of_squares=1,center_delta=1..0"""
     learner_seats: Positive = 1
     """seats of each game that the learner plays and learns from"""
     self_play_share: Share = 0.0
@@ -113,7 +113,7 @@ class Args:
     press: Literal["mutual", "offers"] = "mutual"
     """mutual: peace where two wish it; offers: one offer a phase, to which the other may agree"""
     wish_entropy: NonNegative = 1.0
-    """what the entropy of the wishes, or of offers and answers, counts beside that of the orders"""
+    """weight of the entropy of wishes, or of offers and answers, relative to that of orders"""
 
     # Opponents
     pool_size: Positive = 10
@@ -139,7 +139,7 @@ class Args:
     gamma: Share = 0.99
     """discount per decision"""
     gae_lambda: Share = 0.95
-    """lambda of generalised advantage estimation"""
+    """lambda of generalized advantage estimation"""
     num_minibatches: Annotated[int, Between(1, 10**6)] = 4
     """minibatches of one epoch"""
     update_epochs: Annotated[int, Between(1, 10**6)] = 2
@@ -155,7 +155,7 @@ class Args:
     max_grad_norm: NonNegative = 0.5
     """clipping norm of the gradient"""
     average: NonNegative = 0.0
-    """play and freeze averaged weights, of update n counting as n ** AVERAGE; 0: the newest"""
+    """play and freeze averaged weights, where update n counts n ** AVERAGE; 0: the newest"""
 
     # Network
     hidden: Annotated[int, Between(1, 10**6)] = 64

@@ -133,7 +133,7 @@ def curve_svg(curve: list[tuple[int, float]], promotions: list[int]) -> str:
     for won in (0, 25, 50, 75, 100):
         y = 320 - 3 * won
         parts.append(f'<line x1="60" x2="780" y1="{y}" y2="{y}" stroke="#ddd"/>')
-        parts.append(f'<text x="52" y="{y + 4}" text-anchor="end">{won} %</text>')
+        parts.append(f'<text x="52" y="{y + 4}" text-anchor="end">{won}%</text>')
     parts += [
         f'<polyline points="{line}" fill="none" stroke="#236" stroke-width="2"/>',
         f'<text x="780" y="340" text-anchor="end">{last:,} steps</text>',

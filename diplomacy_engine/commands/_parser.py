@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
             **options,
         )
         self.description = textwrap.fill(description, width)
-        self.examples = [f"{self.prog} {example}" for example in examples]
+        self.examples = [f"{self.prog} {example}".rstrip() for example in examples]
         if self.examples:
             self.description += "\n\nexamples:\n  " + "\n  ".join(self.examples)
 

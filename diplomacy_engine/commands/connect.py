@@ -49,7 +49,7 @@ _EXAMPLES = (
     "diplomacy localhost:8432 --game-id g1 --power FRANCE --player dumbbot",
     f"diplomacy localhost:8432 --power {DUMMIES} --player dumbbot",
     "webdip https://example.org --game-id 5 --player dumbbot",
-    "daide localhost:8434 --power ANY --player dumbbot",
+    "daide localhost:8434 --power any --player dumbbot",
 )
 
 
@@ -118,7 +118,7 @@ def _add_diplomacy(servers) -> None:
         type=whole_number(1, 10**5),
         metavar="SECONDS",
         help="how long a player that talks, such as nash+dumbbot, may make and answer offers in "
-        "each movement phase, at most a third of the deadline (default: {TALK:.0f})",
+        f"each movement phase, at most a third of the deadline (default: {TALK:.0f})",
     )
     _add_playing(parser)
     parser.set_defaults(run=run_diplomacy)

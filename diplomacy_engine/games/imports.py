@@ -324,7 +324,5 @@ def short_report(saved: Mapping, game_map: Map | str | None = None) -> str:
     names = [phase["name"] for phase in saved["phases"]]
     centers = sorted(((len(held), power) for power, held in game.centers.items()), reverse=True)
     held = ", ".join(f"{power} {count}" for count, power in centers if count)
-    return (
-        f"game {quoted(game.id, 60)} on map {game.map.name}: {len(names)} phases from {names[0]} "
-        f"to {names[-1]}; centers: {held}"
-    )
+    span = f"{len(names)} phases from {names[0]} to {names[-1]}" if names[1:] else names[0]
+    return f"game {quoted(game.id, 60)} on map {game.map.name}: {span}; centers: {held}"

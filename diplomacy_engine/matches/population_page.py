@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..pictures.matrix import matrix_svg
-from ..pictures.page import content_policy
+from ..pictures.page import content_policy, web_file
 from ..players.bots import BOTS
 from ..players.policy_files import ready_policies, training_of
 from ..players.population import Population, PopulationMember
@@ -16,53 +16,44 @@ from .population import Standing
 from .statistics import Z
 from .texts import limit_text, mean_text
 
+# What the ladder adds to the style of all pages.
 _STYLE = """\
-:root { color-scheme: light dark; --ink: #1f2430; --pale: #5c6470; --line: #e2e5ea;
-  --bar: #3b6ea5; --mark: #c2410c; --paper: #fff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --pale: #a3abb8; --line: #343a46;
-  --bar: #7fb0e6; --mark: #f59a5f; --paper: #171a21; } }
-body { font: 15px/1.4 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  margin: 1.5rem auto; max-width: 110rem; padding: 0 1rem; }
-h1 { margin: 0 0 .5rem; font-size: 1.6rem; }
-p { max-width: 60rem; }
-input { font: inherit; padding: .35rem .6rem; width: min(100%, 24rem); box-sizing: border-box; }
-table { border-collapse: collapse; width: 100%; font-size: 14px; }
-td, th { text-align: left; vertical-align: top; padding: 3px 12px 3px 0;
-  border-bottom: 1px solid var(--line); }
-th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
-  text-decoration: underline dotted; }
+body { margin: 1rem auto; max-width: 110rem; padding: 0 1rem; }
+p { max-width: 60rem; margin: .6rem 0; }
+input { width: min(100%, 24rem); }
+table { font-size: 14px; }
+td, th { vertical-align: top; padding: 3px 12px 3px 0; border-bottom: 1px solid var(--line); }
+th button.link { min-height: 0; }
 th[aria-sort] button { text-decoration: underline; }
-.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.scheme, .interval, .place { color: var(--pale); }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.scheme, .interval, .place, .bot .kind { color: var(--quiet); }
 .kind { font-size: 11px; padding: 0 5px; border: 1px solid; border-radius: 8px;
   margin-left: 6px; white-space: nowrap; }
-.bot .kind { color: var(--pale); } .ready .kind, .ready summary { color: var(--mark); }
+.ready .kind, .ready summary { color: var(--main); }
 .ready summary { font-weight: 600; }
-summary { cursor: pointer; }
-td.name { white-space: nowrap; }
-details p { margin: .3rem 0; font-size: 12px; white-space: normal; }
-code { overflow-wrap: anywhere; }
+td.name { white-space: nowrap; line-height: inherit; }
+details p { font-size: 12px; white-space: normal; }
+td.scheme { white-space: normal; }
 td.bar { width: 34%; }
 .bar div { position: relative; height: 18px; }
-.bar i { position: absolute; top: 8px; height: 3px; background: var(--bar); }
+.bar i { position: absolute; top: 8px; height: 3px; background: var(--quiet); }
 .bar b { position: absolute; top: 5px; width: 9px; height: 9px; margin-left: -4px;
-  border-radius: 50%; background: var(--bar); }
-.ready .bar i, .ready .bar b { background: var(--mark); }
-.bar span { position: absolute; transform: translateX(-50%); font-weight: 400; font-size: 11px; }
+  border-radius: 50%; background: var(--quiet); }
+.ready .bar i, .ready .bar b { background: var(--main); }
+.bar span { position: absolute; transform: translateX(-50%); font-size: 11px; }
 .wide { overflow-x: auto; }  /* on a phone it is moved aside, not squeezed */
 svg { width: 100%; min-width: 36rem; max-width: 60rem; height: auto; background: #fff; }
 @media (max-width: 640px) {
   thead { display: none; }
   table, tbody { display: block; }
-  tr:not([hidden]) { display: grid; grid-template-columns: 2rem 1fr auto; padding: 3px 0;
+  tr { display: grid; grid-template-columns: 2rem 1fr auto; padding: 3px 0;
     border-bottom: 1px solid var(--line); }
   td { border: 0; padding: 0 6px 0 0; }
-  td.decisions, td.scheme:empty { display: none; }
+  td.decisions, td.scheme:empty, .interval { display: none; }
   td.name { white-space: normal; }
-  .interval { display: none; }
   .bar div { height: 12px; } .bar i { top: 5px; } .bar b { top: 2px; }
   td.bar { grid-column: 1 / 4; grid-row: 2; width: auto; padding: 0; }
-  td.scheme { grid-column: 2 / 4; grid-row: 3; font-size: 12px; }
+  td.scheme { grid-column: 2 / 4; grid-row: 3; text-align: left; font-size: 12px; }
   td.scheme::after { content: attr(data-after); }
 }
 """
@@ -78,6 +69,7 @@ find.addEventListener("input", () => {
 });
 for (const heading of document.querySelectorAll("th[data-key]")) {
   const button = document.createElement("button");
+  button.className = "link";
   button.append(...heading.childNodes);
   heading.append(button);
   button.addEventListener("click", () => {
@@ -201,13 +193,13 @@ def population_page(population: Population, ranked: Mapping[str, Standing] | Non
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{content_policy(_SCRIPT)}">
 <meta name="viewport" content="width=device-width">
-<title>{escape(title)}</title><style>{_STYLE}</style></head><body>
+<title>{escape(title)}</title><style>{web_file("page.css") + _STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
 <p>{len(population.members)} members, rated by {population.games:,} games among themselves (seed
 {population.seed}; {limit_text(vars(population))}). Bars and brackets are 95% intervals. Of two
 players whose ratings differ by d, the better one ends above the other in 1 / (1 + exp(-d /
 {spread:.1f})) of their games. Click a name to see how to play it and how it was trained.</p>
-<p hidden><input type="search" placeholder="Find: bot, included, hard ..." \
+<p hidden><input type="text" placeholder="Find: bot, included, hard ..." \
 aria-label="Find members"></p>
 {_ladder(_rungs(population, ranked or {}))}
 <h2>Who ends above whom</h2>

@@ -1,6 +1,6 @@
 """The chart of a game: supply centers of every power, phase by phase, as an SVG."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from ..constants import parse_phase
@@ -15,21 +15,23 @@ _LABEL = 17.0  # pixels that the name at a line's end needs
 
 def centers_svg(
     drawing: Drawing,
-    phases: Sequence[str],
-    counts: Mapping[str, Sequence[int]],
+    phases: Sequence[tuple[str, Mapping[str, Collection[str]]]],
     theme: str = "auto",
 ) -> str:
     """Return the chart; x runs over the phases, from LEFT to WIDTH - RIGHT.
 
     Args:
         drawing: of the map.
-        phases: names in order, such as `S1901M`.
-        counts: power -> supply centers in each phase.
+        phases: in order, the name of each, such as `S1901M`, and power -> supply centers; powers
+            without any may be missing.
         theme: as for board_svg.
     """
     if theme not in THEMES:
         raise UserError(f"theme must be one of {', '.join(THEMES)}, not {theme!r:.40}")
     game_map = drawing.map
+    counts = {
+        power: [len(owned.get(power) or ()) for _, owned in phases] for power in game_map.powers
+    }
     victory = game_map.board.victory_centers
     most = max([victory, *(max(row) for row in counts.values() if len(row))])
     last = max(len(phases) - 1, 1)
@@ -56,7 +58,9 @@ def centers_svg(
         f'<path class="victory" d="M{LEFT:g} {y(victory):.1f}H{WIDTH - RIGHT:g}">'
         f"<title>{victory} centers win</title></path>"
     )
-    springs = [(i, year) for i, year in enumerate(map(_spring, phases)) if year is not None]
+    springs = [
+        (i, year) for i, year in enumerate(_spring(name) for name, _ in phases) if year is not None
+    ]
     every = max(1, -(-len(springs) // 7))
     for i, year in springs[::every]:
         parts.append(f'<text class="tick" x="{x(i):.1f}" y="{HEIGHT - 8:g}">{year}</text>')

@@ -268,6 +268,8 @@ class TextGame:
 
     def _show_tried(self, tried: Tried) -> None:
         """Show what a search has tried, best first, and what it expects of the others."""
+        if all(candidate.value is None for candidate in tried.candidates):
+            self.write("  it found only these orders, so it had nothing to compare:")
         for candidate in tried.candidates[:CANDIDATES]:
             worth = "not tried"
             if candidate.value is not None:

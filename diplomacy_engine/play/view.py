@@ -169,10 +169,7 @@ def _chart(game: Game) -> str:
     """Return the chart of the centers up to now."""
     phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
     phases.append((game.phase, game.centers))
-    counts = {
-        power: [len(centers.get(power) or ()) for _, centers in phases] for power in game.powers
-    }
-    return centers_svg(drawing_of(game.map), [name for name, _ in phases], counts)
+    return centers_svg(drawing_of(game.map), phases)
 
 
 def votes_view(game: Game, power: str | None) -> dict | None:

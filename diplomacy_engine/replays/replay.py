@@ -256,12 +256,5 @@ def frame_svg(
 
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
     """Return the chart of the centers of a game."""
-    return centers_svg(
-        drawing_of(replay.map),
-        [frame.scene.phase for frame in replay.frames],
-        {
-            power: [len(frame.scene.centers[power]) for frame in replay.frames]
-            for power in replay.map.powers
-        },
-        theme,
-    )
+    phases = [(frame.scene.phase, frame.scene.centers) for frame in replay.frames]
+    return centers_svg(drawing_of(replay.map), phases, theme)

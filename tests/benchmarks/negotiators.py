@@ -5,7 +5,7 @@
         --press offers --binding no
 
 Seats are drawn anew for each game. The advantage is the sum of squares (scoring/outcomes.py) that a
-negotiator gets, over what another power of the same games gets, with a 95 % interval from 1,000
+negotiator gets, over what another power of the same games gets, with a 95% interval from 1,000
 resamples of the games. Beside it stands the same ratio of the same seats in games of the same seeds
 in which nobody talks: what it would be by luck alone. With --among the others talk, too.
 """
@@ -83,7 +83,7 @@ def main() -> None:
         found["per_game"] = {name: mean for name, mean in said.items() if isinstance(mean, float)}
         found["kept_by_player"] = said["kept_by_player"]
         value, low, high = found["talk"]
-        kept = " and ".join(f"{100 * share:.1f} %" for share in said["kept_by_player"])
+        kept = " and ".join(f"{100 * share:.1f}%" for share in said["kept_by_player"])
         print(
             f"{kind} {rules.protocol} {k} of {powers} among {arguments.among}: advantage "
             f"{value:.2f} ({low:.2f} - {high:.2f}), in silence {found['silence'][0]:.2f}; "

@@ -165,7 +165,7 @@ def draw_trees(found: dict[tuple[str, str], list[dict]], target: Path) -> None:
         centers.set_xticks(range(3), COLORS, fontsize=7)
         centers.set_ylim(0, 9)
         drawn = ", ".join(f"{100 * figures['self_draw']:.1f}" for figures in seeds)
-        centers.set_title(f"games to the year limit: {drawn} %", fontsize=8)
+        centers.set_title(f"games to the year limit: {drawn}%", fontsize=8)
     panels[1, 0].set_ylabel("% of supports,\n% of moves")
     panels[2, 0].set_ylabel("centers at the end")
     image.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)

@@ -134,6 +134,18 @@ def test_help(capsys):
         assert caught.value.code == 0 and part in capsys.readouterr().out
 
 
+def test_every_help_is_filled_in():
+    """No help shows a name in braces in place of its value, or a line that ends in a space."""
+    parsers = [parser()]
+    for one in parsers:
+        for action in one._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+        text = one.format_help()
+        assert not re.search(r"\{[A-Z]| $", text, re.MULTILINE), one.prog
+    assert len(parsers) > 15
+
+
 def test_bots_by_name():
     for name in BOTS:
         assert load_player(name, greedy=True, seed=3).name == name

@@ -252,6 +252,13 @@ def test_a_variant_that_does_not_fit(tmp_path, capsys):
         assert sentence in refusal("import-game", file, "--variant", other, capsys=capsys)
 
 
+def test_a_position_is_reported_by_its_phase(tmp_path, capsys):
+    file = tmp_path / "here.txt"
+    file.write_text("Fall 1902\nFrance: A Par\n")
+    assert main(["import-game", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("game 'here' on map standard: F1902M; centers: ")
+
+
 def test_the_command_writes_what_replay_and_play_read(tmp_path, capsys):
     mail, output = tmp_path / "mail.txt", tmp_path / "game.jsonl"
     mail.write_text(MAIL)

@@ -85,7 +85,7 @@ def finished(tmp_path_factory):
 
 
 def test_it_learns_to_take_a_second_center():
-    """Nobody can interfere, so every game can have two; with random orders 27 % have."""
+    """Nobody can interfere, so every game can have two; with random orders 27% have."""
     run = new_run("--seats ENGLAND --groups 1 --copies 32 --eval-interval 0")
     before = two_centers(run.player, 100)
     for _ in range(8):
@@ -102,7 +102,7 @@ def test_it_learns_to_take_a_second_center_in_nearly_every_game(seed):
     for _ in range(40):
         run.advance()
     after = two_centers(run.player, 1000)
-    shown = [f"{n / 10} % {wilson_interval(n, 1000)}" for n in (before, after)]
+    shown = [f"{n / 10}% {wilson_interval(n, 1000)}" for n in (before, after)]
     print(f"seed {seed}: games with two centers before and after {shown}")
     assert before < 400
     assert after >= 950

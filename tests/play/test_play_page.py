@@ -314,6 +314,24 @@ def test_hints_of_a_search_show_what_it_tried(start, open_page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_hints_of_a_search_explain_numbers_only_where_there_are_some(start, open_page):
+    found, shown = searcher("searcher", "dumbbot"), {}
+    for power in ("ENGLAND", "RUSSIA"):  # in the opening DumbBot draws one order, and several
+        game = Game("small", max_years=3)
+        server = start(
+            game, ["searcher"], seats(game, power, player="searcher"), lambda name: found
+        )
+        page = open_page(server.link("host"))
+        page.click("#hint")
+        page.wait_for_selector("#candidates")
+        shown[power] = page.inner_text("#hints"), page.inner_text("#candidates .quiet >> nth=0")
+    assert (
+        "nothing to compare" in shown["ENGLAND"][0] and shown["ENGLAND"][1] == "its first thought"
+    )
+    assert "Each number is" in shown["RUSSIA"][0] and shown["RUSSIA"][1].startswith("2.000")
+    assert "Each number is" not in shown["ENGLAND"][0]
+
+
 def test_map_and_opponents_are_chosen_on_the_page(tmp_path, open_page):
     session = PlaySession(
         Game("small", max_years=2), tmp_path / "game.jsonl", ["hold"], make_bot,

@@ -135,6 +135,7 @@ def test_reasons_are_shown_at_every_turn_if_wished(tmp_path):
     assert text.count("its first thought") == 3, "at two turns, and once when asked"
     assert re.search(r"  expects of RUSSIA \(like dumbbot 50%, hold 50%\): A MOS.* \d+%", text)
     assert re.search(r"played 100%", text) and "nan" not in text
+    assert text.count("it had nothing to compare:\n  not tried") == 2, "not at the second turn"
 
 
 def test_watching_in_the_terminal(tmp_path):

@@ -113,7 +113,7 @@ def test_playing_on_sees_a_phase_further():
 
 @pytest.mark.slow
 def test_a_search_that_knows_the_bot_wins_more_than_the_policy():
-    """Paired games, lower bound: the difference in sum of squares is well above -2 %."""
+    """Paired games, lower bound: the difference in sum of squares is well above -2%."""
     per_game = []
     for name in (STANDARD, f"fast(assume=dumbbot profiles=8):{STANDARD}"):
         player = load_player(name)

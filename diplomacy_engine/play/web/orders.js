@@ -365,16 +365,18 @@ export class OrderPanel {
 
   // What a search has tried, and what it expects of the others.
   reasons({ candidates, expected, beliefs }) {
-    const value = ({ value, error }) => value === null ? "not tried" : value.toFixed(3) + (error === null ? "" : ` ± ${error.toFixed(3)}`);
+    const compared = candidates.some(({ value }) => value !== null);
+    const worth = ({ value, error }) => value === null ? "not tried" : value.toFixed(3) + (error === null ? "" : ` ± ${error.toFixed(3)}`);
+    const notes = (found) => [compared && worth(found), found.share > 0 && found.share < 1 && `played ${percent(found.share)}`, found.own && "its first thought"].filter(Boolean).join(", ");
     const rows = candidates.map((found) => h("li", {}, h("button", { class: "candidate", "aria-pressed": String(found.share > 0), "data-orders": found.orders.join(", "), onclick: () => this.take(found.orders) },
-      found.orders.map((text) => this.words(text)).join("; "), h("span", { class: "quiet" }, `${value(found)}${found.share > 0 && found.share < 1 ? `, played ${percent(found.share)}` : ""}${found.own ? ", its first thought" : ""}`))));
+      found.orders.map((text) => this.words(text)).join("; "), h("span", { class: "quiet" }, notes(found)))));
     const answers = Object.entries(expected).map(([power, orders]) => {
       const taken = Object.entries(beliefs[power] ?? {}).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.05);
       const whom = taken.length ? `, who plays like ${taken.map(([name, share]) => `${name} (${percent(share)})`).join(" or ")}` : "";
       return h("li", {}, h("b", {}, nice(power)), `${whom}: `, orders.map(({ text, probability }) => `${text} ${percent(probability)}`).join("; "));
     });
     return [h("h3", {}, "What looking ahead found"), h("ul", { id: "candidates" }, ...rows),
-      h("p", { class: "quiet" }, "Each number is the average reward that follows, seen one phase ahead. Click a line to use its orders."),
+      h("p", { class: "quiet" }, `${compared ? "Each number is the average reward that follows, seen one phase ahead." : "It found only these orders, so it had nothing to compare."} Click a line to use its orders.`),
       h("details", {}, h("summary", {}, "What it expects the others to order"), h("ul", { id: "expected" }, ...answers))];
   }
 
