@@ -284,7 +284,7 @@ class Agent(nn.Module):
         if chosen is None:
             noise = ops.draw_noise(decisions) if noise is None else noise
             chosen, logprob, _ = ops.draw_orders(orders, tables, noise)
-            return chosen, torch.from_numpy(logprob), None
+            return chosen, logprob, None
         bases = tables.context.index_select(0, orders.decision)  # (S, H)
         if self.autoregressive:  # a unit's orders see what earlier units were given
             given = bases + ops.sum_rows(orders.given_provinces, tables.provinces)
@@ -712,8 +712,9 @@ class Run:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
 
+        threads = ranks.game_threads(begun.device)
         self.games = engine.VectorGame(
-            game_map, own.num_envs, own.seed, args.max_years, threads=1, auto_reset=False
+            game_map, own.num_envs, own.seed, args.max_years, threads, auto_reset=False
         )
         self.pool = OpponentPool(args, game_map)
         self.pool.freeze(self.agent, 0)

@@ -34,7 +34,7 @@ from diplomacy_engine._fields import Between, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.observation import BoardViews
 from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
-from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.players import AgentNetwork
@@ -264,7 +264,7 @@ class TalkingAgent(nn.Module):
         if chosen is None:
             noise = ops.draw_noise(decisions) if noise is None else noise
             chosen, logprob, _ = ops.draw_orders(orders, tables, noise)
-            return chosen, torch.from_numpy(logprob + obs.talk_logprob), None, value
+            return chosen, logprob + on_device(obs.talk_logprob, logprob.device), None, value
         bases = tables.context.index_select(0, orders.decision)  # (S, H)
         if trunk.autoregressive:
             given = bases + ops.sum_rows(orders.given_provinces, tables.provinces)
@@ -291,14 +291,14 @@ class WishingAgent(TalkingAgent):
 
     def wish_logits(self, obs: BoardViews, codes: Codes | TalkCodes) -> torch.Tensor:
         """Return the logit (D, P) of wishing peace with each power."""
-        row = torch.from_numpy(obs.row).to(codes.view.device)
+        row = on_device(obs.row, codes.view.device)
         others = self.wish_other(codes.powers).index_select(0, row)  # (D, P, H)
         return self.wish(F.relu(self.wish_own(codes.view).unsqueeze(1) + others)).squeeze(-1)
 
     def deals(self, obs: TalkViews, codes: Codes) -> torch.Tensor:
         """Return what the peace of those who decide adds to their orders, (D, H)."""
         device = codes.view.device
-        row, peace = (torch.from_numpy(array).to(device) for array in (obs.row, obs.peace))
+        row, peace = (on_device(array, device) for array in (obs.row, obs.peace))
         partners = self.peace(codes.powers).index_select(0, row)  # (D, P, H)
         return (peace.to(partners.dtype).unsqueeze(-1) * partners).sum(1)
 
@@ -325,7 +325,7 @@ class WishingAgent(TalkingAgent):
     def score_talk(self, obs: TalkViews, codes: TalkCodes) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the log-probability (D,) of the wishes, and their mean entropy (0..1)."""
         logprob, entropy = answers_logprob_entropy(self.wish_logits(obs, codes), obs.wish)
-        asked = torch.from_numpy(obs.wish != NONE).to(entropy.device).sum(1)
+        asked = on_device(obs.wish != NONE, entropy.device).sum(1)
         return logprob.sum(1), entropy.sum(1) / asked.clamp(min=1)
 
 
@@ -381,7 +381,7 @@ class OfferingAgent(TalkingAgent):
         row = obs.row[at]
         # The sum of their codes: provinces, kind, both powers.
         rows = np.where(about == NONE, 0, row[:, None] * x.shape[1] + about)
-        known = torch.from_numpy(about != NONE).to(device, x.dtype).view(-1, 1)
+        known = on_device(about != NONE, device).to(x.dtype).view(-1, 1)
         deals = (rows_of(x.flatten(0, 1), rows) * known).view(len(at), 2, 3 * x.shape[-1]).sum(1)
         deals = self.deal_places(deals)  # a swap's two moves are added up
         who, of_who = np.unique(at, return_inverse=True)  # most decisions have nothing to say
@@ -395,9 +395,9 @@ class OfferingAgent(TalkingAgent):
         offers = x.new_full((len(able), last + 1), -torch.inf)
         offers[:, last] = 0
         columns = np.concatenate([q * SLOTS + slot, np.full(len(who), last)])
-        where = [torch.from_numpy(i).to(device) for i in (np.concatenate([d, who]), columns)]
+        where = [on_device(i, device) for i in (np.concatenate([d, who]), columns)]
         offers = offers.index_put(where, self.offer(torch.cat([offered, nothing])).squeeze(-1))
-        where = [torch.from_numpy(index).to(device) for index in (to, sender, k)]
+        where = [on_device(index, device) for index in (to, sender, k)]
         answers = x.new_zeros(heard.shape).index_put(where, self.agree(answered).squeeze(-1))
         return offers, answers
 
@@ -407,7 +407,7 @@ class OfferingAgent(TalkingAgent):
         for made, layer in ((obs.peace, self.peace), (obs.dealt, self.deal)):
             at, power = np.nonzero(made)
             partner = rows_of(codes.powers.flatten(0, 1), obs.row[at] * made.shape[1] + power)
-            added = added.index_add(0, torch.from_numpy(at).to(added.device), layer(partner))
+            added = added.index_add(0, on_device(at, added.device), layer(partner))
         return added
 
     @torch.no_grad()
@@ -453,20 +453,20 @@ class OfferingAgent(TalkingAgent):
         offers, answers = self.talk_logits(obs, codes, obs.able, obs.places, *heard)
         logprobs = offers.log_softmax(1)
         choice = np.where(obs.choice == NONE, offers.shape[1] - 1, obs.choice).astype(np.int64)
-        choice = torch.from_numpy(choice).to(offers.device).unsqueeze(1)
+        choice = on_device(choice, offers.device).unsqueeze(1)
         possible = torch.isfinite(logprobs)
         each = -torch.where(possible, logprobs.exp() * logprobs.masked_fill(~possible, 0), 0.0)
         count = possible.sum(1)
         share = each.sum(1) / count.clamp(min=2).log()
         logprob, entropy = answers_logprob_entropy(answers.squeeze(-1), obs.answer)
-        asked = torch.from_numpy(obs.answer != NONE).to(offers.device).sum(1) + (count > 1)
+        asked = on_device(obs.answer != NONE, offers.device).sum(1) + (count > 1)
         of_offer = logprobs.gather(1, choice).squeeze(1)
         return of_offer + logprob.sum(1), (share + entropy.sum(1)) / asked.clamp(min=1)
 
 
 def rows_of(table: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
     """Return the rows of a table that integers of any shape name, in one list."""
-    return table.index_select(0, torch.from_numpy(rows.ravel()).to(table.device))
+    return table.index_select(0, on_device(rows.ravel(), table.device))
 
 
 def answers_logprob_entropy(
@@ -476,7 +476,7 @@ def answers_logprob_entropy(
 
     Both have the shape of the answers; they are 0 for those that are NONE and were not asked for.
     """
-    answer = torch.from_numpy(answer).to(logits.device)
+    answer = on_device(answer, logits.device)
     asked, sign = (answer != NONE).to(logits.dtype), torch.where(answer == 1, 1.0, -1.0)
     logprob, share = asked * F.logsigmoid(sign * logits), logits.sigmoid()
     each = -(share * F.logsigmoid(logits) + (1 - share) * F.logsigmoid(-logits)) / np.log(2)

@@ -25,6 +25,14 @@ from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 
 
+def on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
+    """Return an array as a tensor on a device, without waiting for a copy to a GPU."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
 class Boards(NamedTuple):
     """G boards, and the D powers that look at them."""
 
@@ -44,7 +52,7 @@ class Boards(NamedTuple):
         """
         views, sizes, provinces = np.diff(firsts), np.diff(boards), self.owner.shape[1]
         before = np.repeat(boards[:-1], views)
-        viewer = self.viewer - torch.from_numpy(before * self.num_powers).to(self.viewer.device)
+        viewer = self.viewer - on_device(before * self.num_powers, self.viewer.device)
         row = self.views.row - before
         tensors = zip(
             self.features.split((sizes * provinces).tolist()),
@@ -109,7 +117,7 @@ class Orders:
         places += np.where(places == NONE, 0, np.repeat(shift, np.diff(begins), 0))
         parts = []
         for known, size in zip(self.named, sizes):
-            first = torch.from_numpy(np.repeat(provinces[:-1], size)).to(known.device)
+            first = on_device(np.repeat(provinces[:-1], size), known.device)
             parts.append((known - first).split(size.tolist()))
         spans = zip(itertools.pairwise(firsts.tolist()), itertools.pairwise(begins.tolist()))
         for ((first, last), (begin, end)), of_part in zip(spans, zip(*parts)):
@@ -120,7 +128,7 @@ class Orders:
     @cached_property
     def decision(self) -> torch.Tensor:
         """Return the decision of each slot, (S,) int64."""
-        return torch.from_numpy(self.decisions.slot_decision).to(self.named[0].device)
+        return on_device(self.decisions.slot_decision, self.named[0].device)
 
     @cached_property
     def given_provinces(self) -> np.ndarray:
@@ -167,7 +175,7 @@ class BoardInputs(nn.Module):
         owner = np.ascontiguousarray(views.board[..., UNIT_OWNER])
         viewer = views.row * np.int64(self.num_powers) + views.power
         arrays = self.network.features(views), self.network.globals(views), owner, viewer
-        tensors = (torch.from_numpy(array).to(device) for array in arrays)
+        tensors = (on_device(array, device) for array in arrays)
         return Boards(*tensors, views, self.num_powers)
 
     def orders(
@@ -185,5 +193,5 @@ class BoardInputs(nn.Module):
         """
         picked = None if chosen is None else decisions.order_start[:-1] + chosen
         lookup = self.network.orders(boards.views, decisions, picked, related)
-        named = [torch.from_numpy(rows).to(self.borders.device) for rows in lookup.named]
+        named = [on_device(rows, self.borders.device) for rows in lookup.named]
         return Orders(self.network.columns, decisions, lookup, named, picked)

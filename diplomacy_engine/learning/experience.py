@@ -10,6 +10,7 @@ from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import UNIT_KIND, UNIT_OWNER, BoardViews, feature_sizes
 from ..games.vector_game import VectorGame
 from ..policy.talk_views import OfferViews, TalkViews
+from .boards import on_device
 
 
 class Experience(NamedTuple):
@@ -51,7 +52,7 @@ class Batch(NamedTuple):
     def tensors(self, device: torch.device) -> dict[str, torch.Tensor]:
         """Return the arrays by name as tensors on a device, (B,) each."""
         arrays = zip(self._fields[1:], self[1:])
-        return {name: torch.from_numpy(array).to(device) for name, array in arrays}
+        return {name: on_device(array, device) for name, array in arrays}
 
     def split(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the rows of `count` parts; all decisions on one board are in one part.

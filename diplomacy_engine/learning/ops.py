@@ -1,35 +1,32 @@
-"""Operations of a policy over legal orders, which are ragged lists: kernels on a CPU, else PyTorch.
+"""Operations of a policy over legal orders, which are ragged lists: kernels on a CPU.
 
 An order's code is a sum of rows of tables, and its score the inner product of a weight with the
 positive part of that code. On a CPU compiled kernels are several times as fast as operations on
-whole arrays of codes, which would be (N, H).
+whole arrays of codes, which would be (N, H). Elsewhere plain_ops.py has the same operations.
 """
 
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..policy import order_logits, sums
-from ..policy.inputs import NUM_BOARD, NetworkInputs
+from ..policy.inputs import NetworkInputs
+from . import plain_ops
 from .boards import BoardInputs, Boards, Orders
+from .plain_ops import OrderTables
 
 LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
+KERNEL_DEVICES = ("cpu",)  # tests empty it, and so do on a CPU what a GPU does
 
 
-class OrderTables(NamedTuple):
-    """What the scores of legal orders are computed from."""
-
-    provinces: torch.Tensor  # (named, H), of `Orders.named`
-    kinds: torch.Tensor  # (num_kinds, H), of classes, standings and relations
-    context: torch.Tensor  # (D, H), what all orders of a decision have in common
-    weight: torch.Tensor  # (H,)
-    earlier: nn.Linear | None  # through it a unit's orders see what earlier units were given
+def uses_kernels(tensor: torch.Tensor) -> bool:
+    """Tell whether a tensor's operations are kernels, and not those of PyTorch alone."""
+    return tensor.device.type in KERNEL_DEVICES
 
 
 def flatten(agent: nn.Module) -> nn.Parameter:
@@ -51,7 +48,7 @@ class LayerNorm(nn.LayerNorm):
     """PyTorch's layer normalisation, with a kernel for rows as short as a province's code."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.device.type != "cpu":
+        if not uses_kernels(x):
             return super().forward(x)
         return _apply(_Normalised, x, self.weight, self.bias, self.eps)
 
@@ -72,8 +69,8 @@ def draw_orders(
     tables: OrderTables,
     noise: np.ndarray,
     temperature: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose orders, unit by unit; always on a CPU, since each unit waits for the one before.
+) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
+    """Choose orders, unit by unit.
 
     Args:
         orders: of which nothing is picked yet.
@@ -86,17 +83,17 @@ def draw_orders(
         log-probability of all orders of a decision together, at temperature 1; (N,) float32,
         probabilities.
     """
+    if not uses_kernels(tables.context):
+        return plain_ops.draw_orders(orders, tables, noise, temperature)
     if tables.earlier is None:
         width = len(tables.weight)
         layer = tables.weight.new_zeros(width, width), tables.weight.new_zeros(width)
     else:
         layer = tables.earlier.weight, tables.earlier.bias
-    provinces, kinds, context, weight, *layer = (
-        table.detach().cpu().contiguous().numpy() for table in (*tables[:4], *layer)
-    )
+    provinces, kinds, context, weight, *layer = (_array(table) for table in (*tables[:4], *layer))
     if temperature is None:
         temperature = np.ones(len(context), np.float32)
-    return order_logits.draw_orders(
+    chosen, *found = order_logits.draw_orders(
         orders.columns,
         orders.decisions,
         orders.lookup,
@@ -109,6 +106,7 @@ def draw_orders(
         noise,
         temperature,
     )
+    return chosen, *map(torch.from_numpy, found)
 
 
 def sum_rows(
@@ -118,22 +116,10 @@ def sum_rows(
 
     `starts` (n, H) are what the sums begin with, each for as many of them that follow each other.
     """
-    if table.device.type == "cpu":
+    if uses_kernels(table):
         starts = table.new_empty(0, table.shape[1]) if starts is None else starts
         return _apply(_RowSums, torch.as_tensor(rows).numpy(), table, starts)
-    return plain_sum_rows(rows, table, starts)
-
-
-def plain_sum_rows(
-    rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Do as `sum_rows` on any device, by operations of PyTorch."""
-    rows = torch.as_tensor(rows).to(table.device)
-    padded = F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
-    found = F.embedding(rows.long() + 1, padded).sum(1)
-    if starts is None:
-        return found
-    return found + starts.repeat_interleave(len(rows) // len(starts), 0)
+    return plain_ops.sum_rows(rows, table, starts)
 
 
 def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
@@ -141,30 +127,17 @@ def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, t
 
     A power's are those where its units are; the mean of none is 0.
     """
-    if codes.device.type != "cpu":
-        return plain_mean_provinces(codes, boards)
+    if not uses_kernels(codes):
+        return plain_ops.mean_provinces(codes, boards)
     means = _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
     return means[:, :1], means[:, 1:]
 
 
-def plain_mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
-    """Do as `mean_provinces` on any device, by operations of PyTorch."""
-    numbers = torch.arange(1, 1 + boards.num_powers, device=codes.device)[:, None]
-    owned = (boards.owner[:, None] == numbers).to(codes.dtype)  # (G, P, V)
-    shares = owned / owned.sum(-1, keepdim=True).clamp(min=1)
-    return codes.mean(1, keepdim=True), shares @ codes
-
-
 def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
     """Return the positive part (G, V, H) of `own` plus the mean of the neighbors' `near`."""
-    if own.device.type == "cpu":
+    if uses_kernels(own):
         return _apply(_Exchange, own, near, inputs.network)
-    return plain_exchange(own, near, inputs)
-
-
-def plain_exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
-    """Do as `exchange` on any device, by operations of PyTorch."""
-    return F.relu(own + inputs.borders @ near)
+    return plain_ops.exchange(own, near, inputs)
 
 
 def score_orders(
@@ -181,33 +154,9 @@ def score_orders(
         (S,) log-probability of the picked order, entropy of the slot's policy, and the greatest
         entropy possible, in nats.
     """
-    if bases.device.type == "cpu":
+    if uses_kernels(bases):
         return _SlotScores.apply(orders, tables.provinces, tables.kinds, bases, tables.weight)
-    return plain_score_orders(orders, tables, bases)
-
-
-def plain_score_orders(
-    orders: Orders, tables: OrderTables, bases: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Do as `score_orders` on any device, by operations of PyTorch."""
-    device, slots = bases.device, len(bases)
-    lengths = np.diff(orders.decisions.order_start)
-    slot = torch.from_numpy(np.repeat(np.arange(slots), lengths)).to(device)  # (N,)
-    rows = torch.from_numpy(orders.rows).to(device)
-    possible = ~torch.from_numpy(orders.lookup.blocked).to(device)
-    codes = bases.index_select(0, slot)
-    codes = codes + plain_sum_rows(rows[:, :NUM_BOARD], tables.provinces)
-    codes = codes + plain_sum_rows(rows[:, NUM_BOARD:], tables.kinds)
-    scores = (F.relu(codes) @ tables.weight).masked_fill(~possible, -torch.inf)
-    highest = scores.new_full((slots,), -torch.inf).scatter_reduce(0, slot, scores, "amax")
-    exponents = (scores - highest.detach().index_select(0, slot)).exp()
-    total = scores.new_zeros(slots).index_add(0, slot, exponents)
-    logprobs = scores - (highest.detach() + total.log()).index_select(0, slot)
-    each = -torch.where(possible, logprobs.exp() * logprobs.masked_fill(~possible, 0.0), 0.0)
-    entropy = scores.new_zeros(slots).index_add(0, slot, each)
-    count = scores.new_zeros(slots).index_add(0, slot, possible.to(scores.dtype))
-    picked = torch.from_numpy(orders.picked.astype(np.int64)).to(device)
-    return logprobs.index_select(0, picked), entropy, count.log()
+    return plain_ops.score_orders(orders, tables, bases)
 
 
 def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
@@ -217,20 +166,9 @@ def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:
 
 def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
     """Return for each slot the sum (S, H) of the codes (S, H) of its decision's earlier slots."""
-    if codes.device.type == "cpu":
+    if uses_kernels(codes):
         return _EarlierSums.apply(codes, orders.decisions.slot_start)
-    return plain_sum_of_earlier(codes, orders)
-
-
-def plain_sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
-    """Do as `sum_of_earlier` on any device, by operations of PyTorch."""
-    starts, decision = orders.decisions.slot_start, orders.decisions.slot_decision
-    most = int(np.diff(starts).max(initial=0))
-    place = decision * most + np.arange(len(codes)) - starts[:-1][decision]
-    where = torch.from_numpy(place).to(codes.device)
-    table = codes.new_zeros(orders.decisions.count * most, codes.shape[1])
-    table = table.index_copy(0, where, codes).view(orders.decisions.count, most, codes.shape[1])
-    return (table.cumsum(1) - table).flatten(0, 1).index_select(0, where)
+    return plain_ops.sum_of_earlier(codes, orders)
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: Any) -> torch.Tensor:

@@ -63,13 +63,14 @@ class AgentNetwork:
         noise: np.ndarray,
         temperature: np.ndarray | None,
     ) -> tuple[np.ndarray, ...]:
-        """Return what `ops.draw_orders` does, and the values (D,)."""
+        """Return what `ops.draw_orders` does, and the values (D,), as arrays."""
         boards = self.agent.inputs(obs)
         codes = self.agent.encode(boards)
         orders = self.agent.inputs.orders(boards, decisions)
         tables = self.agent.order_tables(codes, orders)
-        value = self.agent.critic(codes.view).squeeze(-1).float().cpu().numpy()
-        return *ops.draw_orders(orders, tables, noise, temperature), value
+        value = self.agent.critic(codes.view).squeeze(-1)
+        chosen, *found = ops.draw_orders(orders, tables, noise, temperature)
+        return chosen, *(tensor.float().cpu().numpy() for tensor in (*found, value))
 
 
 def policy_player(

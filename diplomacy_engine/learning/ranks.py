@@ -184,10 +184,21 @@ class Ranks:
                 raise UserError(f"--cuda: none of the {gpus} GPUs is left for rank {self.rank}")
             device = torch.device("cuda", self.local)
             torch.cuda.set_device(device)
+            print(
+                f"{device} ({torch.cuda.get_device_name(device)}): network, draws of orders and "
+                f"learning; games on {self.game_threads(device)} processor threads"
+            )
             return device
         if wants_gpu and self.rank == 0:
             print("no GPU was found: training on the CPU")
         return torch.device("cpu")
+
+    def game_threads(self, device: torch.device) -> int:
+        """Return on how many threads this rank's games run: beside a GPU, its share of all cores.
+
+        A rank without one has a single core, which its network needs most.
+        """
+        return 1 if device.type == "cpu" else max(1, (os.cpu_count() or 1) // self.count)
 
     def share(self, args: Any) -> Any:
         """Return the settings by which this rank plays: its part of the games, a seed of its own.

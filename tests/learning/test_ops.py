@@ -8,8 +8,9 @@ import torch
 from support.positions import act, positions, score
 from support.self_play import make_agent
 
-from diplomacy_engine.learning import ops
+from diplomacy_engine.learning import ops, plain_ops
 from diplomacy_engine.learning.boards import BoardInputs, Orders
+from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.rules.map import load_map
 
 HIDDEN = 9
@@ -55,7 +56,7 @@ def test_sums_of_rows(num_starts):
     rows = np.random.default_rng(0).integers(-1, 20, (50, 4)).astype(np.int32)
     table, starts = random(20, HIDDEN), random(num_starts, HIDDEN, seed=1)
     tensors = (table, starts) if num_starts else (table,)
-    plain = with_gradients(lambda *t: ops.plain_sum_rows(rows, *t), *tensors)
+    plain = with_gradients(lambda *t: plain_ops.sum_rows(rows, *t), *tensors)
     found = with_gradients(lambda *t: ops.sum_rows(rows, *t), *tensors)
     for one, two in zip(found, plain):
         assert_same(one, two)
@@ -67,7 +68,7 @@ def test_means_of_provinces():
     _, obs, _ = positions("standard")
     boards = make_agent("standard").inputs(obs)
     codes = random(*boards.owner.shape, HIDDEN)
-    plain = with_gradients(lambda c: ops.plain_mean_provinces(c, boards), codes)
+    plain = with_gradients(lambda c: plain_ops.mean_provinces(c, boards), codes)
     found = with_gradients(lambda c: ops.mean_provinces(c, boards), codes)
     for one, two in zip(found, plain):
         assert_same(one, two)
@@ -84,7 +85,7 @@ def test_means_of_provinces():
 def test_exchange_between_neighbors():
     inputs = BoardInputs(load_map("standard"))
     own, near = (random(3, inputs.num_provinces, HIDDEN, seed=seed) for seed in (0, 1))
-    plain = with_gradients(lambda *codes: ops.plain_exchange(*codes, inputs), own, near)
+    plain = with_gradients(lambda *codes: plain_ops.exchange(*codes, inputs), own, near)
     found = with_gradients(lambda *codes: ops.exchange(*codes, inputs), own, near)
     for one, two in zip(found, plain):
         assert_same(one, two)
@@ -105,7 +106,7 @@ def test_scores_of_orders(name, related):
         tables = random(named, HIDDEN), random(kinds, HIDDEN), random(slots, HIDDEN), random(HIDDEN)
         return with_gradients(of, *tables)
 
-    found, plain = scored(ops.score_orders), scored(ops.plain_score_orders)
+    found, plain = scored(ops.score_orders), scored(plain_ops.score_orders)
     for one, two in zip(found, plain):
         assert_same(one, two)
     logprob, entropy, greatest = found[0]
@@ -132,19 +133,42 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
         ]
 
     found = learned()
-    calls = []
+    calls = set()
 
-    def plain(function):
-        return lambda *args: calls.append(function) or function(*args)
+    def noted(name, function):
+        return lambda *args: calls.add(name) or function(*args)
 
-    kernels = ["score_orders", "sum_rows", "mean_provinces", "exchange"]
-    kernels += ["sum_of_earlier"] * autoregressive
-    for kernel in kernels:
-        monkeypatch.setattr(ops, kernel, plain(getattr(ops, f"plain_{kernel}")))
+    kernels = {"score_orders", "sum_rows", "mean_provinces", "exchange"}
+    kernels |= {"sum_of_earlier"} if autoregressive else set()
+    for name in kernels:
+        monkeypatch.setattr(plain_ops, name, noted(name, getattr(plain_ops, name)))
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
     expected = learned()
-    assert len(set(calls)) == len(kernels)
+    assert calls == kernels
     for one, two in zip(found, expected):
         assert_same(one, two)
+
+
+@pytest.mark.parametrize("autoregressive", [True, False])
+@pytest.mark.parametrize("name", ["three", "standard"])
+def test_orders_drawn_without_kernels_are_the_same(name, autoregressive, monkeypatch):
+    """In all kinds of phases, from noise, at temperatures, and the likeliest ones."""
+    decisions, obs, _ = positions(name)
+    agent = AgentNetwork(make_agent(name, scale=3.0, autoregressive=autoregressive))
+    heat = np.linspace(0.5, 2.0, decisions.count, dtype=np.float32)
+    noise = ops.draw_noise(decisions, torch.Generator().manual_seed(3))
+
+    def drawn() -> list:
+        cases = {"noise": noise}, {"noise": noise, "temperature": heat}, {"greedy": True}
+        found = [agent.act(obs, decisions, **case) for case in cases]
+        return [*found, agent.explain(obs, decisions)]
+
+    found = drawn()
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
+    for one, two in zip(found, drawn()):
+        for own, plain in zip(one, two):
+            np.testing.assert_allclose(own, plain, rtol=1e-4, atol=1e-5)
+    assert (found[0][0] != found[2][0]).any()
 
 
 @pytest.mark.parametrize("name", ["small", "three", "standard"])
@@ -188,7 +212,7 @@ def test_sums_over_slots():
         return torch.stack(rows)
 
     expected = with_gradients(slowly, codes)
-    for function in (ops.sum_of_earlier, ops.plain_sum_of_earlier):
+    for function in (ops.sum_of_earlier, plain_ops.sum_of_earlier):
         found = with_gradients(lambda c, function=function: function(c, orders), codes)
         for one, two in zip(found, expected):
             assert_same(one, two)

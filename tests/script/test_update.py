@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 import torch
 from support.positions import ready, some_batch
-from support.self_play import make_agent, make_args, slow_advantages
+from support.self_play import (
+    make_agent,
+    make_args,
+    make_run,
+    play_phase,
+    slow_advantages,
+    take_batch,
+)
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import state
+from diplomacy_engine.learning import ops, state
 from diplomacy_engine.learning.ranks import Ranks, TrainingError
 from ppo_selfplay_diplomacy import Buffer, compute_gae, ppo_loss, update
 
@@ -167,3 +174,24 @@ def test_a_loss_that_is_not_finite_is_refused():
         state.check_learned(agent, run.optimizer, losses)
     with pytest.raises(TrainingError, match="a weight is not finite"):
         state.check_learned(agent, run.optimizer, {"policy_loss": 0.0})
+
+
+@pytest.mark.parametrize("name", ["small", "standard"])
+def test_a_gpu_would_play_and_learn_the_same(name, monkeypatch):
+    """What a GPU computes with, on a CPU: the same orders of learner and copies, the same step."""
+
+    def learned() -> tuple[dict, np.ndarray, torch.Tensor]:
+        run = make_run(map=name, num_envs=8, num_minibatches=2, hidden=16)
+        for _ in range(12):
+            play_phase(run)
+        batch = take_batch(run.buffer, 0.99, 0.95)
+        update(run, batch, 0.01, Ranks())
+        return run.games.snapshot(), batch.logprobs, run.weights.detach()
+
+    games, logprobs, weights = learned()
+    monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
+    games_again, logprobs_again, weights_again = learned()
+    for part, again in zip(games.values(), games_again.values(), strict=True):
+        np.testing.assert_array_equal(part, again)
+    np.testing.assert_allclose(logprobs, logprobs_again, rtol=0, atol=1e-5)
+    assert (weights - weights_again).abs().max() < 1e-4
