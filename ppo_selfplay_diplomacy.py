@@ -630,10 +630,9 @@ def ppo_loss(
 
 def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> dict[str, float]:
     """Learn from the batches of all ranks in epochs of minibatches; return means of the LOSSES."""
-    args, agent = run.args, run.agent
+    args, device = run.args, run.weights.device
     splits = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
     moments = tallies.moments(batch.advantages, splits, ranks)  # (epochs, minibatches, 3)
-    device = next(agent.parameters()).device
     collected = []
     for parts, of_epoch in zip(splits, moments):
         epoch = []
@@ -643,7 +642,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> di
             part = batch.take(rows)  # this rank's part of a minibatch of all ranks
             if args.norm_adv:
                 part = part._replace(advantages=(part.advantages - mean) / (deviation + 1e-8))
-            _, *new = agent.get_action_and_value(*part.experience)
+            _, *new = run.agent.get_action_and_value(*part.experience)
             loss, figures = ppo_loss(args, ent_coef, *new, part.tensors(device), float(count))
             run.optimizer.zero_grad(set_to_none=False)
             loss.backward()
@@ -706,8 +705,7 @@ class Run:
         # Evaluated, frozen and kept: the newest weights go around in circles, averages do not.
         self.average = groups.frozen_copy(self.agent) if args.average else self.agent
         self.weights = ops.flatten(self.agent)  # stepped and clipped in one pass over all of them
-        adam = {"lr": args.learning_rate, "eps": 1e-5, "fused": True}
-        self.optimizer = torch.optim.Adam([self.weights], **adam)
+        self.optimizer = torch.optim.Adam([self.weights], args.learning_rate, eps=1e-5, fused=True)
         if ranks.rank:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
