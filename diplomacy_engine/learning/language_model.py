@@ -175,7 +175,8 @@ class Draft:
         self._add(token)
         if self.node is None:
             self.free -= 1
-            if token == end or self.free <= 0 or END_OF_THOUGHT in text:
+            said = not self.question.slots and LINE_END in text.lstrip()  # a sentence is one line
+            if said or token == end or self.free <= 0 or END_OF_THOUGHT in text:
                 for other in self.opening:
                     self._add(other)
                 self._begin_orders()
@@ -289,7 +290,14 @@ class LanguageModel:
         """
         thinking = self.settings.thinking if free is None else free
         drafts = [
-            Draft(tokens, question, self._tokens(question), thinking, self._opening, self.skip)
+            Draft(
+                tokens,
+                question,
+                self._tokens(question),
+                thinking,
+                self._opening if question.slots else (),
+                self.skip,
+            )
             for tokens, question in zip(map(self.prompt_tokens, prompts), questions)
         ]
         for draft in drafts:
