@@ -13,6 +13,7 @@ from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import game_view
 from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.language.player import Answer, Exchange, LanguagePlayer
 from diplomacy_engine.players.language.questions import Question
 from diplomacy_engine.players.language.remote import RemotePlayer
@@ -108,6 +109,9 @@ def test_it_talks_by_every_protocol(protocol):
     refusing = Talker(Scripted("nothing", "no"), "talker")
     press = table(protocol)
     assert hold_talk(press, refusing) == [] and not press.tally.offered.any()
+    press = table(protocol)  # nobody answers it
+    hold_talk(press, talker, make_bot("random"), make_bot("random"))
+    assert press.tally.offered[0] >= 1 and not press.tally.agreed.any()
 
 
 def remote(fake, **settings):
