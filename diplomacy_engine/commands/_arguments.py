@@ -28,6 +28,7 @@ from ..players.names import (
     parts,
     short_names,
 )
+from ..players.negotiation import Silent
 from ..players.protocols import CountingPlayer, Player
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..rules.map import Map, load_map
@@ -337,15 +338,20 @@ def _decisions(games: int, seats: float, game_map: Map) -> float:
 
 def keep_thoughts(players: Iterable[Player], games: int) -> None:
     """Let language models keep prompts and replies of so many games."""
-    for player in players:
-        if isinstance(player, CountingPlayer):
-            player.keep = games
+    for player in _counting(players).values():
+        player.keep = games
+
+
+def _counting(players: Iterable[Player]) -> dict[str, CountingPlayer]:
+    """Return those among the players that count, or that talk and whose orders come from such."""
+    found = {p.name: p.player if isinstance(p, Silent) else p for p in players}
+    return {name: player for name, player in found.items() if isinstance(player, CountingPlayer)}
 
 
 def add_counts(result: dict, saved_games: Sequence[dict], players: Iterable[Player]) -> None:
     """Add what language models have counted to a result, as `llm`, and their prompts and replies
     to the saved games, as `thoughts`."""
-    counting = {p.name: p for p in players if isinstance(p, CountingPlayer)}
+    counting = _counting(players)
     if not counting:
         return
     result["llm"] = {name: player.counts() for name, player in counting.items()}
@@ -357,7 +363,7 @@ def worth_keeping(players: Iterable[Player]) -> bool:
 
     Those of language models are.
     """
-    return any(isinstance(player, CountingPlayer) for player in players)
+    return bool(_counting(players))
 
 
 def exit_code(report: MatchReport, games: int) -> int:

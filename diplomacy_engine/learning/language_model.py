@@ -39,10 +39,10 @@ from transformers import (
 from ..games.vector_game import VectorGame
 from ..players.language.local import Reply
 from ..players.language.prompt import OPENING, prompt_text
-from ..players.language.questions import Question, Slot, questions_of
+from ..players.language.questions import Question, Slot, TalkQuestion, questions_of
 from ..players.language.settings import LanguageSettings
 from ..rules.map import Map
-from ..rules.vocabulary import OrderVocabulary, vocabulary
+from ..rules.vocabulary import vocabulary
 from ..training.clock import Clock
 
 transformers.utils.logging.disable_progress_bar()  # ours stands on that line
@@ -79,7 +79,7 @@ def has_prefixes(paths: Sequence[Sequence[int]]) -> bool:
 
 
 class OrderTokens:
-    """The tokens of every order of a map, each with what ends it.
+    """The tokens of every order of a map, or other line that may be written, with what ends each.
 
     Orders and line ends become tokens apart, and what a tokenizer makes of two texts in a row is
     never asked. An end of text takes the line end's place where a tokenizer drops it or writes it
@@ -90,9 +90,9 @@ class OrderTokens:
         UserError: the tokenizer writes two orders alike.
     """
 
-    def __init__(self, tokenizer, vocabulary: OrderVocabulary):
-        texts = list(vocabulary.texts)
-        orders = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    def __init__(self, tokenizer, texts: Sequence[str]):
+        texts = list(texts)
+        orders = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
         end = tokenizer(LINE_END, add_special_tokens=False)["input_ids"]
         self.paths = [[*order, *end] for order in orders]
         if not end or has_prefixes(self.paths):
@@ -175,7 +175,8 @@ class Draft:
         self._add(token)
         if self.node is None:
             self.free -= 1
-            if token == end or self.free <= 0 or END_OF_THOUGHT in text:
+            said = not self.question.slots and LINE_END in text.lstrip()  # a sentence is one line
+            if said or token == end or self.free <= 0 or END_OF_THOUGHT in text:
                 for other in self.opening:
                     self._add(other)
                 self._begin_orders()
@@ -275,16 +276,28 @@ class LanguageModel:
 
     @torch.no_grad()
     def replies(
-        self, prompts: Sequence[str], questions: Sequence[Question], greedy: bool = False
+        self,
+        prompts: Sequence[str],
+        questions: Sequence[Question | TalkQuestion],
+        greedy: bool = False,
+        free: int | None = None,
     ) -> list[Reply]:
-        """Write an order for every slot, each from its slot's legal ones.
+        """Write a line for every slot, such as one of its legal orders.
 
+        `free` tokens of any text stand before them; None: as many as the settings say.
         A batch of other prompts changes the last bits of the probabilities, and so now and then a
         draw: equal batches and seeds give equal replies.
         """
-        thinking = self.settings.thinking
+        thinking = self.settings.thinking if free is None else free
         drafts = [
-            Draft(tokens, question, self._tokens(question), thinking, self._opening, self.skip)
+            Draft(
+                tokens,
+                question,
+                self._tokens(question),
+                thinking,
+                self._opening if question.slots else (),
+                self.skip,
+            )
             for tokens, question in zip(map(self.prompt_tokens, prompts), questions)
         ]
         for draft in drafts:
@@ -295,7 +308,13 @@ class LanguageModel:
                 logits, cache, mask = self._feed(drafts, cache, mask)
             with self.clock("choose"):
                 self._choose([(d, row) for d, row in zip(drafts, logits) if not d.done], greedy)
-        return [draft.reply(self.tokenizer.decode(draft.tokens)) for draft in drafts]
+        return [
+            # Where there are no lines that it may have to end, the end of text is no part of it.
+            draft.reply(
+                self.tokenizer.decode(draft.tokens, skip_special_tokens=not draft.question.slots)
+            )
+            for draft in drafts
+        ]
 
     def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
         """Show the network what is pending; return logits (B, V), cache and mask (B, seen).
@@ -363,10 +382,12 @@ class LanguageModel:
         found = torch.nan_to_num(found, nan=0.0, posinf=1e30, neginf=-1e30)
         return found.masked_fill(beyond, -torch.inf).log_softmax(1), index
 
-    def _tokens(self, question: Question) -> OrderTokens:
+    def _tokens(self, question: Question | TalkQuestion) -> OrderTokens:
+        if isinstance(question, TalkQuestion):
+            return OrderTokens(self.tokenizer, question.texts)
         vocabulary = question.game.vector_game.vocabulary
         if vocabulary.hash not in self._orders:
-            self._orders[vocabulary.hash] = OrderTokens(self.tokenizer, vocabulary)
+            self._orders[vocabulary.hash] = OrderTokens(self.tokenizer, vocabulary.texts)
         return self._orders[vocabulary.hash]
 
     def _check_length(self, draft: Draft) -> None:

@@ -8,7 +8,7 @@ from ..constants import AGREED, BUILD, FALL_RETREATS, NONE, RUNNING, SPRING_RETR
 from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..press.daide import messages_of
-from ..press.deals import Offers
+from ..press.deals import Offers, Words
 from ..press.table import Press
 
 
@@ -18,7 +18,9 @@ class GameRecorder:
     def __init__(self, rows: int):
         self.rows = rows
         self._steps: list[tuple[np.ndarray, ...]] = []
-        self._talk: dict[int, list[tuple[Offers, np.ndarray]]] = {}  # step -> what was said before
+        self._talk: dict[
+            int, list[tuple[Offers, np.ndarray, Words]]
+        ] = {}  # step -> what was said before
 
     def listen(self, press: Press) -> None:
         """Keep what powers say in the recorded games, to write it into their saved games."""
@@ -79,10 +81,11 @@ class GameRecorder:
         return replayed
 
     @staticmethod
-    def _say(game: Game, row: int, talk: list[tuple[Offers, np.ndarray]]) -> None:
+    def _say(game: Game, row: int, talk: list[tuple[Offers, np.ndarray, Words]]) -> None:
         """Say in a game what was said in a row."""
-        for offers, fates in talk:
+        for offers, fates, words in talk:
             mine = np.flatnonzero(offers.game == row)
-            said = list(messages_of(game.vector_game, offers.take(mine), fates[mine]))
+            own = tuple([texts[o] for o in mine] for texts in words)
+            said = list(messages_of(game.vector_game, offers.take(mine), fates[mine], own))
             for sender, recipient, text in said:
                 game.send(game.powers[sender], game.powers[recipient], text)

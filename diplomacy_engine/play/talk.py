@@ -10,7 +10,7 @@ import numpy as np
 
 from ..constants import phase_kind
 from ..errors import UserError
-from ..players.negotiation import Negotiator
+from ..players.negotiation import Negotiator, spoken
 from ..players.protocols import Player
 from ..players.talking import agrees, asked, next_offer, refusal
 from ..press.game import Game
@@ -48,6 +48,7 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
                 continue
             with contextlib.suppress(UserError):  # a player of the user's own may ask for anything
                 number, name = game.put(power, *found), found[0]
+                _say(game, power, name, speakers[power])
                 if name in players:
                     try:
                         players_answer(game, number, players[name], seed)
@@ -69,6 +70,13 @@ def players_answer(game: Game, number: int, player: Player, seed: int) -> None:
         game.accept(receiver, number)
     else:
         game.decline(receiver, number)
+    _say(game, receiver, game.powers[offer.sender], player)
+
+
+def _say(game: Game, power: str, other: str, player: Player) -> None:
+    """Say what a player says with the offer or the answer that it has just given, if anything."""
+    for text in filter(None, spoken(player, 1)):
+        game.send(power, other, text)
 
 
 def make_offer(

@@ -18,7 +18,7 @@ from ..replays.replay import make_replay
 from ..rules.notation import province_of, read_order
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
-from .view import CANDIDATES, partners_bound_to, votes_view
+from .view import CANDIDATES, partners_bound_to, sentences, votes_view
 
 with contextlib.suppress(ImportError):  # Windows has no readline
     import readline
@@ -326,6 +326,8 @@ class TextGame:
             self.write(f"  {number}  {sender} to {receiver}, {state}: {words}")
         if not said:
             self.write("  there are no offers from or to you in this phase")
+        for sender, receiver, text in sentences(game, power):
+            self.write(printable(f"  {sender} to {receiver}: {' '.join(text.split())}"))
         for province, partners in partners_bound_to(game, power).items():
             self.write(f"  bound in {province} by the deal with {', '.join(partners)}")
         if self.session.press.open_press:

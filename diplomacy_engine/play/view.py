@@ -23,9 +23,10 @@ from ..pictures.board import orders_svg, phase_title, scene_of
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, phase_facts
-from ..press.daide import ClauseRow
+from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
 from ..press.game import Game, Offer
+from ..press.words import message_words
 from ..replays.replay import make_replay
 from ..replays.words import order_lines
 from ..rules.map import Map
@@ -302,9 +303,9 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
     """Return what somebody may know of the talk of this phase.
 
     Keys: protocol; open, whether the power may make deals now; left, how many offers it may still
-    send, null without a limit; offers, those from and to it; partners, whom it can make offers and
-    for which orders they can support each other; peace, the pairs of powers that are known to have
-    it.
+    send, null without a limit; offers, those from and to it; said,
+    other words from and to it; partners, whom it can make offers and for which orders they can
+    support each other; peace, the pairs of powers that are known to have it.
     """
     mine = [] if power is None else game.said(power)
     moving = phase_kind(game.phase) == "movement"
@@ -321,6 +322,7 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
             offer_view(game, offer, number) | {"reason": reasons.get(offer.number, "")}
             for number, offer in enumerate(mine, 1)
         ],
+        "said": sentences(game, power),
         "partners": [],
         "peace": peace if open_press else [pair for pair in peace if power in pair],
     }
@@ -336,6 +338,15 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
                     }
                 )
     return found
+
+
+def sentences(game: Game, power: str | None) -> list[tuple[str, str, str]]:
+    """Return what was said to and by a power in this phase besides offers: who, to whom, what."""
+    return [
+        (message["sender"], message["recipient"], message_words(game.vector_game, message))
+        for message in game.messages
+        if power in (message["sender"], message["recipient"]) and not is_daide(message["message"])
+    ]
 
 
 def offer_view(game: Game, offer: Offer, number: int) -> dict:

@@ -11,6 +11,7 @@
     my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
     llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
     nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
+    talker+llm:...                        a language model that talks, too
 
 Options are written `name=value` with spaces between.
 """
@@ -56,6 +57,7 @@ VOICES: dict[str, dict[str, int]] = {
     "breaker": _PROFILES,
     "grudge": _PROFILES | _YEARS,
     "sanction": _PROFILES | _YEARS,
+    "talker": {},
 }
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _OPTIONS = r"(?:\(([^()]*)\))?"

@@ -64,6 +64,15 @@ class Listener(Negotiator, Protocol):
         """Learn the deals of this phase, before it orders."""
 
 
+def spoken(player: Player, count: int) -> list[str]:
+    """Return what a player says with each offer or answer that it has just given, (count,) texts.
+
+    A negotiator that says anything keeps it in an attribute `said`; a text is empty for nothing.
+    """
+    said = list(getattr(player, "said", ()))
+    return said if len(said) == count else [""] * count
+
+
 def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarray:
     """Return which powers (E, P) keep their deals where nothing makes them: all but breakers'."""
     honest = [not getattr(player, "breaks_deals", False) for player in players]
@@ -121,17 +130,23 @@ def _make_offers(
 ) -> None:
     """Hold the rounds of offers and answers; `seat_player` is NONE where nobody can answer."""
     for _ in range(press.rounds):
-        offers = join_offers([player.offers(talk(game, power)) for player, game, power in speakers])
+        parts, words = [], []
+        for player, game, power in speakers:
+            parts.append(player.offers(talk(game, power)))
+            words += spoken(player, parts[-1].count)
+        offers = join_offers(parts)
         if not offers.count:
             return
         receiver = offers.receiver.astype(np.int64)
         game = offers.game.astype(np.int64)
-        agreed = np.zeros(offers.count, bool)
+        agreed, answers = np.zeros(offers.count, bool), [""] * offers.count
         for number, player in enumerate(players):
             rows = np.flatnonzero(seat_player[game, receiver] == number)
             if len(rows) and isinstance(player, Negotiator):
                 agreed[rows] = player.answers(talk(game[rows], receiver[rows]), offers.take(rows))
-        press.settle(offers, agreed, decisions)
+                for row, text in zip(rows, spoken(player, len(rows))):
+                    answers[row] = text
+        press.settle(offers, agreed, decisions, (words, answers))
 
 
 def _propose_and_choose(
@@ -147,20 +162,25 @@ def _propose_and_choose(
     The arguments are those of `_make_offers`.
     """
     for _ in range(press.rounds):
-        parts = [player.proposals(talk(game, power)) for player, game, power in speakers]
+        parts, words = [], []
+        for player, game, power in speakers:
+            parts.append(player.proposals(talk(game, power)))
+            words += spoken(player, parts[-1].count)
         offers = join_offers(parts)
         if not offers.count:
             return
         picked = np.zeros((2, offers.count), bool)  # by the sender, by the receiver
         game = np.tile(offers.game.astype(np.int64), 2)
         power = np.concatenate([offers.sender, offers.receiver]).astype(np.int64)
-        both = np.tile(np.arange(offers.count), 2)
+        both, answers = np.tile(np.arange(offers.count), 2), [""] * offers.count
         for number, player in enumerate(players):
             rows = np.flatnonzero(seat_player[game, power] == number)
             if len(rows) and isinstance(player, Negotiator):
                 asked = offers.take(both[rows])
                 picked.flat[rows] = player.choices(talk(game[rows], power[rows]), asked)
-        press.settle(offers, picked.all(0), decisions)
+                for row, text in zip(rows, spoken(player, len(rows))):
+                    answers[both[row]] = text or answers[both[row]]
+        press.settle(offers, picked.all(0), decisions, (words, answers))
 
 
 def partner_of(talk: Talk, offers: Offers) -> np.ndarray:

@@ -33,7 +33,7 @@ from ..constants import (
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
-from .deals import CONFIRMED, MAX_CLAUSES, Clause, Offers, Side
+from .deals import CONFIRMED, MAX_CLAUSES, Clause, Offers, Side, Words
 
 ANSWERS = ("YES", "REJ")
 _SEAS = {"ENG": "ECH", "BOT": "GOB", "LYO": "GOL"}  # ours -> DAIDE's
@@ -302,7 +302,7 @@ def _read_order(games: VectorGame, location: int, rest: list) -> int:
 
 
 def messages_of(
-    games: VectorGame, offers: Offers, fates: np.ndarray
+    games: VectorGame, offers: Offers, fates: np.ndarray, words: Words
 ) -> Iterator[tuple[int, int, str]]:
     """Yield (sender, recipient, text) of what was said in a one-game VectorGame.
 
@@ -310,6 +310,7 @@ def messages_of(
         offers: of a round, wishes for peace among them.
         fates: (O,) what became of each; NONE if nobody answers. What was agreed to in vain stands
             as declined.
+        words: said with them, which follows as it is.
     """
     said = []
     for o, fate in enumerate(fates):
@@ -317,8 +318,12 @@ def messages_of(
         rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
         text = offer_text(games, p, q, [tuple(map(int, row)) for row in rows])
         said.append((p, q, text, "YES" if fate == CONFIRMED else "REJ"))
-    for p, q, text, _ in said:
+    for (p, q, text, _), sentence in zip(said, words[0]):
         yield p, q, text
-    for (p, q, text, answer), fate in zip(said, fates):
+        if sentence:
+            yield p, q, sentence
+    for (p, q, text, answer), fate, sentence in zip(said, fates, words[1]):
         if fate != NONE:
             yield q, p, f"{answer} ( {text} )"
+            if sentence:
+                yield q, p, sentence

@@ -93,6 +93,10 @@ class Offers(NamedTuple):
         )
 
 
+# What is said with each offer, and with its answer: (O,) texts each, empty where nothing is.
+Words = tuple[Sequence[str], Sequence[str]]
+
+
 def make_offers(
     rows: Sequence[tuple[int, int, int, Sequence[tuple[int, int, int, int]]]],
 ) -> Offers:

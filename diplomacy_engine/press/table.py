@@ -37,6 +37,7 @@ from .deals import (
     Deals,
     Fate,
     Offers,
+    Words,
     empty_deals,
     make_offers,
     order_aims,
@@ -102,8 +103,8 @@ class Press:
     Attributes:
         deals: of this phase; only for the games that `talking` names.
         tally: of every game.
-        log: None, or a list to which the offers of each round are added with their Fate (O,); a
-            wish of peace is an offer with NONE, since nobody answers it.
+        log: None, or a list to which the offers of each round are added with their Fate (O,) and
+            what was said with them; a wish of peace is an offer with NONE, since nobody answers it.
         logged: only those of so many first games.
     """
 
@@ -126,7 +127,7 @@ class Press:
             raise UserError("mutual press has one round: wishes are not answered")
         self.games, self.protocol, self.rounds = games, protocol, rounds
         self.binding, self.open_press = binding, open_press
-        self.log: list[tuple[Offers, np.ndarray]] | None = None
+        self.log: list[tuple[Offers, np.ndarray, Words]] | None = None
         self.logged = 0
         count, powers = games.num_games, games.num_powers
         self._aims = order_aims(games.map)
@@ -209,14 +210,19 @@ class Press:
             heard = wish[: self.logged] & talking[: self.logged, None, None]
             rows = [(*seats, PEACE_ALONE) for seats in np.argwhere(heard) if seats[1] != seats[2]]
             offers = make_offers(rows)
-            self.log.append((offers, np.full(offers.count, NONE, np.int8)))
+            silence = [""] * offers.count
+            self.log.append((offers, np.full(offers.count, NONE, np.int8), (silence, silence)))
         own = wish[:, np.arange(shape[1]), np.arange(shape[1])].sum(1)
         self.tally.offered[talking] += (wish.sum((1, 2)) - own)[talking]
         self._note_deals(agreed)
         return agreed
 
     def settle(
-        self, offers: Offers, agreed: np.ndarray, decisions: Decisions | None = None
+        self,
+        offers: Offers,
+        agreed: np.ndarray,
+        decisions: Decisions | None = None,
+        words: Words | None = None,
     ) -> np.ndarray:
         """Confirm the offers of one round that were agreed to; return the fate (O,) of each, Fate.
 
@@ -227,6 +233,7 @@ class Press:
             agreed: (O,) bool, whether the receiver said yes; with `propose-choose`, whether both
                 picked it, of a pair's two offers.
             decisions: all legal orders of these games, by game and power, if they are at hand.
+            words: said with the offers, which the log keeps; they have no effect.
 
         Raises:
             ValueError: games or powers that do not exist, two offers of one sender, or both of a
@@ -266,7 +273,8 @@ class Press:
         fates[rows] = self._confirm(offers.take(rows), agreed[rows], talking, decisions)
         if self.log is not None:
             heard = rows[offers.game[rows] < self.logged]
-            self.log.append((offers.take(heard), fates[heard]))
+            said = [[texts[o] for o in heard] for texts in words or 2 * ([""] * offers.count,)]
+            self.log.append((offers.take(heard), fates[heard], tuple(said)))
         self.tally.offered[:] += np.bincount(offers.game, minlength=count)
         np.add.at(self.tally.refused, (offers.game, fates), fates != CONFIRMED)
         self._note_deals(np.bincount(offers.game[fates == CONFIRMED], minlength=count))

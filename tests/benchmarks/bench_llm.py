@@ -21,6 +21,7 @@ import torch
 import diplomacy_learners.language_model as grpo
 from diplomacy_engine import VectorGame, load_map
 from diplomacy_engine.matches.beginnings import random_beginnings
+from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.players.language.prompt import prompt_text
 from diplomacy_engine.players.language.questions import Question, questions_of
 from diplomacy_engine.players.language.remote import RemotePlayer
@@ -69,11 +70,18 @@ def positions(map_name: str, count: int) -> list[Question]:
     return [found[i] for i in chosen]
 
 
+def share_of(count: int, of: int) -> str:
+    """Return a share of orders with its interval of 95 %."""
+    low, high = wilson_interval(count, of)
+    return f"{count} of {of}: {100 * count / of:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
+
+
 def compare_prompts(
     model: grpo.LanguageModel,
     questions: Sequence[Question],
     written: int,
     most_tokens: int,
+    reasks: int,
     forms: Sequence[str],
 ) -> None:
     """Print the tokens of the prompts, and what the model writes without and with the constraint.
@@ -82,8 +90,9 @@ def compare_prompts(
         questions: whose prompts are measured.
         written: so many of them are answered.
         most_tokens: of a reply without the constraint.
+        reasks: times that it is asked again without the constraint.
     """
-    print("\n| prompt | characters | tokens: mean | 95 % | most |")
+    print("\n| prompt | characters | tokens: mean | 95% | most |")
     print("|---" * 5 + "|")
     for form in forms:
         texts = [prompt_text(question, form, 1) for question in questions]
@@ -95,7 +104,7 @@ def compare_prompts(
     some = questions[:written]
     orders = sum(len(question.slots) for question in some)
     print(f"\nThe likeliest replies to {len(some)} of them, {orders} orders:\n")
-    print("| prompt | constraint | legal at once | after 2 more | tokens of replies | seconds |")
+    print("| prompt | constraint | legal at once | in the end | tokens of replies | seconds |")
     print("|---" * 6 + "|")
     for form in forms:
         settings = LanguageSettings(
@@ -103,6 +112,7 @@ def compare_prompts(
             base_url="http://127.0.0.1/v1",
             constraint="none",
             prompt=form,
+            reasks=reasks,
             concurrency=1,
             timeout=3600,
             deadline=36000,
@@ -115,17 +125,18 @@ def compare_prompts(
         legal = sum(number >= 0 for answer in answers for number in answer.numbers)
         at_once = sum(answer.at_once for answer in answers)
         tokens = sum(exchange.tokens_out for answer in answers for exchange in answer.exchanges)
-        found = {"none": (at_once / orders, legal / orders, tokens, seconds)}
+        found = {"none": (at_once, legal, tokens, seconds)}
         start = time.perf_counter()
         prompts = [prompt_text(question, form, 1) for question in some]
         replies = [model.replies([p], [q], greedy=True)[0] for p, q in zip(prompts, some)]
         seconds = time.perf_counter() - start
-        whole = sum(len(reply.numbers) for reply in replies) / orders
+        whole = sum(len(reply.numbers) for reply in replies)
         tokens = sum(len(reply.tokens) for reply in replies)
         found["trie"] = whole, whole, tokens, seconds
         for constraint, (at_once, legal, tokens, seconds) in found.items():
+            shares = share_of(at_once, orders), share_of(legal, orders)
             print(
-                f"| {form} | {constraint} | {100 * at_once:.1f} % | {100 * legal:.1f} % | "
+                f"| {form} | {constraint} | {' | '.join(shares)} | "
                 f"{tokens / len(some):.1f} | {seconds / len(some):.2f} |",
                 flush=True,
             )
@@ -167,9 +178,9 @@ def compare_constraint(model: grpo.LanguageModel, questions: Sequence[Question])
     built = 1000 * (time.perf_counter() - start) / len(questions)
     whole = sum(len(r.numbers) == len(q.slots) for r, q in zip(replies, questions))
     print(
-        f"\nTries of a decision: {built:.3f} ms when new. The model chose {100 * share:.0f} % of "
+        f"\nTries of a decision: {built:.3f} ms when new. The model chose {100 * share:.0f}% of "
         f"the tokens. Same orders both ways: {orders[0] == orders[1]}. "
-        f"Complete: {100 * whole / len(questions):.0f} %."
+        f"Complete: {100 * whole / len(questions):.0f}%."
     )
 
 
@@ -203,7 +214,7 @@ def show_waterfall(arguments: argparse.Namespace) -> None:
     for name in sorted(names, key=mean.get, reverse=True):
         stage = name.removeprefix("timing/")
         print(
-            f"| {stage} | {1000 * mean[name] / rollouts:.2f} | {100 * mean[name] / whole:.1f} % |"
+            f"| {stage} | {1000 * mean[name] / rollouts:.2f} | {100 * mean[name] / whole:.1f}% |"
         )
     print(f"| all | {1000 * whole / rollouts:.2f} | 100 % |", flush=True)
 
@@ -233,6 +244,7 @@ def main() -> None:
     parser.add_argument("--prompts", nargs="+", choices=PROMPTS, default=PROMPTS)
     parser.add_argument("--written", type=int, default=20, help="positions that are answered")
     parser.add_argument("--most-tokens", type=int, default=80, help="of a reply without constraint")
+    parser.add_argument("--reasks", type=int, default=2, help="without the constraint")
     parser.add_argument("--decisions", type=int, default=200, help="positions of the first tables")
     parser.add_argument("--groups", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--copies", type=int, default=8, help="rollouts of a group")
@@ -255,7 +267,8 @@ def main() -> None:
     questions = positions(arguments.map, arguments.decisions)
     if "prompts" in arguments.tables:
         written, most = arguments.written, arguments.most_tokens
-        compare_prompts(run.model, questions, written, most, arguments.prompts)
+        reasks, forms = arguments.reasks, arguments.prompts
+        compare_prompts(run.model, questions, written, most, reasks, forms)
     if "constraint" in arguments.tables:
         compare_constraint(run.model, questions)
     if "waterfall" in arguments.tables:

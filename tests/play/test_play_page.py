@@ -24,6 +24,7 @@ from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.language.making import make_language_player
 from diplomacy_engine.players.language.settings import settings_of
+from diplomacy_engine.players.language.talker import Talker
 from diplomacy_engine.players.protocols import Explanation
 from diplomacy_engine.press.game import Game as TalkingGame
 from diplomacy_engine.press.table import PressRules
@@ -670,6 +671,29 @@ def test_the_page_says_whom_it_waits_for(start, open_page):
     finally:
         go_on.set()
     until(lambda: "Waiting" not in page.inner_text("#say"))
+
+
+def test_what_a_language_model_says_is_text(start, open_page):
+    """Its sentence stands below its offer, and nothing in it is markup."""
+    units = {"ENGLAND": ["A PAR"], "ITALY": ["A MAR"], "RUSSIA": ["A MUN"]}
+    game = TalkingGame.from_state("three", {"name": "S1901M", "units": units}, max_years=3)
+    game.take_up_talk("offers", 2)
+
+    def reply(body, number):
+        text = body["messages"][-1]["content"]
+        if "You may say one of these" in text:
+            return text.partition("You may say one of these\n")[2].splitlines()[0]
+        return "Peace? <img src=x onerror=\"document.title='bad'\"><b>Yes</b>"
+
+    with FakeServer(reply) as model:
+        found = settings_of({"model": "m", "base_url": model.url, "prompt": "minimal"}, "test")
+        player = Talker(make_language_player("llm:m", found, None), "talker+llm:m")
+        sides, rules = seats(game, "ENGLAND"), PressRules("offers", 2)
+        server = start(game, seats=sides, load=lambda name: player, press=rules)
+        page = open_page(server.link("host"))
+        page.wait_for_selector("#heard")
+    assert "<b>Yes</b>" in page.inner_text("#heard")
+    assert page.locator("#heard img").count() == 0 and page.title() != "bad"
 
 
 def test_two_people_make_a_deal_by_clicks(start, open_page):

@@ -276,7 +276,7 @@ def test_tournaments_talk():
 
 def test_names():
     """A negotiator stands before any player's name."""
-    for kind in NEGOTIATORS:
+    for kind in NEGOTIATORS.keys() - {"talker"}:
         player = load_player(f"{kind}+random")
         assert isinstance(player, Negotiator) and player.name == f"{kind}+random"
     assert load_player("nash(profiles=3)+random").trials.profiles == 3
@@ -288,6 +288,7 @@ def test_names():
         ("silent(profiles=3)+random", "no options"),
         ("nash+nobody", "no player 'nobody'"),
         ("nash+silent+random", "another voice"),
+        ("talker+random", "only a language model can be a talker"),
     ):
         with pytest.raises(UserError, match=words):
             load_player(name)

@@ -1,6 +1,6 @@
 // Making deals: offers to other powers, answers to theirs, and what was agreed upon.
 
-import { h, lock, nice, sentence, swatch } from "/page.js";
+import { h, lock, nice, sentence, spoken, swatch } from "/page.js";
 
 const WHO = { both: "both of you", they: "they", we: "you" }; // who keeps out of a closed province
 const STATES = { deal: "agreed", declined: "declined", open: "not answered yet" };
@@ -100,6 +100,7 @@ export class TalkPanel {
     if (got.length) parts.push(h("ul", { id: "offers" }, ...got.map((offer) => this.received(offer))));
     if (deals.length) parts.push(h("ul", { id: "deals" }, ...deals.map((offer) => this.deal(offer))));
     if (sent.length) parts.push(h("ul", { id: "sent" }, ...sent.map((offer) => this.sentOffer(offer))));
+    if (talk.said.length) parts.push(h("div", { id: "heard" }, spoken(talk.said)));
     parts.push(this.peaceList(talk, view));
     if (talk.open) parts.push(...this.offering(talk));
     else if (!deals.length) parts.push(h("p", { class: "quiet" }, "Deals are made in spring and fall, before orders."));

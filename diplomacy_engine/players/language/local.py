@@ -12,8 +12,10 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ..protocols import Explanation, Seedable
 from .player import Answer, Exchange, LanguagePlayer
-from .questions import Question
+from .questions import Question, TalkQuestion
 from .settings import LanguageSettings
+
+MOST_SPOKEN = 40  # tokens of a sentence
 
 
 class Reply(NamedTuple):
@@ -36,10 +38,14 @@ class LocalModel(Protocol):
     def replies(
         self,
         prompts: Sequence[str],
-        questions: Sequence[Question],
+        questions: Sequence[Question | TalkQuestion],
         greedy: bool = False,
+        free: int | None = None,
     ) -> list[Reply]:
-        """Write an order for every slot, each from its slot's legal ones."""
+        """Write a line for every slot, each from its slot's list, after `free` tokens of any text.
+
+        None: as many as the settings say.
+        """
 
     def order_shares(self, prompt: str, question: Question) -> list[np.ndarray]:
         """Return, for each slot, the probability of each of its legal orders as a whole."""
@@ -73,19 +79,21 @@ class LocalPlayer(LanguagePlayer):
         value = np.full(decisions.count, np.nan, np.float32)
         return Explanation(np.concatenate(shares).astype(np.float32), value)
 
-    def _answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """Let the model write, a batch of decisions at a time."""
+    def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
+        """Let the model write, a batch of questions of one kind at a time."""
         answers, size = [], self.settings.batch
+        about_deals = isinstance(questions[0], TalkQuestion)
+        free = (0 if questions[0].slots else MOST_SPOKEN) if about_deals else None
         for first in range(0, len(questions), size):
             asked = questions[first : first + size]
             prompts = [self.prompt(question) for question in asked]
             for prompt, question, reply in zip(
-                prompts, asked, self.model.replies(prompts, asked, self.greedy)
+                prompts, asked, self.model.replies(prompts, asked, self.greedy, free)
             ):
                 messages = [{"role": "user", "content": prompt}]
                 tokens = len(reply.prompt), len(reply.tokens)
                 exchange = Exchange(question, messages, reply.text, "legal", *tokens, 0.0)
                 answers.append(Answer(reply.numbers, len(reply.numbers), [exchange]))
-                if self.recording:
+                if self.recording and not about_deals:
                     self.trace.append((question.row, question.game.phase, question.power, reply))
         return answers

@@ -21,7 +21,7 @@ from ..asking import ask_player
 from ..bots import make_bot
 from ..protocols import CountingPlayer
 from .prompt import last_movement, prompt_text
-from .questions import Question, orders_with_results, questions_of
+from .questions import Question, TalkQuestion, orders_with_results, questions_of
 from .settings import LanguageSettings
 
 
@@ -43,12 +43,14 @@ class Counts:
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0  # that games have waited
+    talks: int = 0  # questions about deals, and sentences
+    not_understood: int = 0  # questions about deals without a possible answer
 
 
 class Exchange(NamedTuple):
     """One request and what came of it."""
 
-    question: Question
+    question: Question | TalkQuestion
     messages: list[dict]  # role and content
     reply: str
     verdict: str  # `legal`, or what was wrong
@@ -102,6 +104,7 @@ class LanguagePlayer:
         self.name, self.settings = name, settings
         self.counted = Counts()
         self.keep = 0
+        self._told: dict[tuple[int, str], tuple[str, list[str]]] = {}  # row, power: phase, deals
         self._fallback = make_bot(settings.fallback)
         self._past: dict[int, dict[str, list[str]]] = {}  # row -> movement phase -> orders
         self._game_number: dict[int, int] = {}  # row -> number of the game in it
@@ -119,6 +122,8 @@ class LanguagePlayer:
 
     def begin(self, games: VectorGame, rows: np.ndarray) -> None:
         """Forget what was in these rows."""
+        gone = set(rows.tolist())
+        self._told = {key: told for key, told in self._told.items() if key[0] not in gone}
         for row in rows.tolist():
             self._past.pop(row, None)
             self._game_number[row] = self._games_begun
@@ -149,10 +154,40 @@ class LanguagePlayer:
         if self.settings.history and self.settings.prompt != "minimal":
             self.watch(games, np.unique(decisions.game))
         past = {row: list(phases.items()) for row, phases in self._past.items()}
-        return list(questions_of(games, decisions, past))
+        return [self._with_deals(q) for q in questions_of(games, decisions, past)]
 
-    def prompt(self, question: Question) -> str:
+    def converse(self, questions: Sequence[TalkQuestion]) -> list[Answer]:
+        """Ask about deals, or for sentences; what is no possible answer is NONE.
+
+        Args:
+            questions: all with slots, or all without.
+        """
+        if not questions:
+            return []
+        begun = time.monotonic()
+        answers = self._answers(questions)
+        self.counted.seconds += time.monotonic() - begun
+        for question, answer in zip(questions, answers):
+            self.counted.talks += 1
+            self.counted.not_understood += NONE in answer.numbers
+            self._count_requests(question, answer)
+        return answers
+
+    def learn_deals(self, row: int, phase: str, power: str, deals: list[str]) -> None:
+        """Remember what a power has agreed upon in a phase, in words, for its orders."""
+        self._told[row, power] = phase, deals
+
+    def _with_deals(self, question: Question) -> Question:
+        """Return a question with the deals of this phase, if powers negotiate in this game."""
+        phase, deals = self._told.get((question.row, question.power), ("", None))
+        if deals is None:
+            return question
+        return question._replace(deals=deals if phase == question.game.phase else [])
+
+    def prompt(self, question: Question | TalkQuestion) -> str:
         """Return the text of a question."""
+        if isinstance(question, TalkQuestion):
+            return question.prompt
         settings = self.settings
         return prompt_text(question, settings.prompt, settings.history, settings.thinking)
 
@@ -165,8 +200,8 @@ class LanguagePlayer:
         """Return the prompt and the reply of one of the games kept, by the number of the game."""
         return self._thoughts.get((game_number, phase, power), {})
 
-    def _answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """Ask the model."""
+    def _answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
+        """Ask the model; all questions are of one kind."""
         raise NotImplementedError
 
     # --- What is kept -----------------------------------------------------------------------
@@ -188,18 +223,24 @@ class LanguagePlayer:
         counted.legal_at_once += answer.at_once
         counted.repaired += legal - answer.at_once
         counted.fell_back += len(answer.numbers) - legal
+        number = self._count_requests(question, answer)
+        if number < self.keep and answer.exchanges:
+            last = answer.exchanges[-1]
+            said = "\n".join(message["content"] for message in last.messages)
+            key = number, question.game.phase, question.power
+            self._thoughts[key] = {"prompt": said, "reply": last.reply}
+
+    def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
+        """Count and log what was asked; return the number of the game."""
+        counted = self.counted
         counted.timed_out += answer.timed_out
         counted.requests += len(answer.exchanges)
         for exchange in answer.exchanges:
             counted.tokens_in += exchange.tokens_in
             counted.tokens_out += exchange.tokens_out
         number = self._game_number.get(question.row, question.row)
-        if number < self.keep and answer.exchanges:
-            last = answer.exchanges[-1]
-            said = "\n".join(message["content"] for message in last.messages)
-            key = number, question.game.phase, question.power
-            self._thoughts[key] = {"prompt": said, "reply": last.reply}
         self._write_log(number, answer.exchanges)
+        return number
 
     def _write_log(self, number: int, exchanges: Sequence[Exchange]) -> None:
         if self._log is None:

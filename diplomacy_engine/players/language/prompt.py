@@ -22,9 +22,10 @@ from ...constants import (
 from ...games.game import Game
 from .questions import Question, Slot
 
+_ORDERING = "You give the orders of one power in Diplomacy. Nobody negotiates.\n\n"
+_AGREED = "You give the orders of one power in Diplomacy. The powers have negotiated.\n\n"
+_TALKING = "You negotiate for one power in Diplomacy, before it gives its orders.\n\n"
 _RULES = """\
-You give the orders of one power in Diplomacy. Nobody negotiates.
-
 Rules in short
 - All powers order at once, and all orders are carried out at once. One unit to a province.
 - Armies move over land and coasts, fleets over seas and along coasts.
@@ -55,6 +56,13 @@ _PHASES = (
 OPENING = "Orders:"  # the line that begins a reply after free text
 
 
+_DEALS = """\
+What is agreed upon binds both sides in this phase and ends with it: whoever has promised an order
+gives it, and peace means to keep out of where the other has a unit or a center. Nothing else that
+anybody says binds.
+"""
+
+
 def prompt_text(question: Question, form: str, history: int = 1, thinking: int = 0) -> str:
     """Return the prompt of a question; it ends with a newline.
 
@@ -65,21 +73,56 @@ def prompt_text(question: Question, form: str, history: int = 1, thinking: int =
         history: past movement phases that are told.
         thinking: tokens of free text allowed before the orders.
     """
+    first = _ORDERING if question.deals is None else _AGREED
+    parts = _position(question, form, history, first)
+    if question.deals:
+        parts.append("\n".join(["Agreed upon in this phase", *question.deals]) + "\n")
+    if form == "list":
+        parts.append(_legal_orders(question.slots))
+    return "\n".join(parts) + _form(question.slots, thinking)
+
+
+def talk_text(
+    question: Question, form: str, history: int, lines: Sequence[str], task: str, count: int
+) -> str:
+    """Return a prompt about deals; it ends with a newline.
+
+    Args:
+        question, form, history: as for `prompt_text`.
+        lines: what there is to choose from, or to answer, with a heading.
+        task: what each line of the reply shall be.
+        count: of these lines.
+    """
+    parts = [*_position(question, form, history, _TALKING), _DEALS, "\n".join(lines) + "\n"]
+    number = "1 line" if count == 1 else f"{count} lines"
+    return "\n".join(parts) + f"\nWrite nothing but {number}, {task}.\n"
+
+
+def sentence_text(question: Question, other: str, what: str) -> str:
+    """Return the prompt for a sentence to another power; it ends with a newline.
+
+    Args:
+        what: it is about, such as `You agree to its offer: peace between ...`.
+    """
+    first = f"Diplomacy, map {question.game.map.name}, {question.game.phase}, {question.power}"
+    return f"{first}\n\n{what}\nSay one short sentence to {other} with it.\n"
+
+
+def _position(question: Question, form: str, history: int, first: str) -> list[str]:
+    """Return what there is to know of a position, in parts; `first` stands before the rules."""
     game = question.game
     year, phase = parse_phase(game.phase)
     if form == "minimal":
         parts = [f"Diplomacy, map {game.map.name}, {game.phase}, {question.power}\n"]
     else:
-        parts = [_RULES, _map_facts(game)]
+        parts = [first + _RULES, _map_facts(game)]
         parts.append(f"Now: {game.phase} ({_PHASES[phase].format(year)}). {_years_left(game)}\n")
         parts.append(f"You are {question.power}.{_owed(question)}\n")
         parts.append(_board(game))
         parts += [_played(name, lines) for name, lines in question.past[-history:] if history]
     if form == "windows":
         parts.append(_windows(question))
-    if form == "list":
-        parts.append(_legal_orders(question.slots))
-    return "\n".join(parts) + _form(question.slots, thinking)
+    return parts
 
 
 def _map_facts(game: Game) -> str:

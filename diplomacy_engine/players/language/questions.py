@@ -1,6 +1,6 @@
 """What a language model is asked: one power's orders in one phase, unit by unit."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ class Question(NamedTuple):
     waive: int  # the number of WAIVE
     winter: bool  # a province may be chosen in one slot only
     past: list[tuple[str, list[str]]]  # earlier movement phases: name, orders with their results
+    deals: list[str] | None = None  # of this phase, in words; None: nobody negotiates
 
     def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
         """Return a slot with the legal orders left after those `given` in other slots.
@@ -62,6 +63,32 @@ class Question(NamedTuple):
         """Return the province of the unit that an order is for, or of a build."""
         games = self.game.vector_game
         return int(games.board.location_province[games.table.location[number]])
+
+
+class TalkQuestion(NamedTuple):
+    """What a power is asked about deals: a line for each slot. Without slots, words of its own."""
+
+    game: Game
+    row: int
+    power: str
+    prompt: str
+    slots: list[Slot]  # their numbers are places in `texts`
+    texts: list[str]  # all lines that any slot allows
+
+    @classmethod
+    def of(cls, question: Question, prompt: str, units: Sequence[str], texts: Sequence[str]):
+        """Return what the power of a question is asked: of each unit one of the texts."""
+        texts = list(texts)
+        slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
+        return cls(question.game, question.row, question.power, prompt, slots, texts)
+
+    def open_slot(self, slot: Slot, given: Collection[int]) -> Slot:
+        """Return the slot: answers do not take each other's place."""
+        return slot
+
+    def written(self, numbers: Collection[int]) -> list[str]:
+        """Return lines as texts."""
+        return [self.texts[number] for number in numbers]
 
 
 def questions_of(

@@ -10,8 +10,8 @@ from ...constants import NONE
 from ...errors import UserError
 from .constraints import parts, request_fields
 from .player import Answer, Exchange, LanguagePlayer
-from .questions import Question
-from .replies import Reading, complaint, read_reply
+from .questions import Question, TalkQuestion
+from .replies import Reading, complaint, read_choices, read_reply
 from .server import ChatServer, NoReply, TooLate, Unreachable
 from .settings import LanguageSettings
 
@@ -134,10 +134,12 @@ class _Conversation:
         settings, prompt = self.player.settings, self.player.prompt(self.question)
         slots = self.question.slots
         indices = {slot.unit: s for s, slot in enumerate(slots)}
-        for part in parts(settings.constraint, slots):
+        # About deals nobody is asked again: what is no possible answer is silence.
+        reasks = 0 if isinstance(self.question, TalkQuestion) else settings.reasks
+        for part in parts(settings.constraint, slots) if slots else [[]]:
             asked = [indices[slot.unit] for slot in part]
             messages = [{"role": "user", "content": prompt + self._so_far(asked)}]
-            for attempt in range(settings.reasks + 1):
+            for attempt in range(reasks + 1):
                 reading, text = self._ask(messages, asked)
                 if reading is None:
                     return  # the server does not answer, so no other part is asked for
@@ -148,7 +150,7 @@ class _Conversation:
                     if attempt == 0:
                         self.at_once += len(reading.numbers)
                 asked = [s for s in asked if s not in self.numbers]
-                if not asked or attempt == settings.reasks:
+                if not asked or attempt == reasks:
                     break
                 again = complaint(reading, self._open(asked))
                 messages = [
@@ -156,6 +158,12 @@ class _Conversation:
                     {"role": "assistant", "content": text[:4000]},
                     {"role": "user", "content": again},
                 ]
+
+    def _read(self, asked: Sequence[int], text: str) -> Reading:
+        question = self.question
+        if isinstance(question, TalkQuestion):
+            return read_choices(question, asked, text)
+        return read_reply(question, asked, self.numbers, text)
 
     def _so_far(self, asked: Sequence[int]) -> str:
         """Return what a prompt for some of the units says besides."""
@@ -175,7 +183,9 @@ class _Conversation:
         player, settings = self.player, self.player.settings
         begun = time.monotonic()
         until = min(self.until, begun + settings.timeout)
-        fields = request_fields(settings.server, settings.constraint, self._open(asked))
+        fields = {}
+        if asked:
+            fields = request_fields(settings.server, settings.constraint, self._open(asked))
         fields["temperature"] = 0 if player.greedy else settings.temperature
         limit = "max_completion_tokens" if settings.server == "openai" else "max_tokens"
         fields[limit] = _TOKENS + _TOKENS_OF_AN_ORDER * len(asked) + settings.thinking
@@ -187,7 +197,7 @@ class _Conversation:
         try:
             found = player.server.complete(messages, until, **fields)
             text, tokens = found.text, (found.tokens_in, found.tokens_out)
-            reading = read_reply(self.question, asked, self.numbers, text)
+            reading = self._read(asked, text)
             verdict = "; ".join(reading.complaints) or "legal"
         except NoReply as error:
             verdict, late = str(error), isinstance(error, TooLate)

@@ -5,14 +5,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..._suggest import quoted
+from ..._suggest import printable, quoted
 from ...constants import WAIVE
 from ...errors import UserError
+from ...press.daide import is_daide
 from ...rules.notation import ordered_unit, read_order
 from .prompt import OPENING
-from .questions import Question, Slot
+from .questions import Question, Slot, TalkQuestion
 
 MOST_LINES = 1000  # of a reply that are looked at
+MOST_SAID = 200  # letters of a sentence
 _TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")
 
@@ -61,6 +63,29 @@ def read_reply(
     if missing:
         complaints.append(f"no legal order for {', '.join(missing)}")
     return Reading(numbers, complaints)
+
+
+def read_choices(question: TalkQuestion, asked: Sequence[int], text: str) -> Reading:
+    """Return what a reply about deals says: a line for each slot that was asked, or nothing."""
+    known = {_plain(text): number for number, text in enumerate(question.texts)}
+    found = [known[line] for line in map(_plain, reply_lines(text)) if line in known]
+    if len(found) != len(asked):
+        return Reading({}, [f"{len(found)} lines are possible answers, not {len(asked)}"])
+    return Reading(dict(zip(asked, found)), [])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".")
+
+
+def sentence_of(text: str) -> str:
+    """Return the first line of a reply as a power says it: one line of at most MOST_SAID letters.
+
+    Nothing, if it could be read as an offer or an answer: what is said binds nobody.
+    """
+    lines = (" ".join(line.split()) for line in _without_thoughts(text).splitlines())
+    line = next((line for line in lines if line), "").strip("`'\"* ")
+    return "" if is_daide(line) else printable(line)[:MOST_SAID]
 
 
 def reply_lines(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Negotiators by their names."""
 
+from ..language.talker import Talker
 from ..names import VoiceSpec, short_name
 from ..negotiation import Silent
 from ..protocols import Player
@@ -16,6 +17,7 @@ NEGOTIATORS = {
     "breaker": Breaker,
     "grudge": Grudge,
     "sanction": Sanction,
+    "talker": Talker,
 }
 
 

@@ -21,7 +21,11 @@ from diplomacy_engine.players.advice import advice, orders_by_player
 from diplomacy_engine.players.language.local import LocalPlayer
 from diplomacy_engine.players.language.prompt import prompt_text
 from diplomacy_engine.players.language.questions import questions_of
+from diplomacy_engine.players.language.replies import MOST_SAID
 from diplomacy_engine.players.language.settings import settings_of
+from diplomacy_engine.players.language.talker import Talker
+from diplomacy_engine.press.daide import is_daide
+from diplomacy_engine.press.table import PressRules
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
 
@@ -73,6 +77,24 @@ def test_orders_are_legal_and_complete(tokens, kind):
         check(asked, model.replies([prompt_text(one, "minimal") for one in asked], asked))
 
 
+@pytest.mark.parametrize("tokens", ("words", "no line end"))
+def test_it_negotiates_by_possible_lines_alone(tokens):
+    """A random model that talks: all that it offers and answers is possible, and it goes on."""
+    settings = settings_of({"model": "tiny", "prompt": "minimal", "temperature": 3.0}, "test")
+    player = LocalPlayer("tiny", settings, model_of(tokens, temperature=3.0))
+    report = evaluate_player(
+        "three", Talker(player, "talker"), load_player("coin+random"), 6, max_years=4, samples=6,
+        press=PressRules("offers", 2),
+    )  # fmt: skip
+    counts = player.counts()
+    assert counts["talks"] > 0 and counts["not_understood"] == 0
+    assert report.result()["press"]["offered"] > 0
+    said = [m["message"] for s in report.saved_games for p in s["phases"] for m in p["messages"]]
+    words = [text for text in said if not is_daide(text)]
+    assert words and all(len(text) <= MOST_SAID and text.isprintable() for text in words)
+    assert not any("<end>" in text for text in words)
+
+
 def test_without_the_line_end_orders_that_begin_with_others_are_lost():
     """The trap: 1,450 of the standard map's orders begin with another whole order."""
     texts = vocabulary(load_map("standard")).texts
@@ -83,7 +105,7 @@ def test_without_the_line_end_orders_that_begin_with_others_are_lost():
     for kind in TOKENIZERS:
         name = "standard" if kind == "no line end" else "three"
         texts = vocabulary(load_map(name)).texts
-        paths = llm.OrderTokens(tokenizer(kind), vocabulary(load_map(name))).paths
+        paths = llm.OrderTokens(tokenizer(kind), vocabulary(load_map(name)).texts).paths
         assert not llm.has_prefixes(paths) and len(paths) == len(texts)
 
 
@@ -309,7 +331,7 @@ def test_a_tokenizer_that_cannot_tell_orders_apart():
             return {"input_ids": [[1, 2]] * len(texts)}
 
     with pytest.raises(UserError, match=r"cannot tell .* and .* apart"):
-        llm.OrderTokens(Blind(), vocabulary(load_map("small")))
+        llm.OrderTokens(Blind(), vocabulary(load_map("small")).texts)
 
 
 def test_prompts_that_are_too_long():
