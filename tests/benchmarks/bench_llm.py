@@ -213,9 +213,7 @@ def show_waterfall(arguments: argparse.Namespace) -> None:
     print("|---|---|---|")
     for name in sorted(names, key=mean.get, reverse=True):
         stage = name.removeprefix("timing/")
-        print(
-            f"| {stage} | {1000 * mean[name] / rollouts:.2f} | {100 * mean[name] / whole:.1f}% |"
-        )
+        print(f"| {stage} | {1000 * mean[name] / rollouts:.2f} | {100 * mean[name] / whole:.1f}% |")
     print(f"| all | {1000 * whole / rollouts:.2f} | 100 % |", flush=True)
 
 
