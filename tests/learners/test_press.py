@@ -702,6 +702,6 @@ def test_help_names_every_setting(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     text = capsys.readouterr().out
-    assert "--wish-entropy" in text and "what the entropy of the wishes" in text
+    assert "--wish-entropy" in text and "weight of the entropy of wishes" in text
     assert "--press" in text and "mutual: peace where two" in text
     assert "--learner-seats" in text and "seats of each game that the learner plays" in text
