@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..constants import BUILD, DISBAND, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE
+from ..constants import BUILD, DISBAND, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..games.decisions import ragged_rows
 from ..policy.inputs import FIRST_RELATION, NUM_BOARD, RELATION
 from .boards import BoardInputs, Boards, Orders, on_device
@@ -32,8 +32,7 @@ def sum_rows(
     rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
 ) -> torch.Tensor:
     rows = rows if isinstance(rows, torch.Tensor) else on_device(rows, table.device)
-    padded = F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
-    found = F.embedding(rows.long() + 1, padded).sum(1)
+    found = _sum_padded(rows, _padded(table))
     if starts is None:
         return found
     return found + starts.repeat_interleave(len(rows) // max(1, len(starts)), 0)
@@ -102,7 +101,7 @@ def draw_orders(
 
     columns, order = orders.columns, decisions.order[number]
     other = columns.other[order]
-    concerned = np.where(other < 0, columns.place[order], other)
+    concerned = np.where(other == NONE, columns.place[order], other)
     about = columns.kind, columns.source, columns.place, columns.helped
     facts = _Facts(*on_device(np.stack([*(c[order] for c in about), concerned]), device))
     rows = on_device(orders.rows[number], device)
@@ -116,11 +115,12 @@ def draw_orders(
     bases, logprob = tables.context.clone(), tables.context.new_zeros(count)
     given = decider.new_zeros(count, len(steps) - 1)  # which of the N each earlier unit was given
     picks, logprobs = torch.empty_like(decider), torch.empty_like(luck)
+    provinces, kinds = _padded(tables.provinces), _padded(tables.kinds)  # once for all turns
     spans = zip(itertools.pairwise(slot_edges.tolist()), itertools.pairwise(order_edges.tolist()))
     for turn, ((first, last), (begin, end)) in enumerate(spans):
         mine, own, who = slot[begin:end] - first, rows[begin:end], decider[first:last]
-        parts = sum_rows(own[:, :NUM_BOARD], tables.provinces)
-        parts = parts + sum_rows(own[:, NUM_BOARD:RELATION], tables.kinds)
+        parts = _sum_padded(own[:, :NUM_BOARD], provinces)
+        parts = parts + _sum_padded(own[:, NUM_BOARD:RELATION], kinds)
         relation, blocked = _relate(facts, slice(begin, end), given[who[mine], :turn])
         codes = bases[who[mine]] + parts
         if tables.earlier is not None:
@@ -170,6 +170,14 @@ def _relate(facts: _Facts, mine: slice, earlier: torch.Tensor) -> tuple[torch.Te
 
 def _is(kind: torch.Tensor, one: int, other: int) -> torch.Tensor:
     return (kind == one) | (kind == other)
+
+
+def _padded(table: torch.Tensor) -> torch.Tensor:
+    return F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
+
+
+def _sum_padded(rows: torch.Tensor, padded: torch.Tensor) -> torch.Tensor:
+    return F.embedding(rows.long() + 1, padded).sum(1)
 
 
 def _turns(orders: Orders) -> np.ndarray:
