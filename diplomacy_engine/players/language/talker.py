@@ -15,7 +15,7 @@ from ...errors import UserError
 from ...press.deals import Offers, join_offers, province_bits
 from ...press.words import offer_words
 from ..negotiation import Silent, Talk, best_of_pairs
-from ..negotiators.templates import deal_offers, possible_deals
+from ..negotiators.templates import ToPartners, deal_offers, possible_deals
 from ..protocols import Player
 from .player import LanguagePlayer
 from .prompt import sentence_text, talk_text
@@ -26,7 +26,7 @@ NOTHING = "nothing"
 ANSWERS = ("no", "yes")
 
 
-class Talker(Silent):
+class Talker(ToPartners, Silent):
     """A language model that offers and answers deals.
 
     It chooses among the deals that a trained policy chooses among, with powers with which it has
@@ -52,14 +52,6 @@ class Talker(Silent):
                 f"{quoted(name, 100)}: only a language model can be a talker, as talker+llm:FILE"
             )
         self.said: list[str] = []
-
-    def offers(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power."""
-        return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
-
-    def proposals(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power to each other one."""
-        return self._offers_to(talk, np.eye(talk.games.num_powers, dtype=bool))
 
     def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
         """Return at most one offer of each power to one of each group (any, P) bool of partners."""

@@ -12,7 +12,7 @@ from ...press.deals import Offers, join_offers
 from ..negotiation import Talk, best_of_pairs
 from ..policy import Network, PolicyPlayer
 from .neighbors import Wisher
-from .templates import deal_offers, possible_deals, read_offers
+from .templates import ToPartners, deal_offers, possible_deals, read_offers
 
 
 class TalkingNetwork(Network, Protocol):
@@ -78,7 +78,7 @@ class WishingPlayer(Wisher, PolicyPlayer):
         return TalkViews.of(views, peace=peace, num_powers=powers)
 
 
-class OfferingPlayer(WishingPlayer):
+class OfferingPlayer(ToPartners, WishingPlayer):
     """A policy that offers and answers as it did in training.
 
     Where there are wishes alone, it wishes the peace that it would agree to.
@@ -97,14 +97,6 @@ class OfferingPlayer(WishingPlayer):
             given[name] = given[name][:, :, None]
         obs = self.observe(talk.games, talk.game, talk.power)
         return self.agent.draw_talk(obs, *given.values(), noise)
-
-    def offers(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power, to one that it has no deal with yet."""
-        return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
-
-    def proposals(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power to each other one."""
-        return self._offers_to(talk, np.eye(talk.games.num_powers, dtype=bool))
 
     def _offers_to(self, talk: Talk, partners: np.ndarray) -> Offers:
         """Return at most one offer of each power to one of each group (any, P) bool of partners."""

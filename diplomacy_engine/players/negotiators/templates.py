@@ -14,6 +14,7 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...policy.talk_views import PLACES, SLOTS, TEMPLATE_OF, Template
 from ...press.deals import Clause, Offers, Side
+from ..negotiation import Talk
 from .neighbors import Surroundings
 from .options import is_support
 
@@ -34,6 +35,22 @@ class PossibleDeals(NamedTuple):
     # of it, the receiver's move and the sender's support of it
     orders: np.ndarray
     places: np.ndarray  # (n, P, P, SLOTS, PLACES) int16, provinces, as in OfferViews
+
+
+class ToPartners:
+    """A negotiator that chooses among possible deals in one place, `_offers_to`.
+
+    That takes a talk and groups (any, P) bool of partners, and returns at most one offer of each
+    power to one of each group.
+    """
+
+    def offers(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power, to one that it has no deal with yet."""
+        return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))
+
+    def proposals(self, talk: Talk) -> Offers:
+        """Return at most one offer of each power to each other one."""
+        return self._offers_to(talk, np.eye(talk.games.num_powers, dtype=bool))
 
 
 def possible_deals(games: VectorGame, decisions: Decisions, rows: np.ndarray) -> PossibleDeals:
