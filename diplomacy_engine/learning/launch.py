@@ -198,14 +198,10 @@ def read_settings(learner: Learner, argv: list[str], about: str | None = None) -
 
 
 def processes(settings: Settings) -> int:
-    """Return how many processes train together: those that began a run go on with it.
-
-    With --cuda one for each GPU, and no more than --processes.
-    """
+    """Return how many processes train together: those that began a run go on with it."""
     args = settings.args
     if not args.resume:
-        gpus = torch.cuda.device_count() if args.cuda else 0
-        return min(args.processes, gpus) if gpus else args.processes
+        return args.processes
     try:
         kept = RunFolder(args.resume).load_args().get("processes")
     except (UserError, OSError):

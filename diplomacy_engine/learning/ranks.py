@@ -173,20 +173,24 @@ class Ranks:
         return ranks
 
     def choose_device(self, wants_gpu: bool) -> torch.device:
-        """Return where this rank's network computes: a GPU of its own if one is wanted.
+        """Return where this rank's network computes: a GPU if one is wanted, in turn.
+
+        Ranks of one GPU keep it busy: while one plays and prepares, another computes. torchrun's
+        have one each, as NCCL asks for.
 
         Raises:
-            UserError: there are GPUs, but none is left for this rank.
+            UserError: there are GPUs, but none is left for this rank of torchrun's.
         """
         gpus = torch.cuda.device_count() if wants_gpu else 0
         if gpus:
-            if self.local >= gpus:
+            if self.local >= gpus and isinstance(self._link, Distributed):
                 raise UserError(f"--cuda: none of the {gpus} GPUs is left for rank {self.rank}")
-            device = torch.device("cuda", self.local)
+            device = torch.device("cuda", self.local % gpus)
             torch.cuda.set_device(device)
             print(
-                f"{device} ({torch.cuda.get_device_name(device)}): network, draws of orders and "
-                f"learning; games on {self.game_threads(device)} processor threads"
+                f"rank {self.rank} on {device} ({torch.cuda.get_device_name(device)}): network, "
+                f"draws of orders and learning; games on {self.game_threads(device)} processor "
+                "threads"
             )
             return device
         if wants_gpu and self.rank == 0:

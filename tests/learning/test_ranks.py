@@ -17,7 +17,7 @@ from support.self_play import make_agent
 from support.training import REPOSITORY
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning.ranks import Pipes, Ranks, TrainingError
+from diplomacy_engine.learning.ranks import Distributed, Pipes, Ranks, TrainingError
 from diplomacy_engine.players.bots import make_bot
 from ppo_selfplay_diplomacy import Args, update
 
@@ -162,3 +162,18 @@ def test_started_processes_end_with_one_that_is_killed(tmp_path):
         process.send_signal(signal.SIGKILL)
         rest, _ = process.communicate(timeout=60)
     assert rest == "" and process.returncode == -signal.SIGKILL
+
+
+def test_processes_share_the_gpus_and_ranks_of_torchrun_do_not(monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    ranks = [Ranks(Pipes([], first=not rank), rank, 4, rank) for rank in range(4)]
+    assert [rank.choose_device(True).index for rank in ranks] == [0, 1, 0, 1]
+    said = capsys.readouterr().out.splitlines()
+    assert said[2].startswith("rank 2 on cuda:0 (a GPU)") and "4 processor threads" in said[2]
+    assert ranks[3].choose_device(False).type == "cpu"
+    assert Ranks(Distributed(), 1, 4, 1).choose_device(True).index == 1
+    with pytest.raises(UserError, match="none of the 2 GPUs is left for rank 2"):
+        Ranks(Distributed(), 2, 4, 2).choose_device(True)
