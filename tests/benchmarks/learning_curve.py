@@ -17,9 +17,10 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # the backend comes first
 
-# Blue and orange of Okabe and Ito's palette, told apart with any kind of color vision
+# Of Okabe and Ito's palette, told apart with any kind of color vision
 STYLES = {
     "dumbbot": {"color": "#0072B2", "linestyle": "-"},
+    "lookahead": {"color": "#009E73", "linestyle": "-."},
     "random": {"color": "#D55E00", "linestyle": "--"},
 }
 
