@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from .._fields import check_values
 from .._files import file_sha256
@@ -82,7 +83,7 @@ class Learner:
 
     def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:
         """Return the weights of a network by name, in shape and type: they have no memory."""
-        with torch.device("meta"):
+        with torch.device("meta"), _NoDraws():
             return self.make_agent(settings, game_map).state_dict()
 
     def policy(self, flag: str, name: str) -> dict:
@@ -91,6 +92,15 @@ class Learner:
         saved = checkpoints.read(path)
         self.agent(saved, path)  # says what is wrong if it does not fit
         return checkpoints.policy_part(saved | {"args": self.settings(saved)})
+
+
+class _NoDraws(TorchFunctionMode):
+    """Leaves weights without memory undrawn; to draw them, PyTorch would load its compiler."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function in (nn.init.normal_, torch.Tensor.normal_):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **(kwargs or {}))
 
 
 def register(

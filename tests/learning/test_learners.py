@@ -174,3 +174,12 @@ def test_own_means_the_folder_of_the_policy(tmp_path):
         saved = torch.load(POLICY, weights_only=True) | {"script_name": name}
         torch.save(saved | {"script_sha256": file_sha256(evil)}, run / "checkpoint.pt")
         assert type(load_player(run, script="own").agent.agent) is ppo.Agent
+
+
+def test_a_policy_is_loaded_without_pytorchs_compiler():
+    """Which alone takes more than a second, and only training uses."""
+    code = (
+        "import sys; from diplomacy_engine import load_player; load_player('small-pure-1'); "
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, timeout=300).returncode == 0
