@@ -13,7 +13,9 @@ from diplomacy_engine.commands import cli
 ORDERS = {(80, 4): 56_773, (200, 8): 475_893}
 
 
-@pytest.fixture(scope="module", params=ORDERS, ids=lambda size: "{}-coasts-{}-seas".format(*size))
+@pytest.fixture(
+    scope="module", params=[(80, 4), pytest.param((200, 8), marks=pytest.mark.slow)], ids=str
+)
 def size(request):
     return request.param
 

@@ -167,7 +167,7 @@ for number, (path, name, other) in enumerate(mutations(saved)):
 
 @pytest.mark.parametrize(
     ("first", "step"),
-    [(3, 41), *(pytest.param(n, 4, marks=pytest.mark.slow) for n in range(4))],
+    [(3, 83), *(pytest.param(n, 4, marks=pytest.mark.slow) for n in range(4))],
 )
 def test_a_changed_checkpoint_is_refused_or_goes_on(stopped, tmp_path, first, step):
     """Every value of it in turn is another one: in another process, since kernels could end it."""

@@ -160,7 +160,7 @@ def test_forced_tokens_need_no_pass_and_change_no_order():
     assert fast.passes < slow.passes / 2
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+@pytest.mark.parametrize("kind", ["gpt2", pytest.param("llama", marks=pytest.mark.slow)])
 def test_log_probabilities_are_those_of_the_draws(kind):
     """Before a step of learning all ratios are 1: dropout is off, the tries are the same."""
     model = model_of(kind=kind, temperature=0.7)
