@@ -53,7 +53,7 @@ TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on
 
 _EXAMPLES = (
     "--map small --against small-pure-2",
-    "--map standard --against standard-long-2 --power FRANCE --guest ITALY",
+    "--map standard --against standard-0.3-2 --power FRANCE --guest ITALY",
     "--map small --watch --against runs/small__... dumbbot",
     "--press offers --against nash+dumbbot",
     "--resume runs/play/small-....jsonl",

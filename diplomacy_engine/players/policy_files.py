@@ -19,6 +19,7 @@ if not REFERENCE.is_dir():
 _TRAINING = {
     "pure": "self-play",
     "long": "self-play, longer",
+    "0.3": "self-play, other seeds too",
     "equilibrium": "self-play, made hard to exploit",
     "dumbbot": "against dumbbot",
 }
