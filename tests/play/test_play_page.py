@@ -279,6 +279,7 @@ def test_hints(start, open_page):
     assert "It was trained on sum_of_squares (sum_of_squares: 1 for a solo" in page.inner_text(
         "#hints"
     )
+    page.wait_for_selector("#board .hinted .order", state="attached")
     drawn = page.eval_on_selector_all(
         "#board .hinted .order", "all => all.map(o => o.dataset.order)"
     )
