@@ -30,15 +30,16 @@ async function ask(path, body) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }
-  let answer, found, open = true;
-  const slow = setInterval(() => tellWaiting(() => open), WAIT); // a player may hold the game up
+  let answer, found;
+  const waiting = new AbortController();
+  const slow = setInterval(tellWaiting, WAIT, waiting.signal); // a player may hold the game up
   try {
     answer = await fetch(path, options);
     found = await answer.json();
   } catch {
     throw Object.assign(new Error("The connection to the game is lost. Trying again…"), { lost: true });
   } finally {
-    open = false; // what is told of it from now on comes too late
+    waiting.abort(); // an answer from now on comes too late
     clearInterval(slow);
   }
   if (!answer.ok) throw Object.assign(new Error(named(found.error)), { status: answer.status });
@@ -48,14 +49,14 @@ async function ask(path, body) {
 // A message with the powers' names as the page writes them: `France`, not `FRANCE`.
 const named = (text) => (state.view?.powers ?? []).reduce((told, { power }) => told.replace(new RegExp(`\\b${power}\\b`, "g"), nice(power)), text);
 
-async function tellWaiting(stillOpen) {
-  const options = { headers: headers(), cache: "no-store" };
+async function tellWaiting(signal) {
+  const options = { headers: headers(), cache: "no-store", signal };
   try {
     const { asking } = await (await fetch("/api/waiting", options)).json();
     const names = Object.entries(asking).map(([name, powers]) => `${name} (${powers.map(nice).join(", ")})`);
-    if (names.length && stillOpen()) say(`Waiting for ${names.join(", ")}…`);
+    if (names.length) say(`Waiting for ${names.join(", ")}…`);
   } catch {
-    // whoever asked says that the connection is lost
+    // it came too late, or whoever asked says that the connection is lost
   }
 }
 
