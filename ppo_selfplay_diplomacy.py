@@ -22,29 +22,15 @@ Shapes. A letter means this and nothing else, here and in diplomacy_engine (cons
 """
 
 import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-import numpy as np
-import torch
 import tyro
 from msgspec import Meta
-from torch import nn
-from torch.nn import functional as F
 
-import diplomacy_engine as engine
-from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
-from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
-from diplomacy_engine.learning.evaluations import evaluate
-from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.training import settings
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
@@ -163,6 +149,25 @@ class Args:
     """learner decisions between checkpoints"""
     capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1
     """sample games of each evaluation against one bot, with the policy's thoughts and images"""
+
+
+if __name__ == "__main__" and {"-h", "--help"} & set(sys.argv):
+    tyro.cli(Args, **settings.command_line(Args))  # ends here: a help need not load PyTorch
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import diplomacy_engine as engine
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
+from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
+from diplomacy_engine.learning.evaluations import evaluate
+from diplomacy_engine.learning.experience import Batch, Experience
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
@@ -468,10 +473,7 @@ class Buffer(Kept):
         return streams
 
     def take_batch(self, advantages: np.ndarray) -> Batch:
-        """Return all closed transitions and forget them; open ones carry over to the next batch.
-
-        `advantages` is (T, streams), of the closed transitions.
-        """
+        """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
         seen, closed = Experience.join(self.seen), self.closed
         values, advantages = self.values[closed], advantages[closed]
         experience = seen.take(self.row[closed])
@@ -565,8 +567,7 @@ def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, dict]
     seats.warm_up[:] -= at_random
     out = ~(run.plays_on(result) & learns).any(1)
     rows = np.flatnonzero((result.ended != engine.constants.RUNNING) | out)
-    learns &= ~at_random
-    return rows, run.results.of_games(result, rows, seats.member, learns, run.pool)
+    return rows, run.results.of_games(result, rows, seats.member, learns & ~at_random, run.pool)
 
 
 def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
@@ -595,11 +596,10 @@ def ppo_loss(
     `new` is what the policy says of them now, `old` has the logprobs, advantages and returns of
     when the orders were given, `count` is the size of the minibatch on all ranks together.
     """
-    advantages = old["advantages"]
     logratio = new.logprob - old["logprobs"]
     ratio = logratio.exp()
-    pg_loss1 = -advantages * ratio
-    pg_loss2 = -advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
+    pg_loss1 = -old["advantages"] * ratio
+    pg_loss2 = -old["advantages"] * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
     pg_loss = torch.max(pg_loss1, pg_loss2).sum() / count
     v_loss = 0.5 * ((new.value - old["returns"]) ** 2).sum() / count
     entropy_loss = new.entropy.sum() / count
