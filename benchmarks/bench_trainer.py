@@ -1,7 +1,7 @@
 """How fast the trainer learns, and where its time goes.
 
-    python tests/benchmarks/bench_trainer.py --map small --decisions 100000
-    python tests/benchmarks/bench_trainer.py --run runs/small__...
+    python benchmarks/bench_trainer.py --map small --decisions 100000
+    python benchmarks/bench_trainer.py --run runs/small__...
 
 Trains for a while as any user would, in a temporary folder, and reads the run's metrics.jsonl. A
 warm-up (compilation, first games) is left out, and so are evaluations and checkpoints, which come
@@ -15,7 +15,7 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 NETWORK = ("inference", "learning")  # the stages that are forward and backward passes
 APART = ("evaluation", "capture", "saving")
 

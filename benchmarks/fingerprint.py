@@ -1,8 +1,8 @@
 """Tell whether a change leaves training and play as they were, bit for bit.
 
-    python tests/benchmarks/fingerprint.py > before.txt
+    python benchmarks/fingerprint.py > before.txt
     (change something)
-    python tests/benchmarks/fingerprint.py > after.txt && diff before.txt after.txt
+    python benchmarks/fingerprint.py > after.txt && diff before.txt after.txt
 
 Prints a hash of all weights after short trainings with one process, and of the likeliest orders
 that the ready policies give in the positions of games of `random`.
@@ -21,7 +21,7 @@ import torch
 from diplomacy_engine import VectorGame, load_player
 from diplomacy_engine.players.policy_files import ready_policies
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[1]
 TRAININGS = {  # name -> flags
     **{f"{m} {s}": f"--map {m} --seed {s}" for m in ("small", "three", "standard") for s in (1, 2)},
     "both seats": "--map small --learner-seats 2 --warm-up-share 0.3",
