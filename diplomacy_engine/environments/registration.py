@@ -5,10 +5,9 @@
     Diplomacy-{small,three,standard}-deepdip-v0     the DeepDip thesis' formulation
     Diplomacy-v0                                    any of them, by `map` and `form`
     Diplomacy-{small,three,standard}-negotiation-v0 offers alone, as in the thesis: docs/thesis.md
-    Diplomacy-{small,three,standard}-deals-v0       offers alone, as in its later code
 
-Every id but the last two takes the arguments of `gymnasium_env.DiplomacyEnv`, `map=FILE` among
-them, and the last two those of `negotiation_env.NegotiationEnv`.
+Every id but the last takes the arguments of `gymnasium_env.DiplomacyEnv`, `map=FILE` among them,
+and the last those of `negotiation_env.NegotiationEnv`.
 """
 
 from gymnasium.envs.registration import register, registry
@@ -25,12 +24,7 @@ IDS = {
     for form, settings in _FORMS.items()
     for name in MAP_NAMES
 } | {"Diplomacy-v0": {}}
-_TALKS = {"negotiation": "negotiation_env:NegotiationEnv", "deals": "deals_env:DealsEnv"}
-NEGOTIATION_IDS = {
-    f"Diplomacy-{name}-{form}-v0": (entry, {"map": name})
-    for form, entry in _TALKS.items()
-    for name in MAP_NAMES
-}
+NEGOTIATION_IDS = {f"Diplomacy-{name}-negotiation-v0": {"map": name} for name in MAP_NAMES}
 
 
 def register_environments() -> None:
@@ -44,11 +38,11 @@ def register_environments() -> None:
                 kwargs=settings,
                 order_enforce=False,  # the environments say so themselves
             )
-    for name, (entry, settings) in NEGOTIATION_IDS.items():
+    for name, settings in NEGOTIATION_IDS.items():
         if name not in registry:
             register(
                 name,
-                entry_point=f"diplomacy_engine.environments.{entry}",
+                entry_point="diplomacy_engine.environments.negotiation_env:NegotiationEnv",
                 kwargs=settings,
                 order_enforce=False,
             )
