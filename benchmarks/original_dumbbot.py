@@ -23,7 +23,7 @@ import diplomacy
 import numpy as np
 
 from diplomacy_engine import Game, load_map, load_player, orders_for
-from diplomacy_engine.matches.statistics import wilson_interval
+from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.players import Player
 
 STANDARD = load_map("standard")

@@ -6,8 +6,7 @@ from .games.decisions import Decisions, order_numbers
 from .games.observation import BoardViews, Observation
 from .games.vector_game import StepResult, VectorGame
 from .matches.evaluation import evaluate_player
-from .matches.report import MatchReport
-from .matches.settings import MatchSettings
+from .matches.match import MatchReport, MatchSettings
 from .matches.tables import play_games
 from .players.asking import ask_player
 from .players.bots import BOTS, make_bot

@@ -44,9 +44,8 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import AgentNetwork, policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy import PolicyPlayer
-from diplomacy_engine.players.search.draws import PolicyDraws
+from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
-from diplomacy_engine.players.search.noise import phase_seeds
 from diplomacy_engine.rules.state import Salt, in_movement
 from ppo_selfplay_diplomacy import (
     AT_RANDOM,

@@ -47,12 +47,11 @@ from ..players.protocols import Player
 from ..players.search.player import SearchPlayer
 from ..press.deals import empty_deals
 from ..press.table import Press
-from ..rules.adjudicator.movement import movement_scratch
+from ..rules.adjudicator.movement import adjudicate_rows, movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
 from ._arguments import whole_number, write_result
 from ._console import make_console, print_table
-from .bench_kernel import adjudicate_rows
 
 NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
 YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from ..matches.match import MatchSettings
 from ..matches.ratings import DEVIATION, MEAN, fit_ratings
-from ..matches.settings import MatchSettings
 from ..matches.tables import play_tables
 from ..matches.tournament import balanced_seats
 from ..players.loading import load_player
 from ..players.protocols import Player
 from ..rules.map import Map
-from ..scoring.rewards import ranks
+from ..scoring.rewards import places
 
 COPIES = 3  # of the pool: the newest, the oldest, and one between
 
@@ -96,7 +96,7 @@ class League:
         start = self.ratings["learner"][0], DEVIATION
         kept = {name: rating for name, rating in self.ratings.items() if name != "learner"}
         before = np.array([kept.get(name, start) for name in names])
-        rated = fit_ratings(*before.T, seats, ranks(standing), rng)
+        rated = fit_ratings(*before.T, seats, places(standing), rng)
         kept |= {name: (float(m), float(d)) for name, m, d in zip(names, *rated)}
         present = {"learner", *self.bots, *pool.copies}
         self.ratings = {name: kept[name] for name in kept if name in present}

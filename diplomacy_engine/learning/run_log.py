@@ -27,7 +27,7 @@ from torch.utils.tensorboard import SummaryWriter
 from .._progress import Progress
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
-from ..matches.texts import share_text
+from ..matches.figures import share_text
 from ..rules.map import Map
 from ..training.clock import Clock
 from ..training.next_steps import next_steps

@@ -10,10 +10,9 @@ from ...games.vector_game import VectorGame
 from ...rules.state import Salt
 from ..protocols import Reasons
 from .best_response import distinct, with_likeliest
-from .draws import Draws
+from .draws import Draws, phase_seeds, pick_shares, unit_places
 from .leaves import LeafValue
 from .matrix_games import anchored, mixtures_of, solve_near, solve_zero_sum
-from .noise import phase_seeds, pick_shares, unit_places
 from .player import SearchPlayer
 
 UNLIKELY = 0.02  # candidates with a smaller share of the mixture are never played

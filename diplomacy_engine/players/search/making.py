@@ -11,10 +11,9 @@ from ..policy_files import policy_file
 from ..protocols import Player
 from .assumptions import Assumptions
 from .best_response import FAST, BestResponse
-from .draws import Draws, PlayerDraws, PolicyDraws
+from .draws import Draws, PlayerDraws, PolicyDraws, VariedDraws
 from .equilibrium import Equilibrium, Matrix
 from .leaves import Critic
-from .variations import VariedDraws
 
 
 def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
