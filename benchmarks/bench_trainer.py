@@ -72,7 +72,7 @@ def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> 
     words = ["--map", map_name, "--total-timesteps", str(decisions), "--runs-folder", runs_folder]
     words += ["--eval-interval", never, "--eval-games", "2", "--save-interval", never]
     words += ["--capture-games", "0", *flags]
-    if ppo.launch.main(ppo.LEARNER_HERE, ppo.train, words) != 0:
+    if ppo.startup.main(ppo.LEARNER_HERE, ppo.train, words) != 0:
         raise SystemExit(2)
     (folder,) = Path(runs_folder).iterdir()
     return folder
