@@ -1,6 +1,6 @@
 """A fast engine for Diplomacy: rules, maps, bots, deals, matches. The names below are public."""
 
-from .environments.registration import register_environments
+from .environments import register_environments
 from .errors import UserError
 from .games.decisions import Decisions, order_numbers
 from .games.observation import BoardViews, Observation

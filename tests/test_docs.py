@@ -29,8 +29,8 @@ from support.pages import (
 
 from diplomacy_engine.commands.cli import main, parser
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
+from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
-from diplomacy_engine.environments.registration import IDS
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
