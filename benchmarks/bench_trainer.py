@@ -67,12 +67,14 @@ def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> 
     """Train for so many decisions; return the run's folder."""
     sys.path.insert(0, str(ROOT))
     import ppo_selfplay_diplomacy as ppo  # here, because torch takes a while to load
+    from diplomacy_engine.training.settings import parse_args
 
     never = str(10 * decisions)
     words = ["--map", map_name, "--total-timesteps", str(decisions), "--runs-folder", runs_folder]
     words += ["--eval-interval", never, "--eval-games", "2", "--save-interval", never]
     words += ["--capture-games", "0", *flags]
-    if ppo.startup.main(ppo.LEARNER_HERE, ppo.train, words) != 0:
+    args = parse_args(ppo.Args, words)
+    if ppo.startup.main(ppo.LEARNER_HERE, ppo.train, args) != 0:
         raise SystemExit(2)
     (folder,) = Path(runs_folder).iterdir()
     return folder
