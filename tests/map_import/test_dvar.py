@@ -433,7 +433,7 @@ def test_every_change_of_one_field_is_imported_or_refused(write, name, every):
             how = "imported"
         except MapError as error:
             how = "refused"
-            assert str(error).startswith(f"map {path}: line ") and "\n" not in str(error)
+            assert str(error).startswith(f"map {path}: ") and "\n" not in str(error)
         ends[how] = ends.get(how, 0) + 1
     assert len(ends) == 2, ends
 
