@@ -49,6 +49,7 @@ from torch.utils.tensorboard import SummaryWriter
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, load_map
 from diplomacy_engine._files import read_file
+from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry, startup
 from diplomacy_engine.learning.ranks import Ranks, keep_memory
 from diplomacy_engine.matches.population import rank_player
@@ -491,7 +492,7 @@ def train_population(home: Path, args: Args) -> None:
 def main(args: Args) -> int:
     """Train a population; return the exit status, of what the user did wrong as well."""
     try:
-        args = convert(Args, asdict(args), "flags")
+        args = checked(args)
         if find_spec("ray") is None:
             raise UserError("training a population needs Ray: pip install '.[pbt]'")
         if args.resume:

@@ -17,6 +17,7 @@ from .._jit import announce_compilation
 from .._progress import Progress, say
 from .._suggest import quoted
 from ..errors import UserError
+from ..flags import checked
 from ..games.vector_game import VectorGame
 from ..players.loading import load_player
 from ..records import convert
@@ -89,7 +90,7 @@ def main(learner: Learner, train: Train, args: Any) -> int:
     """
     ranks = Ranks.of_torchrun() or Ranks()
     with _reported(ranks) as status:
-        args = ranks.agree(_checked, args)
+        args = ranks.agree(checked, args)
         if ranks.count == 1 and args.processes > 1:
             # What is wrong is said before others start.
             ranks = Ranks(count=args.processes)
@@ -108,11 +109,6 @@ def run(learner: Learner, train: Train, args: Any, ranks: Ranks) -> int:
         torch.set_num_threads(1)
         status[0] = 0 if train(setup, ranks) else STOPPED
     return status[0]
-
-
-def _checked(args: Any) -> Any:
-    """Return the settings; UserError if one of them is out of its range."""
-    return convert(type(args), asdict(args), "flags")
 
 
 @contextmanager
