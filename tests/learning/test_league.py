@@ -97,9 +97,3 @@ def test_no_league():
     for ours in (league(league_games=0), league(eval_bots=()), league(active=False)):
         assert ours.play(None, pool(), None) == {}
         assert ours.evaluations == 0
-
-
-def test_the_page_has_its_figures():
-    page = (Path(__file__).parents[2] / "docs" / "tournament.md").read_text()
-    rated = league(league_games=7).play(make_bot("hold"), pool("random"), itself)
-    assert rated and all(f"`{name}`" in page for name in rated)
