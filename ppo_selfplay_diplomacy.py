@@ -37,7 +37,15 @@ from torch.nn import functional as F
 import diplomacy_engine as engine
 from diplomacy_engine._fields import Between, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import groups, launch, learners, ops, players, state, tallies
+from diplomacy_engine.learning import (
+    checkpoint_state,
+    frozen,
+    ops,
+    players,
+    registry,
+    startup,
+    statistics,
+)
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.league import League
@@ -329,7 +337,7 @@ class OpponentPool:
         """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
         number = self.next_number
         self.next_number += 1
-        self.agents[number] = groups.frozen_copy(agent)
+        self.agents[number] = frozen.frozen_copy(agent)
         self.frozen_at[number] = global_step
         self.copies = [*self.copies, number][-self.args.pool_size :]
         self.games[number] = self.score[number] = 0.0
@@ -499,7 +507,7 @@ class Buffer:
         return batch
 
 
-def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict[str, int]]:
+def play_phase(run: "Run", clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
     """Play one phase of every game; return its result and by how much each counter rises."""
     games, seats, pool = run.games, run.seats, run.pool
     decisions = games.decisions()  # D, of all powers of all games
@@ -526,7 +534,7 @@ def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict
     asked, temperature = decisions.take(rows), seats.temperature[at][rows]
     obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
     with clock("inference"):
-        chosen = groups.act(pool.agents, who[rows], obs, asked, noise, temperature)
+        chosen = frozen.act(pool.agents, who[rows], obs, asked, noise, temperature)
     games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
 
     # Bots, and powers that begin at random.
@@ -564,7 +572,7 @@ def pay_learner(run: "Run", result: engine.StepResult) -> None:
     run.episodes.end(np.concatenate([ended, broken_off]))
 
 
-def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, tallies.Sums]:
+def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, statistics.Sums]:
     """Return the rows whose game is over for the learner, and what is counted of those games."""
     seats, side = run.seats, run.game_map.teams.of_power
     learns, warm = seats.stream != NONE, seats.warm_up > 0  # the warm have just ordered at random
@@ -572,7 +580,9 @@ def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, talli
     plays = (engine.alive_with_team(result.alive, side) & learns).any(1)
     rows = np.flatnonzero((result.ended != engine.constants.RUNNING) | ~plays)
     where = seats.member, learns & ~warm, side, run.games.board.first_year
-    return rows, tallies.finished_games(result, rows, *where, run.pool.frozen_at, run.pool.copies)
+    return rows, statistics.finished_games(
+        result, rows, *where, run.pool.frozen_at, run.pool.copies
+    )
 
 
 def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
@@ -628,11 +638,11 @@ def ppo_loss(
     return loss, torch.stack([figure.detach() for figure in figures])
 
 
-def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> dict[str, float]:
+def update(run: "Run", batch: Batch, ent_coef: float, ranks: startup.Ranks) -> dict[str, float]:
     """Learn from the batches of all ranks in epochs of minibatches; return means of the LOSSES."""
     args, device = run.args, run.weights.device
     splits = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
-    moments = tallies.moments(batch.advantages, splits, ranks)  # (epochs, minibatches, 3)
+    moments = statistics.moments(batch.advantages, splits, ranks)  # (epochs, minibatches, 3)
     collected = []
     for parts, of_epoch in zip(splits, moments):
         epoch = []
@@ -656,7 +666,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> di
     return dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
 
 
-def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = False) -> None:
+def evaluate(run: "Run", ranks: startup.Ranks, log: startup.RunLog, last: bool = False) -> None:
     """Play the policy against each bot, all seats equally often, a part on each rank; log it."""
     args, parts = run.args, {}
     games = dict.fromkeys(args.eval_bots, args.eval_games)
@@ -674,7 +684,7 @@ def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = F
             games[name],
             part=(ranks.rank, ranks.count),
             samples=args.capture_games,
-            think=launch.thoughts_of(player) if args.capture_thoughts else None,
+            think=startup.thoughts_of(player) if args.capture_thoughts else None,
             seed=seed,
             max_years=args.max_years or None,  # an evaluation needs some limit
             year_limit=args.year_limit,
@@ -694,7 +704,7 @@ class Run:
     KEPT += ("next_eval", "next_save")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
 
-    def __init__(self, begun: launch.Begun, ranks: launch.Ranks):
+    def __init__(self, begun: startup.Begun, ranks: startup.Ranks):
         args, game_map = begun.args, begun.game_map
         self.args, self.game_map, self.begun = args, game_map, begun
         own = ranks.share(args)  # this rank's part of the games, and a seed of its own
@@ -703,7 +713,7 @@ class Run:
         if begun.weights:
             self.agent.load_state_dict(begun.weights)
         # Evaluated, frozen and kept: the newest weights go around in circles, averages do not.
-        self.average = groups.frozen_copy(self.agent) if args.average else self.agent
+        self.average = frozen.frozen_copy(self.agent) if args.average else self.agent
         self.weights = ops.flatten(self.agent)  # stepped and clipped in one pass over all of them
         self.optimizer = torch.optim.Adam([self.weights], args.learning_rate, eps=1e-5, fused=True)
         if ranks.rank:
@@ -718,14 +728,14 @@ class Run:
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map.teams)
         powers = len(game_map.powers)
-        self.streams_per_game = launch.streams_per_game(args, powers)
+        self.streams_per_game = startup.streams_per_game(args, powers)
         num_streams = own.num_envs * self.streams_per_game
         self.buffer = Buffer(args.num_steps, num_streams)
-        self.episodes = tallies.Episodes(num_streams, self.reward.parts)
+        self.episodes = statistics.Episodes(num_streams, self.reward.parts)
         self.league = League(args, game_map, active=ranks.rank == 0)
 
-        self.counters = dict.fromkeys(tallies.COUNTERS, 0)
-        self.sums = dict.fromkeys(tallies.SELFPLAY, 0.0)  # of games since the last update
+        self.counters = dict.fromkeys(statistics.COUNTERS, 0)
+        self.sums = dict.fromkeys(statistics.SELFPLAY, 0.0)  # of games since the last update
         self.win_share = np.zeros(len(game_map.teams.names))  # running, by power or team
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
         whole = np.zeros((own.num_envs, powers), np.int64)
@@ -748,7 +758,7 @@ class Run:
         with torch.no_grad():
             return self.agent.get_value(self.games.view_boards(rows, powers)).cpu().numpy()
 
-    def count(self, total: tallies.Sums) -> None:
+    def count(self, total: statistics.Sums) -> None:
         """Take in the sums of a step of all ranks."""
         for name in self.counters.keys() & total.keys():
             self.counters[name] += int(total[name])
@@ -760,12 +770,12 @@ class Run:
         self.pool.record(total["copy_games"], total["copy_score"])
 
 
-def learn(run: Run, ranks: launch.Ranks, log: launch.RunLog) -> None:
+def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
     """Estimate advantages of every finished transition of all streams, and learn from them."""
     args = run.args
     with log.clock("batching"):
         batch = run.buffer.take_batch(compute_gae(run.buffer, args.gamma, args.gae_lambda))
-        sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
+        sums = {"variance": statistics.variance_sums(batch.returns, batch.values)}
         sums = ranks.sum(sums | run.episodes.take())
     size = int(sums["variance"][0])
     begun = run.step - size  # so that the last batch is learned from, too
@@ -776,14 +786,14 @@ def learn(run: Run, ranks: launch.Ranks, log: launch.RunLog) -> None:
     with log.clock("learning"):
         losses = update(run, batch, ent_coef, ranks)
         if run.average is not run.agent:
-            groups.update_average(run.average, run.agent, run.counters["updates"], args.average)
-    state.check_learned(run.agent, run.optimizer, losses)
+            frozen.update_average(run.average, run.agent, run.counters["updates"], args.average)
+    checkpoint_state.check_learned(run.agent, run.optimizer, losses)
     run.counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
-    log.update(run.counters, tallies.of_update(run, losses, sums, charts))
+    log.update(run.counters, statistics.of_update(run, losses, sums, charts))
 
 
-def train(begun: launch.Begun, ranks: launch.Ranks, until: int | None = None) -> bool:
+def train(begun: startup.Begun, ranks: startup.Ranks, until: int | None = None) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
     It stops if a signal asks for it, and after the first evaluation from step `until` on.
@@ -792,9 +802,9 @@ def train(begun: launch.Begun, ranks: launch.Ranks, until: int | None = None) ->
 
     def save() -> None:
         with log.clock("saving"):
-            state.save(run, begun.policy(run.average, run.step), ranks, log)
+            checkpoint_state.save(run, begun.policy(run.average, run.step), ranks, log)
 
-    with launch.logs(begun, ranks) as log:
+    with startup.logs(begun, ranks) as log:
         while run.step < args.total_timesteps:
             with log.clock("games"):
                 result, counts = play_phase(run, log.clock)
@@ -843,7 +853,7 @@ def make_agent(settings: dict, game_map: engine.Map) -> Agent:
     return Agent(game_map, *(settings[name] for name in NETWORK))
 
 
-LEARNER_HERE = learners.register(__name__, __file__, Args, make_agent, NETWORK)
+LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent, NETWORK)
 
 if __name__ == "__main__":
-    sys.exit(launch.main(LEARNER_HERE, train))
+    sys.exit(startup.main(LEARNER_HERE, train))

@@ -38,7 +38,7 @@ import diplomacy_engine as engine
 from diplomacy_engine._fields import Between, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.decisions import ragged_rows
-from diplomacy_engine.learning import groups, launch, learners, ops, state
+from diplomacy_engine.learning import checkpoint_state, frozen, ops, registry, startup
 from diplomacy_engine.learning.boards import Boards, Codes
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import AgentNetwork, policy_player
@@ -495,7 +495,7 @@ def assign_seats(run: Run, rows: np.ndarray) -> None:
         seats.warm_up[rows] = phases * (rng.random(shape) < args.warm_up_share)
 
 
-def make_run(begun: launch.Begun, ranks: Ranks) -> Run:
+def make_run(begun: startup.Begun, ranks: Ranks) -> Run:
     """Return a run with the seats of this script."""
     run = Run(begun, ranks)
     if begun.saved is None:
@@ -504,7 +504,7 @@ def make_run(begun: launch.Begun, ranks: Ranks) -> Run:
 
 
 def play_phase(
-    run: Run, clock: launch.Clock, tried: Counterfactual | None = None
+    run: Run, clock: startup.Clock, tried: Counterfactual | None = None
 ) -> tuple[engine.StepResult, dict[str, int]]:
     """Play one phase of every game; return its result and by how much each counter rises."""
     games, seats, pool = run.games, run.seats, run.pool
@@ -536,7 +536,7 @@ def play_phase(
     asked, temperature = decisions.take(rows), seats.temperature[at][rows]
     obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
     with clock("inference"):
-        chosen = groups.act(networks, key[rows], obs, asked, noise, temperature)
+        chosen = frozen.act(networks, key[rows], obs, asked, noise, temperature)
     games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
 
     # Bots, and powers that begin at random.
@@ -554,7 +554,7 @@ def play_phase(
     return games.step(orders), counts
 
 
-def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
+def train(begun: startup.Begun, ranks: Ranks, until: int | None = None) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
     It stops if a signal asks for it, and after the first evaluation from step `until` on.
@@ -565,9 +565,9 @@ def train(begun: launch.Begun, ranks: Ranks, until: int | None = None) -> bool:
 
     def save() -> None:
         with log.clock("saving"):
-            state.save(run, begun.policy(run.average, run.step), ranks, log)
+            checkpoint_state.save(run, begun.policy(run.average, run.step), ranks, log)
 
-    with launch.logs(begun, ranks) as log:
+    with startup.logs(begun, ranks) as log:
         while run.step < args.total_timesteps:
             with log.clock("games"):
                 result, counts = play_phase(run, log.clock, tried)
@@ -618,7 +618,7 @@ def make_agent(settings: dict, game_map: engine.Map) -> nn.Module:
     return kind(game_map, *(settings[name] for name in NETWORK))
 
 
-LEARNER_HERE = learners.register(__name__, __file__, Args, make_agent, NETWORK, make_player)
+LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent, NETWORK, make_player)
 
 if __name__ == "__main__":
-    sys.exit(launch.main(LEARNER_HERE, train))
+    sys.exit(startup.main(LEARNER_HERE, train))

@@ -33,7 +33,7 @@ from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games.decisions import order_positions
 from diplomacy_engine.learning import checkpoints
 from diplomacy_engine.learning.experience import Experience
-from diplomacy_engine.learning.groups import frozen_copy
+from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.players.asking import ask_player, begin_games
 from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player

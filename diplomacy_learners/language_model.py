@@ -45,14 +45,14 @@ from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, l
 from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine._progress import Progress
 from diplomacy_engine._suggest import did_you_mean, quoted
-from diplomacy_engine.learning import checkpoints, learners
+from diplomacy_engine.learning import checkpoints, registry
 from diplomacy_engine.learning.language_model import (
     LanguageModel,
     load_language_model,
     make_tiny_model,
 )
-from diplomacy_engine.learning.launch import check_wandb_id
 from diplomacy_engine.learning.run_log import RunLog, start_wandb
+from diplomacy_engine.learning.startup import check_wandb_id
 from diplomacy_engine.matches.beginnings import random_beginnings
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork
@@ -643,7 +643,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-LEARNER_HERE = learners.register(__name__, __file__, Args, load=load_checkpoint_player)
+LEARNER_HERE = registry.register(__name__, __file__, Args, load=load_checkpoint_player)
 
 if __name__ == "__main__":
     sys.exit(main())

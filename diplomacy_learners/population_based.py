@@ -49,7 +49,7 @@ from diplomacy_engine import UserError, load_map
 from diplomacy_engine._fields import Between, Natural
 from diplomacy_engine._files import read_file
 from diplomacy_engine._suggest import quoted
-from diplomacy_engine.learning import checkpoints, launch, learners
+from diplomacy_engine.learning import checkpoints, registry, startup
 from diplomacy_engine.learning.ranks import Ranks, keep_memory
 from diplomacy_engine.matches.population import rank_player
 from diplomacy_engine.players.loading import load_members
@@ -199,7 +199,7 @@ class Member:
             raise UserError(f"--metric {self.args.metric}: no evaluation has such a figure")
         return stand
 
-    def begin(self) -> launch.Begun:
+    def begin(self) -> startup.Begun:
         """Return what the training begins or goes on with; others' copies have joined the pool.
 
         What names code has been named on the command line of the population. None of it may be
@@ -207,9 +207,9 @@ class Member:
         """
         own, learner = self.own_args(), ppo.LEARNER_HERE
         if self.folder is None:
-            return launch.new_run(learner, Settings(own, frozenset(), None), Ranks())
+            return startup.new_run(learner, Settings(own, frozenset(), None), Ranks())
         given = frozenset({"resume", "track", "cuda"} | (NAMING_CODE.keys() & vars(own).keys()))
-        begun = launch.resumed_run(learner, Settings(own, given, None), Ranks())
+        begun = startup.resumed_run(learner, Settings(own, given, None), Ranks())
         others = self.home.glob(f"*__member-*__*/{CHECKPOINT}")
         others = sorted(path for path in others if path.parent != self.folder)
         rng = np.random.default_rng([self.args.seed, self.number, begun.saved["global_step"]])
@@ -239,7 +239,7 @@ class Member:
         """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
-        player = learners.load_player(self.folder / CHECKPOINT, seed=args.seed)
+        player = registry.load_player(self.folder / CHECKPOINT, seed=args.seed)
         members = load_members(population, threads=1)
         rules = {"seed": args.seed, "threads": 1}
         stands = rank_player(population, player, members, args.eval_population, **rules)
@@ -369,7 +369,7 @@ def check_members(args: Args) -> str:
     """Return the map of a new population; UserError if its members could not train."""
     first = Member(Path(args.runs_folder), 0, args, {}).own_args()
     settings = Settings(replace(first, resume=None), frozenset(), None)
-    game_map = launch.new_run(ppo.LEARNER_HERE, settings, Ranks()).game_map
+    game_map = startup.new_run(ppo.LEARNER_HERE, settings, Ranks()).game_map
     if args.eval_population:
         read_population(population_folder(None, game_map), game_map)
     return game_map.name
@@ -511,7 +511,7 @@ def main(argv: list[str] | None = None) -> int:
     """Train a population; return the exit status, of what the user did wrong as well."""
     try:
         argv = sys.argv[1:] if argv is None else argv
-        args, given, _ = parse_args(Args, argv, launch.CONFIGS)
+        args, given, _ = parse_args(Args, argv, startup.CONFIGS)
         if find_spec("ray") is None:
             raise UserError('training a population needs Ray: pip install "ray[tune]"')
         if args.resume:

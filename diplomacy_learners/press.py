@@ -33,7 +33,7 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine._fields import Between, NonNegative, Positive, Share
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.observation import BoardViews
-from diplomacy_engine.learning import groups, launch, learners, ops, state, tallies
+from diplomacy_engine.learning import checkpoint_state, frozen, ops, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.offer_round import OfferRound
@@ -490,7 +490,7 @@ class LearnerTalk(NamedTuple):
     counts: WishCounts
     views: type  # what those see who decide
     # Holds the talk of a phase.
-    hold: Callable[["LearnerTalk", Run, engine.Decisions, launch.Clock], Told]
+    hold: Callable[["LearnerTalk", Run, engine.Decisions, startup.Clock], Told]
 
     @classmethod
     def of(cls, args: Args, games: engine.VectorGame) -> "LearnerTalk":
@@ -521,7 +521,7 @@ def speakers(
 
 
 def hold_wishes(
-    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: launch.Clock
+    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> Told:
     """Hold the talk of a phase in which each power says with which others it wishes peace.
 
@@ -546,7 +546,7 @@ def hold_wishes(
 
 
 def hold_offers(
-    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: launch.Clock
+    talk: LearnerTalk, run: Run, decisions: engine.Decisions, clock: startup.Clock
 ) -> Told:
     """Hold the talk of a phase in which each power makes one offer, and answers what it hears.
 
@@ -600,7 +600,7 @@ KINDS = {
 
 
 def play_phase(
-    run: Run, talk: LearnerTalk, clock: launch.Clock
+    run: Run, talk: LearnerTalk, clock: startup.Clock
 ) -> tuple[engine.StepResult, dict[str, int]]:
     """Play one phase of every game, with its talk first; as the script's."""
     games, seats, pool = run.games, run.seats, run.pool
@@ -630,7 +630,7 @@ def play_phase(
     asked, temperature = decisions.take(rows), seats.temperature[at][rows]
     obs, noise = talk.view(games, asked, told), ops.draw_noise(asked)
     with clock("inference"):
-        chosen = groups.act(pool.agents, who[rows], obs, asked, noise, temperature)
+        chosen = frozen.act(pool.agents, who[rows], obs, asked, noise, temperature)
     games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
 
     # Bots, and powers that begin at random.
@@ -641,7 +641,7 @@ def play_phase(
     return games.step(orders), counts
 
 
-def evaluate(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
+def evaluate(run: Run, ranks: Ranks, log: startup.RunLog) -> None:
     """Play the policy against each bot, with talk; as the script's."""
     args, parts = run.args, {}
     for number, name in enumerate(args.eval_bots):
@@ -667,12 +667,12 @@ def evaluate(run: Run, ranks: Ranks, log: launch.RunLog) -> None:
     log.evaluations(reports, run.step, ratings, run.begun.policy(run.average, run.step))
 
 
-def learn(run: Run, talk: LearnerTalk, ranks: Ranks, log: launch.RunLog) -> None:
+def learn(run: Run, talk: LearnerTalk, ranks: Ranks, log: startup.RunLog) -> None:
     """Estimate advantages of every finished transition of all streams, and learn from them."""
     args = run.args
     with log.clock("batching"):
         batch = run.buffer.take_batch(ppo.compute_gae(run.buffer, args.gamma, args.gae_lambda))
-        sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
+        sums = {"variance": statistics.variance_sums(batch.returns, batch.values)}
         sums = ranks.sum(sums | run.episodes.take() | talk.counts.take())
     size = int(sums["variance"][0])
     begun = run.step - size  # so that the last batch is learned from, too
@@ -683,37 +683,39 @@ def learn(run: Run, talk: LearnerTalk, ranks: Ranks, log: launch.RunLog) -> None
     with log.clock("learning"):
         losses = ppo.update(run, batch, ent_coef, ranks)
         if run.average is not run.agent:
-            groups.update_average(run.average, run.agent, run.counters["updates"], args.average)
-    state.check_learned(run.agent, run.optimizer, losses)
+            frozen.update_average(run.average, run.agent, run.counters["updates"], args.average)
+    checkpoint_state.check_learned(run.agent, run.optimizer, losses)
     run.counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
-    figures = tallies.of_update(run, losses, sums, charts)
+    figures = statistics.of_update(run, losses, sums, charts)
     log.update(run.counters, figures | {"press": talk.counts.figures(sums)})
 
 
-def begin(begun: launch.Begun, ranks: Ranks) -> tuple[Run, LearnerTalk]:
+def begin(begun: startup.Begun, ranks: Ranks) -> tuple[Run, LearnerTalk]:
     """Return a new run and its talk, or both as the checkpoint has them."""
     run = Run(begun, ranks)
     talk = LearnerTalk.of(begun.args, run.games)
     if begun.saved is not None:
         with begun.reading():
-            state.restore(talk.counts, begun.saved["talk"][ranks.rank], run.games, "talk")
+            checkpoint_state.restore(
+                talk.counts, begun.saved["talk"][ranks.rank], run.games, "talk"
+            )
             if any(type(part.obs) is not talk.views for part in run.buffer.seen):
                 raise ValueError("a decision has no such talk")
     return run, talk
 
 
-def train(begun: launch.Begun, ranks: Ranks) -> bool:
+def train(begun: startup.Begun, ranks: Ranks) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if a signal stops it."""
     (run, talk), args = begin(begun, ranks), begun.args
 
     def save() -> None:
         with log.clock("saving"):
             policy = begun.policy(run.average, run.step)
-            counts = {"talk": ranks.gather(state.pack(talk.counts))}
-            state.save(run, policy | counts, ranks, log)
+            counts = {"talk": ranks.gather(checkpoint_state.pack(talk.counts))}
+            checkpoint_state.save(run, policy | counts, ranks, log)
 
-    with launch.logs(begun, ranks) as log:
+    with startup.logs(begun, ranks) as log:
         while run.step < args.total_timesteps:
             with log.clock("games"):
                 result, counts = play_phase(run, talk, log.clock)
@@ -776,9 +778,9 @@ def make_player(
     return player(TalkingAgentNetwork(agent), name, generator, greedy, settings)
 
 
-LEARNER_HERE = learners.register(
+LEARNER_HERE = registry.register(
     __name__, __file__, Args, make_agent, NETWORK, make_player, talks=True
 )
 
 if __name__ == "__main__":
-    sys.exit(launch.main(LEARNER_HERE, train))
+    sys.exit(startup.main(LEARNER_HERE, train))

@@ -25,7 +25,7 @@ import torch
 from torch import distributed
 
 from ..errors import UserError
-from .tallies import Sums
+from .statistics import Sums
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
 PR_SET_PDEATHSIG = 1  # of Linux's prctl(2)

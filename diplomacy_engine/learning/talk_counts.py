@@ -7,7 +7,7 @@ import numpy as np
 
 from ..constants import NONE
 from ..policy.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
-from .tallies import Sums
+from .statistics import Sums
 
 
 class WishCounts:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.learning.checkpoint_state import pack, restore
 from diplomacy_engine.learning.league import League
-from diplomacy_engine.learning.state import pack, restore
 from diplomacy_engine.matches.ratings import DEVIATION, MEAN
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.rules.map import load_map

@@ -37,9 +37,9 @@ from ..training.run_folder import RunFolder
 from ..training.sample_games import thoughts
 from ..training.settings import Settings, args_from_dictionary, parse_args
 from ..training.signals import StopSignals
-from . import checkpoints, state
-from .learners import COME_ALONG, Learner
+from . import checkpoint_state, checkpoints
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
+from .registry import COME_ALONG, Learner
 from .run_log import NoLog, RunLog, start_wandb
 
 __all__ = [
@@ -80,7 +80,7 @@ class Begun:
         """Bring a new run to where its checkpoint is, if it has one; UserError if it cannot be."""
         if self.saved is not None:
             with self.reading():
-                state.go_on(run, self.saved, ranks)
+                checkpoint_state.go_on(run, self.saved, ranks)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -340,13 +340,13 @@ def check_wandb_id(saved: dict, path: Path) -> None:
 
 def _check_format(saved: dict, folder: Path) -> None:
     number = saved.get("run_format", 1)
-    if type(number) is int and number == state.RUN_FORMAT:
+    if type(number) is int and number == checkpoint_state.RUN_FORMAT:
         return
     known = type(number) is int and number in VERSIONS
     version = f"version {VERSIONS[number]}" if known else "another version"
     raise UserError(
         f"{folder} was begun with {version} of this project, and only that can continue it (its "
-        f"format is {quoted(number, 20)}, this version's is {state.RUN_FORMAT}); its policy can "
+        f"format is {quoted(number, 20)}, not {checkpoint_state.RUN_FORMAT}); its policy can "
         "still be played, and --start-from can begin with it"
     )
 

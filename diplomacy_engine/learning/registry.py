@@ -160,7 +160,7 @@ def of_file(file: str | Path) -> Learner:
         del sys.modules[name]
         raise
     if path not in _known:
-        raise UserError(f"{file} is not a learner: it does not call learners.register")
+        raise UserError(f"{file} is not a learner: it does not call registry.register")
     return _known[path]
 
 
