@@ -1,62 +1,53 @@
-"""What a checkpoint keeps of a run beside its policy: written by `pack`, taken up by `restore`.
-
-A class names in KEPT which of its attributes are kept. They are numbers, arrays, networks, an
-optimizer, a generator, games, and dictionaries, lists and named tuples of these.
-
-A file may come from anybody. So what is restored must have the form of what is there already (the
-same type, and of arrays the same shape), its numbers must be possible ones, and what indexes
-something must be in its range: RANGES, `check_experience` and `check_seats`.
-"""
+"""What a checkpoint keeps of a run beside its policy: written by `pack`, taken up by `restore`."""
 
 import copy
 import io
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
 from ..policy.talk_views import OfferViews, TalkViews
-from .checkpoints import MOST_WEIGHT, check_moments, check_weights, is_sound
-from .experience import Experience, check_experience
+from .checkpoints import MOST_WEIGHT, is_sound
+from .experience import Experience
 from .ranks import Ranks, TrainingError
 
-RUN_FORMAT = 3  # of what a checkpoint holds besides the policy; 1 is version 0.1's, 2 0.2's
-LARGEST = 1e15  # of any reward or value; what is greater overflows when it is squared
-MOST = 2**62  # of any count
-# Attribute -> least and most of it. What is not here may be any sound number.
-RANGES = {
-    "count": (0, 10**6),
-    "row": (0, MOST),
-    "member": (0, MOST),
-    "stream": (NONE, MOST),
-    "warm_up": (0, 100),
-    "temperature": (1e-3, 1e3),
-    "win_share": (0, 1),
-    "asked": (0, MOST),
-    "wished": (0, MOST),
-    "met": (0, MOST),
-    "made": (0, MOST),
-    "offered": (0, MOST),
-    "heard": (0, MOST),
-    "agreed": (0, MOST),
-}
+RUN_FORMAT = 4  # of what a checkpoint holds besides the policy
 _TUPLES = {
     kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
 }
 
 
-def pack(value: Any) -> Any:
-    """Return a value as tensors, numbers, texts, and dictionaries and lists of these."""
-    kept = getattr(type(value), "KEPT", None)
-    if kept is not None:
-        return {name: pack(getattr(value, name)) for name in kept}
+class Kept:
+    """An object of which a checkpoint keeps all attributes but those named in REBUILT.
+
+    They are numbers, texts, arrays, networks, optimizers, generators, games, other such objects,
+    and dictionaries, lists and named tuples of these. What is REBUILT, `__init__` makes again.
+    OF_RANK names those that differ from process to process; all others must be the same on each.
+    """
+
+    REBUILT: ClassVar[tuple[str, ...]] = ()
+    OF_RANK: ClassVar[tuple[str, ...]] = ()
+
+    def kept(self) -> list[str]:
+        """Return the names of the attributes that are kept and are the same on all ranks."""
+        return [name for name in vars(self) if name not in (*self.REBUILT, *self.OF_RANK)]
+
+
+def pack(value: Any, name: str = "run") -> Any:
+    """Return a value as tensors, numbers, texts, and dictionaries and lists of these.
+
+    Raises:
+        TypeError: something in it cannot be kept; `name` says where.
+    """
+    if isinstance(value, Kept):
+        return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
     if isinstance(value, nn.Module | torch.optim.Optimizer):
         return value.state_dict()
     if isinstance(value, np.random.Generator):
@@ -67,40 +58,27 @@ def pack(value: Any) -> Any:
         return torch.from_numpy(value.copy())
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, Mapping):
-        return {key: pack(item) for key, item in value.items()}
     if hasattr(value, "_asdict"):
-        return pack(value._asdict())
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: pack(item, f"{name}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [pack(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
+        return [pack(item, name) for item in value]
+    if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
         return value
-    raise TypeError(f"a checkpoint cannot store a {type(value).__name__}")
+    raise TypeError(
+        f"a checkpoint cannot keep {name}, a {type(value).__name__}: if `__init__` makes it again, "
+        "name it in REBUILT of its class"
+    )
 
 
-def restore(live: Any, saved: Any, games: VectorGame, name: str = "run") -> Any:
-    """Return `saved`, which `pack` made of a value such as `live`; that may change, too.
-
-    Args:
-        live: a value of a new run.
-        games: of the run, which the decisions in it are of.
-        name: of the value, for messages and RANGES.
-
-    Raises:
-        Exception: of any kind, as the file may have anything in any place.
-    """
-    kept = getattr(type(live), "KEPT", None)
-    if kept is not None:
-        _check(type(saved) is dict, name)
-        for part in kept:
-            setattr(live, part, restore(getattr(live, part), saved[part], games, part))
+def restore(live: Any, saved: Any) -> Any:
+    """Return `saved`, which `pack` made of a value such as `live`; that may change, too."""
+    if isinstance(live, Kept):
+        for part in live.kept():
+            setattr(live, part, restore(getattr(live, part), saved[part]))
         return live
-    if isinstance(live, nn.Module):
-        check_weights(saved, live.state_dict())
-        live.load_state_dict(saved)
-        return live
-    if isinstance(live, torch.optim.Optimizer):
-        check_moments(saved, live)
+    if isinstance(live, nn.Module | torch.optim.Optimizer):
         live.load_state_dict(saved)
         return live
     if isinstance(live, np.random.Generator):
@@ -110,119 +88,32 @@ def restore(live: Any, saved: Any, games: VectorGame, name: str = "run") -> Any:
         live.restore(_arrays(saved))
         return live
     if isinstance(live, np.ndarray):
-        return _array(live, saved, name)
+        return _arrays(saved)
     if hasattr(live, "_asdict"):
         parts = live._asdict()
-        return type(live)(*(restore(parts[n], saved[n], games, n) for n in parts))
+        return type(live)(*(restore(parts[part], saved[part]) for part in parts))
     if isinstance(live, dict):
-        return _dictionary(live, saved, games, name)
-    if isinstance(live, list):
-        _check(type(saved) is list, name)
-        if live:
-            return [restore(live[0], item, games, name) for item in saved]
-        return [_loose(item, games, name) for item in saved]
-    if isinstance(live, tuple):
-        _check(type(saved) is list and len(saved) == len(live), name)
-        return tuple(restore(a, b, games, name) for a, b in zip(live, saved))
-    _check(type(saved) is type(live), name)
-    return _number(saved, name)
+        return {key: restore(_like(live, key), item) for key, item in saved.items()}
+    if isinstance(live, list | tuple):
+        return type(live)(restore(live[0] if live else None, item) for item in saved)
+    return _arrays(saved)
 
 
-def _dictionary(live: dict, saved: Any, games: VectorGame, name: str) -> dict:
-    """Restore a dictionary: what has names is there already, what has numbers may be others."""
-    _check(type(saved) is dict and _texts(saved) == _texts(live), name)
-    found, like = {}, next(iter(live.values()), None)
-    for key, item in saved.items():
-        _check(type(key) is str or (type(key) is int and 0 <= key < MOST), name)
-        example = live.get(key, like)
-        if key not in live and isinstance(example, nn.Module):
-            example = copy.deepcopy(example)
-        known = example is not None
-        found[key] = restore(example, item, games, name) if known else _loose(item, games, name)
-    return found
-
-
-def _texts(dictionary: dict) -> set[str]:
-    return {key for key in dictionary if type(key) is str}
-
-
-def _loose(saved: Any, games: VectorGame, name: str) -> Any:
-    """Restore what nothing like it is there for: numbers, lists of them, and decisions."""
-    if type(saved) is list:
-        return tuple(_loose(item, games, name) for item in saved)
-    if type(saved) is not dict:
-        return _number(saved, name)
-    found = _tuples(saved)
-    _check(type(found) is Experience, name)
-    check_experience(found, games)
-    return found
-
-
-def _tuples(saved: Any) -> Any:
-    """Return the named tuple of arrays that a dictionary stands for."""
-    if isinstance(saved, torch.Tensor):
-        return saved.numpy()
-    kind = _TUPLES[tuple(saved)]
-    return kind(*map(_tuples, saved.values()))
+def _like(live: dict, key: Any) -> Any:
+    """Return what a dictionary has for a key, or else a copy of what it has for another."""
+    return live[key] if key in live else copy.deepcopy(next(iter(live.values()), None))
 
 
 def _arrays(saved: Any) -> Any:
-    """Return a value with arrays in the place of tensors."""
+    """Return a value with arrays for tensors, and named tuples for dictionaries of their fields."""
     if isinstance(saved, torch.Tensor):
-        return saved.numpy()
+        return saved.numpy().copy()
     if isinstance(saved, dict):
-        return {key: _arrays(item) for key, item in saved.items()}
+        found = {key: _arrays(item) for key, item in saved.items()}
+        return _TUPLES[tuple(found)](**found) if tuple(found) in _TUPLES else found
+    if isinstance(saved, list):
+        return [_arrays(item) for item in saved]
     return saved
-
-
-def _array(live: np.ndarray, saved: Any, name: str) -> np.ndarray:
-    array = saved.numpy()
-    if array.shape != live.shape or array.dtype != live.dtype:
-        raise ValueError(f"{name!r} has a different shape or type")
-    low, high = RANGES.get(name, (-math.inf, math.inf))
-    bad = ~np.isfinite(array) | (array < low) | (array > high)
-    if array.dtype.kind == "f":
-        bad |= np.abs(array) > LARGEST
-    _check(not bad.any(), name)
-    return array.copy()
-
-
-def _number(saved: Any, name: str) -> Any:
-    sound = type(saved) in (bool, int, float) and math.isfinite(saved) and abs(saved) < LARGEST
-    _check(sound or (type(saved) is int and NONE <= saved < MOST), name)
-    return saved
-
-
-def _check(sound: bool, name: str) -> None:
-    if not sound:
-        raise ValueError(f"{name!r} has impossible values")
-
-
-def check_seats(run: Any) -> None:
-    """Raise ValueError unless seats, pool and buffer of a restored run fit each other."""
-    seats, buffer, pool = run.seats, run.buffer, run.pool
-    learns, streams = seats.stream != NONE, len(buffer.count)
-    _check(bool((seats.stream < streams).all()), "stream")
-    own = seats.stream[learns]
-    _check(len(np.unique(own)) == len(own) and learns.any(1).all(), "stream")
-    of_game = streams // len(seats.stream)
-    _check(np.array_equal(np.nonzero(learns)[0], own // of_game), "stream")
-    _check(np.array_equal(learns, seats.member == 0), "member")
-    _check(set(np.unique(seats.member).tolist()) <= {0, *pool.bots, *pool.agents}, "member")
-    copies = set(pool.copies)
-    _check(0 < len(copies) == len(pool.copies) <= run.args.pool_size, "copies")
-    _check(pool.agents.keys() == pool.frozen_at.keys() and copies <= pool.agents.keys(), "copies")
-    _check(max(pool.agents) < pool.next_number, "next_number")
-    _check(pool.agents.keys() == pool.games.keys() == pool.score.keys(), "games")
-    _check(all(0 <= pool.score[n] <= pool.games[n] for n in pool.games), "score")
-    _check(not pool.agents.keys() & {0, *pool.bots}, "agents")
-    step, count = np.arange(len(buffer.closed))[:, None], buffer.count
-    _check(bool((count < len(step)).all()), "count")
-    filled, is_open = step < count, buffer.open & (step == count - 1)
-    _check(np.array_equal(is_open.any(0), buffer.open), "open")
-    _check(np.array_equal(buffer.closed, filled & ~is_open), "closed")
-    rows = sum(len(part.obs.row) for part in buffer.seen)
-    _check(buffer.num_rows == rows and not (filled & (buffer.row >= rows)).any(), "row")
 
 
 def check_learned(
@@ -239,13 +130,13 @@ def save(run: Any, policy: dict, ranks: Ranks, log: Any) -> None:
     """Write a checkpoint from which the run can go on exactly.
 
     Args:
-        run: with KEPT, what all ranks have alike, and OF_RANK, what each has by itself.
+        run: a Kept.
         policy: what is needed to play its policy.
         ranks: all of which call this; the first one writes.
         log: of the run.
     """
     files = log.flush()
-    own = {name: pack(getattr(run, name)) for name in run.OF_RANK}
+    own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
     own["torch_generator"] = torch.get_rng_state()
     # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
     everywhere = ranks.gather(_saved(own))
@@ -272,13 +163,10 @@ def go_on(run: Any, saved: dict, ranks: Ranks) -> None:
     """Continue a new run exactly from a checkpoint of as many ranks.
 
     Raises:
-        Exception: of any kind, if the file has anything that cannot be.
+        Exception: of any kind, if the checkpoint is not one of such a run.
     """
-    restore(run, saved["run"], run.games)
+    restore(run, saved["run"])
     own = saved["ranks"][ranks.rank]
     for name in run.OF_RANK:
-        setattr(run, name, restore(getattr(run, name), own[name], run.games, name))
-    if saved["global_step"] != run.counters["global_step"]:
-        raise ValueError("'counters' and 'global_step' differ")
-    check_seats(run)
+        setattr(run, name, restore(getattr(run, name), own[name]))
     torch.set_rng_state(own["torch_generator"])

@@ -23,10 +23,9 @@ from ..players.policy_files import policy_file
 from ..players.population import Population, PopulationMember
 from ..players.protocols import Player
 from ..rules.state import seed_from
-from ..training.settings import flags_of, parse_args
+from ..training.settings import flags_of, with_file
 from . import checkpoints, frozen, ops, registry
 from .ranks import keep_memory
-from .startup import CONFIGS
 
 STACKED = 16  # networks whose boards are encoded together: many more no longer fit into a cache
 
@@ -52,8 +51,9 @@ class PolicyGroup:
         self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
         self.stacks = []
         for alike in shapes.values():
-            for first in range(0, len(alike), STACKED):
-                own = [self.number[id(player)] for player in alike[first : first + STACKED]]
+            size = STACKED if frozen.stackable(alike[0].agent.agent) else 1
+            for first in range(0, len(alike), size):
+                own = [self.number[id(player)] for player in alike[first : first + size]]
                 self.stacks.append(frozen.Stack({number: self.agents[number] for number in own}))
         self.stack = np.repeat(np.arange(len(self.stacks)), [len(s.numbers) for s in self.stacks])
         self.greedy = np.array([player.greedy for player in self.players])
@@ -139,7 +139,7 @@ class Policy(NamedTuple):
 
 
 # What a member's settings keep beside what its network is made of: what its values mean.
-KEPT = ("map", "reward", "gamma", "year_limit", "teams")
+KEPT = ("map", "reward", "gamma", "year_limit")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
@@ -157,6 +157,7 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
         if len(found) >= copies:
             break
         saved = checkpoints.read(path)
+        registry.of_checkpoint(saved, path)  # not one of a script that is not bundled
         learner.agent(saved, path)  # says what is wrong if it cannot be played
         settings = learner.settings(saved)
         command = command_of(settings, saved["script_name"])
@@ -195,9 +196,9 @@ def command_of(settings: dict[str, Any], script: str) -> str:
     Flags that only another script than the plain trainer has are left out.
     """
     game_map = settings["map"]
-    defaults = parse_args(registry.plain().args_class, ["--map", game_map], CONFIGS).args
+    defaults = with_file(registry.plain().args_class, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}
     flags = flags_of(defaults, {n: v for n, v in settings.items() if n not in left_out})
-    module = registry.COME_ALONG.get(script, registry.PLAIN)
+    module = registry.BUNDLED.get(script, registry.PLAIN)
     script = script if module == registry.PLAIN else f"-m {module}"
     return f"{script} --map {shlex.quote(game_map)} {flags}".strip()
