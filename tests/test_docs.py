@@ -358,7 +358,7 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-EXAMPLES = {"environments": 5, "other_libraries": 3, "thesis": 3, "other_engines": 1, "search": 1}
+EXAMPLES = {"environments": 5, "other_libraries": 5, "other_engines": 1, "search": 1}
 NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
 
 
