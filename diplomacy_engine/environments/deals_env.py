@@ -1,7 +1,7 @@
 """`Diplomacy-MAP-deals-v0`: the negotiation environment of the thesis' later code, on every map.
 
 The agent chooses among four kinds of deals before each movement phase, by nine numbers. Somebody
-else gives all orders. docs/thesis.md explains it. Of the deals of a kind one is drawn, as in the
+else gives all orders. docs/other_libraries.md explains it. Of the deals of a kind one is drawn, as in the
 code that this follows: neither what is likely nor what is worth most counts.
 """
 
