@@ -86,7 +86,7 @@ def test_what_is_copied_is_there():
             if line.startswith("!")]  # fmt: skip
     assert all((ROOT / name).exists() for name in kept)
     for name in (
-        *("requirements.txt", "pyproject.toml", "README.md", "setup.py", "configs/small.toml"),
+        *("requirements.txt", "pyproject.toml", "README.md", "setup.py", "configs/standard.toml"),
         "diplomacy_engine/play/web/play.js",
         "runs/reference/standard__pure__1/policy.pt",
     ):
