@@ -28,7 +28,7 @@ from .._progress import Progress
 from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
-from ..matches.texts import share_text
+from ..matches.figures import share_text
 from ..players.names import short_name, short_names
 from ..rules.map import Map
 from ..training.clock import Clock
