@@ -9,7 +9,7 @@ each other. Then the worst quarter takes over weights, optimizer, opponents and 
 best quarter, with settings that are varied (Jaderberg et al. 2017). Ray Tune decides who, varies
 the settings with `explored`, and runs the members on the cores of this machine or of a cluster
 (--address). What counts is the rating among the frozen policies of a base population
-(docs/populations.md), not the reward, which a setting may change. Newest copies of the others join
+(docs/tournament.md), not the reward, which a setting may change. Newest copies of the others join
 each member's opponents.
 
     runs/{map}__population__{seed}__{unix time}/

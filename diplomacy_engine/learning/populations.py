@@ -3,7 +3,7 @@
     python -m diplomacy_engine population make --map small
     python -m diplomacy_engine population rank --player runs/small__...
 
-Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/populations.md).
+Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/tournament.md).
 """
 
 import itertools
