@@ -363,7 +363,7 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:
-        raise UserError('--track needs W&B: pip install "diplomacy-selfplay[track]"') from None
+        raise UserError("--track needs W&B: pip install '.[track]'") from None
     offline = ", or set WANDB_MODE=offline"
     if os.environ.get("WANDB_MODE", "online") in ("online", "run"):
         server = str(wandb.setup().settings.base_url)

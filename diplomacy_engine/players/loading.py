@@ -242,8 +242,8 @@ def _checkpoint(spec: PolicySpec) -> Path:
     near = did_you_mean(kind[1], (*SEARCHES, GREEDY)) if kind else ""
     near = near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
     raise PlayerError(
-        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}) "
-        f"nor a file{near}"
+        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}), "
+        f"a file, nor listed by `python -m diplomacy_engine policies`{near}"
     )
 
 
