@@ -30,7 +30,7 @@ from ..matches.population import (
     rank_games,
     rank_person,
     rank_player,
-    read_ranks,
+    read_standings,
 )
 from ..matches.population_page import population_page
 from ..play.session import PERSON
@@ -78,7 +78,7 @@ def run_show(arguments: Show) -> int:
     check_target(file)
     own = population.folder / RANKS
     ranks = arguments.ranks or (own if own.is_file() else None)
-    ranked = read_ranks(ranks) if ranks else {}
+    ranked = read_standings(ranks) if ranks else {}
     atomic_write(file, population_page(population, ranked).encode())
     others = f", and {len(ranked)} other players" if ranked else ""
     print(f"{file} shows {len(population.members)} members of {population.title}{others}")
