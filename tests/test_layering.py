@@ -13,8 +13,8 @@ LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
     (
-        *("_fields", "_files", "_jit", "_progress", "_short", "_suggest", "_timed_reader"),
-        *("constants", "errors"),
+        *("_fields", "_files", "_jit", "_progress", "_suggest"),
+        *("constants", "errors", "records"),
     ),
     ("rules", "scoring"),
     ("pictures", "map_import"),
@@ -32,6 +32,7 @@ FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 FOREIGN = {
     "numpy": ("",),
     "gymnasium": ("environments",),
+    "msgspec": ("",),
     "numba": ("_jit.py",),
     "pettingzoo": ("environments/pettingzoo_env.py",),
     "PIL": ("pictures/png.py",),

@@ -22,6 +22,8 @@ from .._files import atomic_write, check_target, check_writable, read_file
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
+from ..matches.figures import limit_text, mean_text, percent
+from ..matches.match import MatchSettings
 from ..matches.population import (
     PROVISIONAL,
     Standing,
@@ -32,8 +34,6 @@ from ..matches.population import (
     read_ranks,
 )
 from ..matches.population_page import population_page
-from ..matches.settings import MatchSettings
-from ..matches.texts import limit_text, mean_text, percent
 from ..play.session import PERSON
 from ..players.loading import (
     learning,
@@ -53,7 +53,7 @@ from ..players.population import (
 )
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
-from ..training.settings import INSTALLED_CONFIGS
+from ..training.settings import CONFIGS
 from ._arguments import (
     add_assume,
     add_script,
@@ -65,9 +65,7 @@ from ._arguments import (
 )
 from ._console import make_console, print_table
 
-RUNS = Path(__file__).parents[2] / "configs" / "population" / "runs.toml"
-if not RUNS.is_file():  # installed by pip
-    RUNS = INSTALLED_CONFIGS / "population" / "runs.toml"
+RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
 MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one
@@ -526,7 +524,6 @@ def _training_flags(
         "save-interval": max(1, decisions // 6),
         "eval-interval": decisions,
         "eval-games": 42,
-        "league-games": 0,
         "capture-games": 0,
         # So that copies of all ages are in the pool at the end.
         "pool-size": 10,

@@ -16,7 +16,7 @@ from ..errors import UserError
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
-from .language.settings import LanguageSettings, read_settings
+from .language.settings import read_settings
 from .names import (
     GREEDY,
     SEARCHES,
@@ -141,10 +141,10 @@ def _policy(
     seed: int,
 ) -> Player:
     """Return the policy of a checkpoint; see `load_player`."""
-    path, learners = _checkpoint(spec), learning("learners")
+    path, registry = _checkpoint(spec), learning("registry")
     if game_map is not None:
-        _check_map(learners.header(path), path, game_map)
-    player = learners.load_player(path, spec.script or script, greedy, seed, device)
+        _check_map(registry.header(path), path, game_map)
+    player = registry.load_player(path, spec.script or script, greedy, seed, device)
     player.name = short_name(spec)
     return player
 
@@ -172,7 +172,7 @@ def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) 
 
 def _map_of_policy(spec: PolicySpec) -> Map:
     path = _checkpoint(spec)
-    header = learning("learners").header(path)
+    header = learning("registry").header(path)
     if header["map_name"] in MAP_NAMES:
         known = load_map(header["map_name"])
         if vocabulary(known).hash == header["vocabulary_hash"]:
@@ -216,14 +216,14 @@ def load_members(
 
 def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -> Player:
     """Return a language model as a player; what only such players need is imported here."""
-    settings = read_settings(spec)
-    from .language.making import make_language_player
+    settings, name = read_settings(spec), short_name(spec)
+    from .language.local import LocalPlayer
+    from .language.remote import RemotePlayer
 
-    return make_language_player(short_name(spec), settings, _load_model, device, greedy, seed)
-
-
-def _load_model(settings: LanguageSettings, device: str, seed: int) -> object:
-    return learning("language_model").load_language_model(settings, device, seed)
+    if settings.is_local:
+        model = learning("language_model").load_language_model(settings, device, seed)
+        return LocalPlayer(name, settings, model, greedy)
+    return RemotePlayer(name, settings, greedy)
 
 
 def learning(module: str) -> Any:
@@ -242,8 +242,8 @@ def _checkpoint(spec: PolicySpec) -> Path:
     near = did_you_mean(kind[1], (*SEARCHES, GREEDY)) if kind else ""
     near = near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
     raise PlayerError(
-        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}) "
-        f"nor a file{near}"
+        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}), "
+        f"a file, nor listed by `python -m diplomacy_engine policies`{near}"
     )
 
 

@@ -1,0 +1,180 @@
+"""Many frozen networks that are asked together."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..constants import NONE
+from ..games.decisions import Decisions
+from ..games.observation import BoardViews
+from .boards import Boards, Codes
+from .checkpoints import check_weights
+
+
+def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = None) -> nn.Module:
+    """Return a copy of an agent that never learns, with other weights if some are given.
+
+    Raises:
+        ValueError: the weights are not those of such an agent.
+    """
+    frozen = copy.deepcopy(agent).requires_grad_(False).eval()
+    if weights is not None:
+        check_weights(weights, frozen.state_dict())
+        frozen.load_state_dict(weights)
+    return frozen
+
+
+def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
+    """Take new weights into the average of those after each of `updates` updates before.
+
+    Polynomial decay (Shamir & Zhang 2013): the weights after update n count about as n ** power.
+    """
+    for kept, new in zip(average.parameters(), agent.parameters()):
+        kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
+
+
+def stackable(agent: nn.Module) -> bool:
+    """Tell whether `Stack` finds all weights of an agent, which may have layers of its own."""
+    known = "province_features", "power", "order_kinds"
+    return all(
+        name in known or isinstance(layer, nn.LayerNorm) or type(layer) is nn.Linear
+        for name, layer in agent.named_modules()
+        if list(layer.parameters(recurse=False))
+    )
+
+
+class Stack:
+    """Plain agents of one shape whose boards are encoded in one call, as each would alone.
+
+    The agent's own `encode` runs once, with all weights in the place of one agent's: a layer still
+    computes for each agent by itself, and what has no weights for all at once.
+
+    Args:
+        agents: by ascending number.
+    """
+
+    def __init__(self, agents: Mapping[int, nn.Module]):
+        self.numbers = np.array(list(agents))
+        models = list(agents.values())
+        self.whole = frozen_copy(models[0])
+        self.layers = []
+        for name, layer in list(self.whole.named_modules()):
+            if isinstance(layer, nn.Linear | nn.LayerNorm):
+                self.layers.append(_Layers([model.get_submodule(name) for model in models]))
+                self.whole.set_submodule(name, self.layers[-1])
+        self.rows = self.whole.province_features.num_embeddings
+        tables = [model.province_features.weight for model in models]
+        self.whole.province_features = _Table(torch.cat(tables).detach())
+        self.powers = torch.stack([model.power.weight for model in models]).detach()
+        self.whole.power = _Table(self.powers)
+
+    def encode(self, boards: Boards, numbers: np.ndarray, sizes: np.ndarray) -> Codes:
+        """Return the codes of boards, `sizes` of them for each of some of the agents."""
+        places = np.searchsorted(self.numbers, numbers)
+        for layer in self.layers:
+            layer.places, layer.sizes = places.tolist(), sizes.tolist()
+        network = torch.from_numpy(np.repeat(places, sizes))
+        self.whole.power.weight = self.powers[network]  # (G, P, H)
+        of_board = boards.features.view(len(network), -1)
+        first = (network * self.rows).to(torch.int32)[:, None]
+        features = torch.where(of_board == NONE, of_board, of_board + first)
+        return self.whole.encode(boards._replace(features=features.view_as(boards.features)))
+
+
+class _Layers(nn.Module):
+    """A layer of each agent of a stack, for inputs that begin with an axis of boards."""
+
+    def __init__(self, layers: list[nn.Module]):
+        super().__init__()
+        self.each = [layer.forward for layer in layers]
+        self.places: list[int] = []
+        self.sizes: list[int] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = zip(self.places, x.split(self.sizes))
+        return torch.cat([self.each[place](part) for place, part in parts])
+
+
+class _Table(nn.Module):
+    """Rows in the place of an embedding's."""
+
+    def __init__(self, weight: torch.Tensor):
+        super().__init__()
+        self.weight = weight
+
+
+@torch.inference_mode()
+def act(
+    agents: Mapping[int, nn.Module],
+    who: np.ndarray,
+    obs: BoardViews,
+    decisions: Decisions,
+    noise: np.ndarray,
+    temperature: np.ndarray | None = None,
+    stacks: Sequence[Stack] = (),
+) -> np.ndarray:
+    """Choose the orders of D decisions, each by a network of its own.
+
+    Args:
+        agents: by number.
+        who: (D,) which of them decides, in ascending order.
+        obs: (D,) of the deciding powers.
+        decisions: D of them.
+        noise: (N,) Gumbel noise of the draws; empty: the likeliest orders.
+        temperature: (D,), divides the scores that are drawn from; None for 1.
+        stacks: in which some of the agents are, of numbers that follow each other.
+
+    Returns:
+        (S,) int64, positions of the chosen orders in the slots' lists.
+    """
+    chosen = np.empty(len(decisions.slot_province), np.int64)
+    if not len(who):
+        return chosen
+    numbers, firsts = np.unique(who, return_index=True)
+    firsts = np.append(firsts, len(who))  # (K + 1,), of K networks
+    inputs = agents[int(numbers[0])].inputs
+    # A board is there once for each network that looks at it, one network's after the other's.
+    network = np.repeat(np.arange(len(numbers)), np.diff(firsts))
+    count = len(obs.board)
+    kept, row = np.unique(network * count + obs.row, return_inverse=True)
+    edges = np.searchsorted(kept, np.arange(len(firsts)) * count)  # (K + 1,)
+    board, last_order, scalars = (array[kept % count] for array in obs[:3])
+    obs = obs._replace(board=board, last_order=last_order, scalars=scalars, row=row)
+    boards = inputs(obs)
+    orders = inputs.orders(boards, decisions)
+    codes = _codes(agents, numbers, boards, firsts, edges, stacks)
+    parts = orders.split(firsts, edges * inputs.num_provinces)
+    for number, first, last, code, own in zip(numbers, firsts, firsts[1:], codes, parts):
+        slots = slice(decisions.slot_start[first], decisions.slot_start[last])
+        begin, end = decisions.order_start[slots.start], decisions.order_start[slots.stop]
+        own_temperature = None if temperature is None else temperature[first:last]
+        own_noise = noise[begin:end] if len(noise) else noise
+        chosen[slots] = agents[int(number)].get_action(code, own, own_noise, own_temperature).chosen
+    return chosen
+
+
+def _codes(
+    agents: Mapping[int, nn.Module],
+    numbers: np.ndarray,
+    boards: Boards,
+    firsts: np.ndarray,
+    edges: np.ndarray,
+    stacks: Sequence[Stack],
+) -> Iterator[Codes]:
+    """Yield the codes that each network makes of its boards; those of a stack are made together."""
+    of_number = {int(number): stack for stack in stacks for number in stack.numbers}
+    which = [of_number.get(int(number), int(number)) for number in numbers]
+    begins = [k for k in range(len(which)) if k == 0 or which[k] is not which[k - 1]]
+    ends = np.array([*begins, len(which)])
+    for seen, k, end in zip(boards.split(firsts[ends], edges[ends]), ends, ends[1:]):
+        if not isinstance(which[k], Stack):
+            yield agents[which[k]].encode(seen)
+            continue
+        sizes = np.diff(edges[k : end + 1])
+        found = which[k].encode(seen, numbers[k:end], sizes)
+        views = np.diff(firsts[k : end + 1]).tolist()
+        of_boards = (codes.split(sizes.tolist()) for codes in (found.provinces, found.powers))
+        yield from map(Codes, *of_boards, found.view.split(views))

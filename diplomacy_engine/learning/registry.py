@@ -1,0 +1,303 @@
+"""Which code a checkpoint is played with: the scripts that are known, by the names of their files.
+
+A script registers itself when it is imported or run. A checkpoint names the script that trained it,
+and only a script of that name plays it: a bundled one, the one that runs, or one that the user
+names, as `FILE.py:PATH` or with `--script FILE.py`. No checkpoint chooses code: the copy of a
+script in a run folder is pointed out, and runs only if `--script own` says so.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from .._files import file_sha256
+from .._suggest import quoted
+from ..errors import UserError
+from ..players.policy import PolicyPlayer
+from ..players.policy_files import REFERENCE, policy_path
+from ..players.protocols import Player
+from ..records import convert
+from ..rules.map import Map, load_map
+from . import checkpoints
+from .players import policy_player
+
+PLAIN = "ppo_selfplay_diplomacy"
+OWN = "own"  # in the place of a script: the copy in the folder of each policy
+# Name of a bundled script in a checkpoint -> its module.
+BUNDLED = {
+    f"{PLAIN}.py": PLAIN,
+    "press.py": "diplomacy_learners.press",
+    "baselines.py": "diplomacy_learners.baselines",
+    "language_model.py": "diplomacy_learners.language_model",
+}
+_known: dict[Path, "Learner"] = {}
+_noted: set[str] = set()  # files of which a note has been printed
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A training script, as far as reading and playing its checkpoints needs it."""
+
+    file: Path
+    args_class: type  # its settings; its defaults are for what an older checkpoint lacks
+    make_agent: Callable[[dict, Map], nn.Module] | None  # of settings: a new network
+    make_player: Callable[..., PolicyPlayer]  # of agent, name, seed, greedy, settings
+    talks: bool = False  # whether powers talk before they order, in training and evaluations
+    # In the place of these two, if what it trains is no network of policies.
+    load: Callable[..., Player] | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the script, as its checkpoints and messages say it."""
+        return self.file.name
+
+    @cached_property
+    def network(self) -> tuple[str, ...]:
+        """The settings that a network is made of: those that `make_agent` reads."""
+        settings = _Read(asdict(self.args_class()))
+        with torch.device("meta"), _NoDraws():
+            self.make_agent(settings, load_map("small"))
+        return tuple(name for name in settings if name in settings.read)
+
+    def settings(self, saved: dict) -> dict:
+        """Return the settings with which a checkpoint was trained."""
+        return asdict(self.args_class()) | saved["args"]
+
+    def agent(self, saved: dict, path: str | Path) -> nn.Module:
+        """Return the network of a checkpoint; UserError if it does not fit this script."""
+        with checkpoints.fitting(path, self.file):
+            game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
+            sizes = {name: settings[name] for name in self.network}
+            convert(self.args_class, sizes, f"{path}: args")
+            if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
+                raise ValueError("its weights do not match")
+            checkpoints.check_weights(saved["model"], self.weights(settings, game_map))
+            agent = self.make_agent(settings, game_map)
+            agent.load_state_dict(saved["model"])
+        return agent
+
+    def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:
+        """Return the weights of a network by name, in shape and type: they have no memory."""
+        with torch.device("meta"), _NoDraws():
+            return self.make_agent(settings, game_map).state_dict()
+
+    def policy(self, flag: str, name: str) -> dict:
+        """Return the policy that a flag names, as `checkpoints.policy_part` does.
+
+        Raises:
+            UserError: there is none, it does not fit, or another script made it and the name does
+                not say, as `FILE.py:PATH`, that this one computes the same.
+        """
+        script, colon, rest = name.rpartition(".py:")
+        path = policy_path(flag, rest if colon else name)
+        saved = checkpoints.read(path)
+        maker, trusted = saved["script_name"], Path(f"{script}.py").name == self.name and colon
+        if maker != self.name and not trusted and not {maker, self.name} <= BUNDLED.keys():
+            raise UserError(
+                f"--{flag} {name} was made by {quoted(maker, 60)}: if {self.name} computes the "
+                f"same with its weights, --{flag} {self.name}:{path}"
+            )
+        self.agent(saved, path)  # says what is wrong if it does not fit
+        return checkpoints.policy_part(saved | {"args": self.settings(saved)})
+
+
+class _Read(dict):
+    """A dictionary that knows which of its keys were read."""
+
+    def __init__(self, values: dict):
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+class _NoDraws(TorchFunctionMode):
+    """Leaves weights without memory undrawn; to draw them, PyTorch would load its compiler."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function in (nn.init.normal_, torch.Tensor.normal_):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **(kwargs or {}))
+
+
+def register(
+    module: str,
+    file: str,
+    args_class: type,
+    make_agent: Callable[[dict, Map], nn.Module] | None = None,
+    make_player: Callable[..., PolicyPlayer] = policy_player,
+    talks: bool = False,
+    load: Callable[..., Player] | None = None,
+) -> Learner:
+    """Make a script known, as its last line but the main one.
+
+    Args:
+        module, file: the script's `__name__` and `__file__`.
+        args_class: its settings.
+        make_agent: returns a new network for settings, as a dictionary, and a map. What it reads of
+            the settings decides which network a checkpoint has.
+        make_player: returns an agent as a player; see `policy_player`.
+        talks: whether powers talk before they order.
+        load: in the place of the two before, returns the player of a checkpoint for its
+            dictionary, path, whether it is greedy, seed and device.
+    """
+    path = Path(file).resolve()
+    learner = Learner(path, args_class, make_agent, make_player, talks, load)
+    if module == "__main__":  # whoever imports it by its name gets the one that runs
+        package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
+        sys.modules.setdefault(package + path.stem, sys.modules[module])
+    _known[path] = learner
+    return learner
+
+
+def of_file(file: str | Path) -> Learner:
+    """Return the learner of a script that the user names; it is imported once.
+
+    Raises:
+        UserError: there is no such script, or it does not register itself.
+    """
+    path = Path(file).resolve()
+    if path in _known:
+        return _known[path]
+    if not path.is_file():
+        raise UserError(f"there is no script {file} to play checkpoints with")
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_{len(_known)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{file} is not a Python script")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (ImportError, SyntaxError) as error:
+        del sys.modules[name]
+        raise UserError(f"{file} cannot be loaded: {error}") from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    if path not in _known:
+        raise UserError(f"{file} is not a learner: it does not call registry.register")
+    return _known[path]
+
+
+def plain() -> Learner:
+    """Return the learner whose policies populations are made of."""
+    return _known[Path(importlib.import_module(PLAIN).__file__).resolve()]
+
+
+def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
+    """Return the learner that plays a checkpoint.
+
+    Args:
+        saved: its dictionary.
+        path: its file.
+        script: that the user has named; OWN: the copy in its run folder, if that has trained it.
+
+    Raises:
+        UserError: another script made it than those that are known.
+    """
+    name = saved["script_name"]
+    if script == OWN:
+        copy = _copy_of_script(saved, Path(path))
+        if copy is not None:
+            return of_file(copy)
+    elif script is not None:
+        return of_file(script)
+    running = [learner for learner in _known.values() if learner.name == name]
+    if running:
+        return _noted_if_changed(running[-1], saved, path)
+    if name in BUNDLED:
+        module = importlib.import_module(BUNDLED[name])
+        return _noted_if_changed(_known[Path(module.__file__).resolve()], saved, path)
+    own = f", or --script {OWN} to run the copy in its folder" if script != OWN else ""
+    raise UserError(
+        f"{path} was made by {quoted(name, 60)}, which says how it is played: name that script "
+        f"before it, as in {Path(name).name}:{path}{own}"
+    )
+
+
+def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learner:
+    """Print a note, once a file, if a script has changed since it made a checkpoint.
+
+    Kept policies are older than the script, and known to be played as they were.
+    """
+    kept = Path(path).resolve().is_relative_to(REFERENCE.resolve())
+    if saved["script_sha256"] != file_sha256(learner.file) and not kept and str(path) not in _noted:
+        _noted.add(str(path))
+        print(
+            f"note: {learner.name} has changed since it made {path}; --script {OWN} plays it with "
+            "the copy in its folder",
+            file=sys.stderr,
+        )
+    return learner
+
+
+def _copy_of_script(saved: dict, path: Path) -> Path | None:
+    """Return the script in the folder of a checkpoint, if it is the one that trained it."""
+    for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
+        copy = folder / Path(saved["script_name"]).name
+        if copy.is_file() and file_sha256(copy) == saved["script_sha256"]:
+            return copy
+    return None
+
+
+def load_player(
+    path: str | Path,
+    script: str | Path | None = None,
+    greedy: bool = False,
+    seed: int = 0,
+    device: str = "cpu",
+) -> Player:
+    """Return the policy of a checkpoint as a player.
+
+    Raises:
+        UserError: it cannot be played; the message says which other script may be able to.
+    """
+    saved = checkpoints.read(path)
+    learner = of_checkpoint(saved, path, script)
+    try:
+        if learner.load:
+            return learner.load(saved, path, greedy, seed, device)
+        agent = learner.agent(saved, path).to(device).eval()
+        return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
+    except Exception as error:
+        # An edited script may fail in any way on a checkpoint that another version wrote.
+        advice = _advice(saved, Path(path), learner)
+        if not advice and not isinstance(error, UserError):
+            raise
+        text = " ".join(str(error).split())[:300] or type(error).__name__
+        said = text if str(path) in text else f"checkpoint {path} cannot be played: {text}"
+        raise UserError(f"{said}{advice}") from error
+
+
+def _advice(saved: dict, path: Path, learner: Learner) -> str:
+    """Return what to do if another script trained the checkpoint, else nothing."""
+    sha256, copy = saved["script_sha256"], _copy_of_script(saved, path)
+    if sha256 == file_sha256(learner.file):
+        return ""
+    if copy is not None and copy.resolve() != learner.file:
+        return (
+            f"; another script trained it: if you trust the one in its folder, --script {OWN} "
+            f"plays it, or the name {copy}:{path}"
+        )
+    return (
+        f"; it was trained by another version of {quoted(saved['script_name'], 60)} (sha256 "
+        f"{sha256[:12]!r}), which can be named before it: FILE.py:PATH"
+    )
+
+
+def header(path: str | Path) -> dict[str, Any]:
+    """Return what a checkpoint says of itself, without its weights; UserError if it is none."""
+    saved = checkpoints.read(path)
+    return {name: saved[name] for name in checkpoints.HEADER}

@@ -1,0 +1,228 @@
+"""Sums over what is played and learned, and the figures of them that are logged.
+
+Everything is a sum with fixed names, so that processes that train together can add theirs up.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..constants import NONE
+from ..games.vector_game import StepResult
+from ..rules.map import Map
+from ..scoring.outcomes import Outcomes
+from .checkpoint_state import Kept
+from .ranks import Sums
+
+COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
+MEMORY = 0.995  # per game, of the running means of wins
+
+
+def finished_games(
+    result: StepResult,
+    rows: np.ndarray,
+    member: np.ndarray,
+    learns: np.ndarray,
+    side: np.ndarray,
+    first_year: int,
+    frozen_at: Mapping[int, int],
+    copies: Sequence[int],
+) -> Sums:
+    """Return how the games `rows` went, as sums over those in which the learner took part.
+
+    Args:
+        result: of the step with which they are over.
+        rows: of the games.
+        member: (E, P), who played each power, by number.
+        learns: (E, P) bool, the powers that the learner has played.
+        side: (P,), which power or team each power is of.
+        first_year: of the map's games.
+        frozen_at: learner decisions when a copy was frozen, by its number.
+        copies: numbers of the pool's copies, oldest first.
+
+    Returns:
+        `games` and what `selfplay_figures` needs, results being of games with an opponent; by side
+        (sides,) `side_games` and `side_wins`; by copy (copies,) `copy_games` and `copy_score`, of
+        the learner against it: a win counts 1, a draw 0.5.
+    """
+    rows = rows[learns[rows].any(1)]
+    years = result.year[rows] - first_year + 1
+    found = (result.ended, result.winner, result.centers, result.alive)
+    outcomes = Outcomes(*(array[rows] for array in found), years)
+    sides = int(side.max()) + 1
+    if sides < len(side):
+        outcomes = outcomes.of_teams(side)
+    here = side == np.arange(sides)[:, None]  # (sides, P)
+    mine = (learns[rows][:, None] & here).any(2)  # (games, sides)
+    victory, opposed = outcomes.win(), ~mine.all(1)
+    won_solo, win = ((mine & wins).any(1) & opposed for wins in (outcomes.solo(), victory))
+    draw = outcomes.draw() & (mine & outcomes.alive).any(1) & opposed
+    own = np.where(mine, outcomes.centers, 0).max(1, initial=0)
+    scores = np.where(win, 1.0, np.where(draw, 0.5, 0.0))
+    opponent = np.where(mine, NONE, member[rows[:, None], here.argmax(1)])  # (games, sides)
+    frozen = [frozen_at[number] for number in opponent.ravel().tolist() if number in frozen_at]
+    met = (opponent[:, :, None] == np.array(copies)).any(1)  # (games, copies)
+    return {
+        "games": len(rows),
+        "opposed": int(opposed.sum()),
+        "win": int(win.sum()),
+        "solo": int(won_solo.sum()),
+        "draw": int(draw.sum()),
+        "centers": float(own.sum()),
+        "centers_behind": float((outcomes.centers.max(1, initial=0) - own).sum()),
+        "years": int(years.sum()),
+        "frozen_at": float(sum(frozen)),
+        "opponents": len(frozen),
+        "side_games": mine.sum(0).astype(np.float64),
+        "side_wins": (mine & victory).sum(0).astype(np.float64),
+        "copy_games": met.sum(0).astype(np.float64),
+        "copy_score": (met * scores[:, None]).sum(0),
+    }
+
+
+RESULTS = ("win", "solo", "draw", "centers_behind")  # of games with an opponent
+SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
+
+
+def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, float]:
+    """Return `selfplay/*`, means over finished games, from sums with the names SELFPLAY."""
+    sums = dict(sums)
+    games = sums.pop("games", 0)
+    if not games:
+        return {}
+    opponents, frozen_at, opposed = (sums.pop(n) for n in ("opponents", "frozen_at", "opposed"))
+    counts = {name: opposed if name in RESULTS else games for name in sums}
+    figures = {name: sums[name] / count for name, count in counts.items() if count}
+    if opponents:  # that are copies
+        figures["opponent_age"] = global_step - frozen_at / opponents
+    return figures
+
+
+class Results(Kept):
+    """What has been counted so far, and how the learner's games have gone.
+
+    Args:
+        game_map: with its teams; a side is a team, or a power that plays alone.
+
+    Attributes:
+        counters: by the names COUNTERS.
+        win_share: (sides,), running means of the learner's wins; they begin at 0.
+        side_games: (sides,), the games that these are of.
+    """
+
+    REBUILT = ("game_map",)
+
+    def __init__(self, game_map: Map):
+        self.game_map = game_map
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.sums = dict.fromkeys(SELFPLAY, 0.0)  # of games since the last update
+        self.win_share = np.zeros(len(game_map.teams.names))
+        self.side_games = np.zeros(len(game_map.teams.names))
+
+    def of_games(
+        self, result: StepResult, rows: np.ndarray, member: np.ndarray, learns: np.ndarray, pool
+    ) -> Sums:
+        """Return `finished_games` of this map; `pool` has `frozen_at` and `copies`."""
+        side, first_year = self.game_map.teams.of_power, self.game_map.board.first_year
+        about = side, first_year, pool.frozen_at, pool.copies
+        return finished_games(result, rows, member, learns, *about)
+
+    def count(self, total: Sums) -> None:
+        """Take in the sums of a step of all ranks."""
+        for name in self.counters.keys() & total.keys():
+            self.counters[name] += int(total[name])
+        for name in self.sums:
+            self.sums[name] += total[name]
+        games = total["side_games"]
+        share = total["side_wins"] / np.maximum(games, 1)
+        self.win_share += (1 - MEMORY**games) * (share - self.win_share)
+        self.side_games += games
+
+    def take(self) -> dict[str, float]:
+        """Return the figures `selfplay/*` of the games since the last call."""
+        figures = selfplay_figures(self.sums, self.counters["global_step"])
+        self.sums = dict.fromkeys(self.sums, 0.0)
+        for side, share, games in zip(self.game_map.teams.names, self.win_share, self.side_games):
+            if games:  # the mean has begun at 0, which weighs MEMORY ** games
+                figures[f"win_{side}"] = float(share / (1 - MEMORY**games))
+        return figures
+
+
+class Episodes(Kept):
+    """Counts episodes, a stream's decisions in one game, and what they are paid.
+
+    Args:
+        num_streams: of the buffer.
+        parts: names of the rewards of a mix; each is counted by itself, too.
+    """
+
+    REBUILT = ("parts",)
+
+    def __init__(self, num_streams: int, parts: Sequence[str]):
+        self.parts = tuple(parts)
+        # Of each stream (streams, 2 + parts): decisions, return, and that in parts.
+        self.running = np.zeros((num_streams, 2 + len(self.parts)))
+        self.ended = np.zeros(3 + len(self.parts))  # how many have ended, and their sums
+
+    def decide(self, streams: np.ndarray) -> None:
+        """Count a decision of each of `streams` (n,)."""
+        self.running[streams, 0] += 1
+
+    def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
+        """Count what `streams` (n,) are paid, (n,) float32, in all and in parts."""
+        self.running[streams, 1] += rewards
+        for column, name in enumerate(self.parts, 2):
+            self.running[streams, column] += parts[name]
+
+    def end(self, streams: np.ndarray) -> None:
+        """Count the episodes of `streams` (n,) as ended."""
+        self.ended += [len(streams), *self.running[streams].sum(0)]
+        self.running[streams] = 0
+
+    def take(self) -> Sums:
+        """Return the sums over what has ended since the last call."""
+        ended, self.ended = self.ended, np.zeros_like(self.ended)
+        return {"episodes": ended}
+
+    def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        """Return means over episodes from sums of `take`, by group: `charts`, and of others more.
+
+        `episodic_length` counts decisions, `episodic_return` is the sum of the trained reward,
+        without discount, `episodic_return_NAME` that of a reward of a mix, without its weight.
+        """
+        count, *totals = sums["episodes"].tolist()
+        names = ["episodic_length", "episodic_return"]
+        if len(self.parts) > 1:
+            names += [f"episodic_return_{part}" for part in self.parts]
+        means = {name: total / count for name, total in zip(names, totals)} if count else {}
+        return {"charts": means}
+
+
+def explained_variance(sums: np.ndarray) -> float:
+    """Return how much of the returns' variance the values explain; 1 is all of it."""
+    count, total, squares, left, left_squares = sums.tolist()
+    variance = squares / count - (total / count) ** 2
+    unexplained = left_squares / count - (left / count) ** 2
+    return 1 - unexplained / variance if variance > 1e-12 else 0.0
+
+
+def of_update(
+    run: Any, losses: Mapping[str, float], sums: Mapping[str, Any], charts: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Return the figures of an update by group, and forget what they are of.
+
+    Args:
+        run: of a learner, with `results`, `episodes` and `pool`.
+        losses: means over the update's minibatches.
+        sums: of all ranks, of `Batch.sums` and `Episodes.take`.
+        charts: more figures, of the group `charts`.
+    """
+    episodes, pool = run.episodes.figures(sums), run.pool
+    frozen = pool.next_number - len(pool.bots) - 1  # copies so far
+    return episodes | {
+        "losses": {**losses, "explained_variance": explained_variance(sums["batch"])},
+        "selfplay": run.results.take(),
+        "charts": {**charts, "batch_size": sums["batch"][0], **episodes["charts"]},
+        "pool": {"size": len(pool.copies), "frozen": frozen},
+    }

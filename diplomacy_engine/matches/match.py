@@ -1,0 +1,170 @@
+"""A match: what holds for all its games, and what has come of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from ..constants import AGREED, YEAR_LIMIT
+from ..errors import UserError
+from ..press.table import PressRules, TalkCounter
+from ..rules.map import Map, load_map
+from ..rules.state import LAST_YEAR
+from ..rules.vocabulary import vocabulary
+from ..scoring.outcomes import Outcomes, check_year_limit, figure_values
+from .figures import figure_values_of_teams, wilson_interval
+from .order_counts import OrderCounter
+
+BATCH = 1024  # games at once; bounds the memory a network needs for their decisions
+
+
+@dataclass(frozen=True)
+class MatchSettings:
+    """Settings of a match; UserError if one is out of range."""
+
+    game_map: Map
+    """the map, with its teams; its name or file will do"""
+    seed: int = 1
+    """of the games and, where they are drawn, of seats; the same seed gives the same result"""
+    max_years: int | None = None
+    """game years after which a game ends; None: the map's own, which then stands here"""
+    year_limit: str = "draw"
+    """`draw` or `truncate`, see outcomes.figure_values"""
+    threads: int | None = None
+    """of the games, which change no result; None: as many as there are processors"""
+    batch: int = BATCH
+    """games at once; those of bots do not depend on it"""
+    press: PressRules | None = None
+    """how powers talk before they order; None: they do not"""
+    draws_after: int | None = None
+    """year from which players vote for a draw (games/votes.py says which); None: nobody votes"""
+
+    def __post_init__(self) -> None:
+        game_map = load_map(self.game_map)
+        object.__setattr__(self, "game_map", game_map)
+        if self.max_years is None:
+            object.__setattr__(self, "max_years", game_map.max_years)
+        if self.max_years < 1 or self.batch < 1:
+            raise UserError("a match needs at least one year, and a batch at least one game")
+        check_year_limit(self.year_limit)
+        if self.draws_after is not None and not 1 <= self.draws_after <= LAST_YEAR:
+            raise UserError(f"draws_after must be a year from 1 to {LAST_YEAR:,}")
+
+    def game_seeds(self, first: int, count: int) -> np.ndarray:
+        """Return what so many games from number `first` (counted from 0) draw from, uint64.
+
+        A game's seed depends on its number alone, not on those that are played with it.
+        """
+        return np.random.SeedSequence(self.seed).generate_state(first + count, np.uint64)[first:]
+
+
+def match_settings(match: MatchSettings | Map | str | Path, **changes: Any) -> MatchSettings:
+    """Return settings with some changed; of a map alone all that are not named are the usual."""
+    if isinstance(match, MatchSettings):
+        return replace(match, **changes)
+    return MatchSettings(match, **changes)
+
+
+@dataclass(frozen=True)
+class MatchReport:
+    """The outcomes of a match's games or of a part of them; G games, P powers."""
+
+    settings: MatchSettings
+    players: tuple[str, ...]  # names
+    greedy: tuple[bool, ...]  # whether each player gives its likeliest orders
+    number: np.ndarray  # (G,) int64, of each game in the whole match, from 0 on, ascending
+    seats: np.ndarray  # (G, P) integers, which of `players` played each power
+    outcomes: Outcomes
+    sampled: dict[int, dict]  # number -> saved game, of some of the first
+    orders: OrderCounter | None = None  # of one player; None: nobody counted
+    talk: TalkCounter | None = None  # None: nobody could talk
+    # What ended the match early; then only games that had ended are here, but `orders` and `talk`
+    # have what others began with.
+    cause: UserError | KeyboardInterrupt | None = None
+
+    def __repr__(self) -> str:
+        names = " and ".join(map(repr, self.players))
+        where = self.settings.game_map.name
+        return f"{type(self).__name__}({names} on {where}, {len(self.number)} games)"
+
+    @property
+    def saved_games(self) -> list[dict]:
+        """The saved games, by number; `players` of each are the names of who played each power."""
+        return [self.sampled[number] for number in sorted(self.sampled)]
+
+    @classmethod
+    def join(cls, reports: "Sequence[Self]") -> Self:
+        """Return the report of games that were played in parts.
+
+        Raises:
+            ValueError: they are not parts of one match, or have a game in common.
+        """
+        first = reports[0]
+        if any(_match_of(report) != _match_of(first) for report in reports):
+            raise ValueError("these reports are from different matches")
+        number = np.concatenate([report.number for report in reports])
+        order = np.argsort(number)
+        if len(np.unique(number)) < len(number):
+            raise ValueError("two of these reports have a game in common")
+        parts = zip(*(report.outcomes for report in reports))
+        return type(first)(
+            first.settings,
+            first.players,
+            first.greedy,
+            number[order],
+            np.concatenate([report.seats for report in reports])[order],
+            Outcomes(*(np.concatenate(part)[order] for part in parts)),
+            {n: game for report in reports for n, game in report.sampled.items()},
+            _sum([report.orders for report in reports]),
+            _sum([report.talk for report in reports]),
+            next((report.cause for report in reports if report.cause is not None), None),
+        )
+
+    def figures(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Return FIGURES of every power in every game, (G, P) float64 each, and the same of every
+        team; without teams these are the powers' too."""
+        game_map, year_limit = self.settings.game_map, self.settings.year_limit
+        powers = figure_values(self.outcomes, game_map.board.victory_centers, year_limit)
+        if not game_map.teams.text:
+            return powers, powers
+        return powers, figure_values_of_teams(self.outcomes, game_map, year_limit)
+
+    def draws(self) -> dict[str, dict]:
+        """Return the key `draws` of a result: what share of the games were drawn in which way.
+
+        With a 95% interval each: `agreed` by all powers alive, and at the `year_limit`. Without
+        votes there is no such key.
+        """
+        after, count = self.settings.draws_after, len(self.number)
+        if after is None:
+            return {}
+        found = {"after": after}
+        for name, end in (("agreed", AGREED), ("year_limit", YEAR_LIMIT)):
+            drawn = int((self.outcomes.ended == end).sum())
+            low, high = wilson_interval(drawn, count)
+            found[name] = {"value": drawn / count, "low": low, "high": high}
+        return {"draws": found}
+
+
+def _match_of(report: MatchReport) -> tuple:
+    """Return what two parts of one match have in common."""
+    settings = report.settings
+    game_map = settings.game_map
+    return (
+        type(report),
+        report.players,
+        report.greedy,
+        vocabulary(game_map).hash,
+        (game_map.name, game_map.teams.text, game_map.teams.victory_centers),
+        (settings.seed, settings.max_years, settings.year_limit),
+        (settings.press, settings.draws_after),
+    )
+
+
+def _sum(counters: list) -> OrderCounter | TalkCounter | None:
+    total = counters[0]
+    for counter in counters[1:] if total is not None else ():
+        total = total + counter
+    return total

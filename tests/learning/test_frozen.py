@@ -1,0 +1,73 @@
+"""Many frozen networks: asked together as each alone, and averages of their weights."""
+
+import numpy as np
+import pytest
+import torch
+from support.positions import positions, slot_ranges
+from support.self_play import make_agent
+
+from diplomacy_engine.learning import frozen, ops
+from diplomacy_engine.learning.players import AgentNetwork
+
+
+@pytest.mark.parametrize("hot", [False, True])
+@pytest.mark.parametrize("greedy", [False, True])
+@pytest.mark.parametrize("name", ["three", "standard"])
+def test_many_are_asked_as_each_alone(name, greedy, hot):
+    """Networks of other sizes, too; some are asked nothing, one for a single decision."""
+    decisions, obs, _ = positions(name)
+    agents = {
+        number: make_agent(name, seed, hidden=hidden, autoregressive=auto)
+        for number, seed, hidden, auto in ((2, 1, 8, True), (4, 2, 16, False), (9, 3, 8, True))
+    }
+    agents[7] = agents[2]
+    rng = np.random.default_rng(1)
+    who = np.sort(rng.choice([2, 4, 9], decisions.count))
+    who[-1] = 11
+    agents[11] = make_agent(name, 5)
+    noise = ops.LIKELIEST if greedy else ops.draw_noise(decisions, torch.Generator().manual_seed(3))
+    heat = rng.uniform(0.5, 3, decisions.count).astype(np.float32) if hot else None
+    found = frozen.act(agents, who, obs, decisions, noise, heat)
+    assert found.shape == decisions.slot_province.shape
+    ranges = slot_ranges(decisions)
+    for d in [*rng.choice(decisions.count, 15, replace=False), decisions.count - 1]:
+        (a, b), row = ranges[d], np.array([d])
+        begin, end = decisions.order_start[[a, b]]
+        own = noise if greedy else noise[begin:end]
+        alone, _, _ = AgentNetwork(agents[who[d]]).act(
+            obs.take(row),
+            decisions.take(row),
+            noise=own,
+            temperature=None if heat is None else heat[row],
+        )
+        assert found[a:b].tolist() == alone.tolist()
+    some = frozen.act(agents, np.full(decisions.count, 2), obs, decisions, noise, heat)
+    assert (some != found).any()
+
+
+def test_nobody_is_asked():
+    decisions, obs, _ = positions("small")
+    none = np.zeros(0, np.int64)
+    found = frozen.act({}, none, obs.take(none), decisions.take(none), ops.LIKELIEST)
+    assert found.shape == (0,) and found.dtype == np.int64
+
+
+def test_a_copy_has_weights_of_its_own():
+    agent, other = make_agent(seed=1), make_agent(seed=2)
+    copied = frozen.frozen_copy(agent, other.state_dict())
+    assert all((copied.state_dict()[n] == w).all() for n, w in other.state_dict().items())
+    assert not any(weight.requires_grad for weight in copied.parameters())
+    with pytest.raises(ValueError, match="the shape of"):
+        frozen.frozen_copy(agent, make_agent(hidden=8).state_dict())
+
+
+def test_the_average_counts_late_weights_more():
+    agents = [make_agent(seed=seed) for seed in (1, 2, 3, 4)]
+    for power, shares in ((1.0, (1, 2, 3, 4)), (2.0, (2, 6, 12, 20))):  # n (n + 1) for power 2
+        average = frozen.frozen_copy(make_agent(seed=9))  # forgotten at the first update
+        for updates, agent in enumerate(agents):
+            frozen.update_average(average, agent, updates, power)
+        for kept, *weights in zip(average.parameters(), *(a.parameters() for a in agents)):
+            wanted = sum(share * weight for share, weight in zip(shares, weights)) / sum(shares)
+            torch.testing.assert_close(kept, wanted)
+    assert all(not kept.requires_grad for kept in average.parameters())

@@ -1,0 +1,185 @@
+"""Which script plays a checkpoint: by name of those that come along, any other only by its path."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from support.commands import SCRIPT, write_checkpoint
+from support.training import REPOSITORY, main, metrics, write_config
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import VectorGame, load_player
+from diplomacy_engine._files import file_sha256
+from diplomacy_engine.commands import cli
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.learning import checkpoints, registry
+
+TRAINER = REPOSITORY / "ppo_selfplay_diplomacy.py"
+POLICY = REPOSITORY / "runs" / "reference" / "small__pure__1" / "policy.pt"
+FEW = {"total_timesteps": 20, "num_envs": 4, "num_steps": 4, "hidden": 8, "league_games": 0}
+FEW |= {"eval_games": 2, "capture_games": 0, "max_years": 2}
+
+
+def policy_of(script: Path, path: Path, **weights: torch.Tensor) -> Path:
+    """Write the reference policy as if a script had trained it."""
+    saved = torch.load(POLICY, weights_only=True)
+    saved |= {"script_name": script.name, "script_sha256": file_sha256(script)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(saved | {"model": saved["model"] | weights}, path)
+    return path
+
+
+def edited(path: Path) -> Path:
+    """Write the trainer with another network than it has now."""
+    text, place = TRAINER.read_text(), "        self.norms = "
+    assert text.count(place) == 1
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        text.replace(place, "        self.mine = nn.Parameter(torch.ones(3))\n" + place)
+    )
+    return path
+
+
+def asked(name: object, **options) -> list[int]:
+    games = VectorGame("small", 3, seed=1, threads=1)
+    return load_player(name, seed=3, **options).act(games, games.decisions()).tolist()
+
+
+def test_a_copied_script_plays_what_it_trained(tmp_path, monkeypatch):
+    """With two processes, of which one imports it."""
+    script = Path(shutil.copy(TRAINER, tmp_path / "mine.py"))
+    config = write_config(tmp_path / "tiny.toml", **FEW, processes=2)
+    words = [sys.executable, str(script), "--config", config, "--runs-folder", str(tmp_path)]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (run,) = tmp_path.glob("small__*")
+    assert checkpoints.read(run / "checkpoint.pt")["script_name"] == "mine.py"
+    assert (run / "mine.py").read_text() == TRAINER.read_text()
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # another test's
+    assert asked(f"{script}:{run}") == asked(f"{run / 'mine.py'}:{run}")
+    player = load_player(f"{script}:{run}")
+    assert type(player.agent.agent).__module__ == "mine" and player.name == f"mine.py:{run.name}"
+    words = ["evaluate", "--player", f"{script}:{run}", "--against", "hold", "--games", "2"]
+    assert cli.main(words) == 0
+
+
+def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):
+    run = tmp_path / "runs" / "x"
+    copy = edited(run / TRAINER.name)
+    policy_of(copy, run / "checkpoint.pt", mine=torch.ones(3))
+    with pytest.raises(UserError) as caught:
+        load_player(run)
+    assert str(caught.value).endswith(f"or the name {copy}:{run / 'checkpoint.pt'}")
+    assert copy not in registry._known  # it was pointed out, not run
+    named = f"{copy}:{run}"
+    expected = asked(POLICY)  # the weight more has no effect
+    assert asked(named) == asked(run, script=copy) == asked(run, script="own") == expected
+    assert hasattr(load_player(named).agent.agent, "mine")
+    assert hasattr(load_player(f"fast(candidates=2 draws=4 profiles=2):{named}"), "search")
+    # A player of another run, as an opponent and to be evaluated against.
+    config = write_config(tmp_path / "tiny.toml", **FEW, pool_bots=[named], eval_bots=[named])
+    argv = ["--config", config, "--runs-folder", str(tmp_path / "mine"), "--pool-bot-prob", "1"]
+    assert main(argv) == 0, capsys.readouterr().err
+    (mine,) = (tmp_path / "mine").iterdir()
+    assert f"eval/{named}/win" in metrics(mine)[-1]
+    copy.write_text(SCRIPT)  # no longer the script that trained it
+    with pytest.raises(UserError, match=r"it was trained by another version of 'ppo_.*FILE\.py:"):
+        load_player(run)
+
+
+def test_scripts_of_one_name_are_told_apart(tmp_path):
+    players = []
+    for folder, bot in (("a", "hold"), ("b", "dumbbot")):
+        script = tmp_path / folder / "twin.py"
+        script.parent.mkdir()
+        script.write_text(SCRIPT.replace('"dumbbot"', f'"{bot}"') + f"# {folder}\n")
+        path = write_checkpoint(tmp_path / folder / "1.pt", script)
+        saved = torch.load(path)
+        del saved["args"]["plays"]  # so that the script's own default says it
+        torch.save(saved, path)
+        players.append(load_player(f"{script}:{path}"))
+    assert [player.bot.name for player in players] == ["hold", "dumbbot"]
+    assert type(players[0]) is not type(players[1])
+    again = tmp_path / "a" / "twin.py"
+    assert registry.of_file(again) is registry.of_file(str(again))  # imported once
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.py", "evil.py", "folder/evil.py", "/etc/passwd", "evil", "os", "", "x\ny"]
+)
+def test_no_checkpoint_chooses_code(name, tmp_path, monkeypatch):
+    """Whatever it says, the trainer plays it: not the file of that name, nor a module."""
+    monkeypatch.chdir(tmp_path / "..")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for folder in (tmp_path, tmp_path / "run", tmp_path / "run" / "folder"):
+        folder.mkdir(exist_ok=True)
+        (folder / "evil.py").write_text("raise SystemExit('this must not run')")
+    saved = torch.load(POLICY, weights_only=True) | {"script_name": name}
+    saved["script_sha256"] = file_sha256(tmp_path / "evil.py")
+    torch.save(saved, tmp_path / "run" / "checkpoint.pt")
+    player = load_player(tmp_path / "run")
+    assert type(player.agent.agent) is ppo.Agent
+    saved["model"] = {}
+    torch.save(saved, tmp_path / "run" / "checkpoint.pt")
+    with pytest.raises(UserError) as caught:
+        load_player(tmp_path / "run")
+    assert str(caught.value).isprintable()
+
+
+def test_learners_that_come_along_are_found_by_name():
+    """Under the names that they had in version 0.2, too."""
+    for name, module in registry.COME_ALONG.items():
+        assert re.fullmatch(r"\w+\.py", name)
+        file = REPOSITORY / (module.replace(".", "/") + ".py")
+        assert file.is_file(), file
+    found = registry.of_checkpoint({"script_name": TRAINER.name}, POLICY)
+    assert found is ppo.LEARNER_HERE and found.file == TRAINER.resolve()
+
+
+def test_settings_that_a_checkpoint_lacks_have_their_defaults():
+    saved = torch.load(POLICY, weights_only=True)
+    settings = ppo.LEARNER_HERE.settings({"args": checkpoints.renamed(saved["args"])})
+    assert settings["freeze_score"] is None and settings["hidden"] == saved["args"]["hidden"]
+
+
+def test_names_of_settings_of_earlier_versions():
+    old = {"reward": "score", "reward_mix": "leader=1", "threads": 3}
+    assert checkpoints.renamed(old) == {"reward": "leader=1", "processes": 3}
+    plain = {"reward": "score", "reward_mix": "", "threads": 3, "processes": 2}
+    assert checkpoints.renamed(plain) == {"reward": "score", "threads": 3, "processes": 2}
+
+
+def test_a_pickle_with_code_is_not_loaded(tmp_path):
+    class Hostile:
+        def __reduce__(self):
+            return (tmp_path / "marker").touch, ()
+
+    torch.save({"format": 1, "evil": Hostile()}, tmp_path / "hostile.pt")
+    with pytest.raises(UserError, match="damaged, or not a checkpoint"):
+        load_player(tmp_path / "hostile.pt")
+    assert not (tmp_path / "marker").exists()
+
+
+def test_own_means_the_folder_of_the_policy(tmp_path):
+    """Not one above, whatever name the checkpoint gives its script."""
+    run = tmp_path / "run" / "inner"
+    run.mkdir(parents=True)
+    evil = tmp_path / "evil.py"
+    evil.write_text("raise SystemExit('this must not run')")
+    for name in ("../../evil.py", str(evil)):
+        saved = torch.load(POLICY, weights_only=True) | {"script_name": name}
+        torch.save(saved | {"script_sha256": file_sha256(evil)}, run / "checkpoint.pt")
+        assert type(load_player(run, script="own").agent.agent) is ppo.Agent
+
+
+def test_a_policy_is_loaded_without_pytorchs_compiler():
+    """Which alone takes more than a second, and only training uses."""
+    code = (
+        "import sys; from diplomacy_engine import load_player; load_player('small-pure-1'); "
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, timeout=300).returncode == 0

@@ -1,0 +1,66 @@
+"""Players asked about one game: what they order, as texts, and what they know of its deals."""
+
+import pytest
+
+from diplomacy_engine import Game, UserError, make_bot, orders_for
+from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.players.negotiation import Silent
+
+
+def test_orders_for_one_game():
+    game = Game("standard")
+    before = game.to_state()
+    found = orders_for(game, make_bot("dumbbot"))
+    assert list(found) == game.powers and game.to_state() == before and game.orders == {}
+    for power, texts in found.items():
+        assert sorted(" ".join(text.split()[:2]) for text in texts) == game.units[power]
+        game.submit(power, texts)
+    assert orders_for(game, make_bot("dumbbot"), ["ITALY"]) == {"ITALY": found["ITALY"]}
+    with pytest.raises(UserError, match="did you mean"):
+        orders_for(game, make_bot("dumbbot"), ["ITALIA"])
+
+
+def test_orders_for_says_what_it_was_given():
+    game = Game("small")
+    with pytest.raises(UserError, match="'dumbbot' is not a player"):
+        orders_for(game, "dumbbot")
+    with pytest.raises(UserError, match=r"a list of names, such as \['ENGLAND'\]"):
+        orders_for(game, make_bot("dumbbot"), "ENGLAND")
+
+
+def test_orders_for_winter_and_for_powers_without_a_decision():
+    state = {
+        "name": "W1901A",
+        "units": {"FRANCE": ["A BUR"]},
+        "centers": {"FRANCE": ["PAR", "MAR"]},
+    }
+    game = Game.from_state("standard", state)
+    found = orders_for(game, make_bot("dumbbot"), ["FRANCE", "ITALY"])
+    assert found["ITALY"] == [] and len(found["FRANCE"]) == 1
+    game.submit("FRANCE", found["FRANCE"])
+    game = Game("small", max_years=1)
+    while not game.is_over:
+        game.adjudicate()
+    assert orders_for(game, make_bot("random")) == {"ENGLAND": [], "RUSSIA": []}
+
+
+class Listening(Silent):
+    """Keeps what it is told of the deals."""
+
+    def hear(self, talk):
+        self.heard = talk
+
+
+def test_who_listens_knows_its_deals_when_it_orders():
+    game, player = Game("standard", press="offers"), Listening(make_bot("dumbbot"), "listening")
+    game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", peace=True))
+    game.accept("ITALY", game.offer("AUSTRIA", "ITALY", peace=True))
+    orders_by_player(game, player, ["FRANCE"], 1)
+    powers = game.map.power_index
+    assert player.heard.power.tolist() == [powers["FRANCE"]]
+    assert player.heard.known.peace[0, powers["FRANCE"], powers["ENGLAND"]]
+    assert not player.heard.known.peace[0, powers["AUSTRIA"], powers["ITALY"]]  # not its own
+    game.adjudicate()
+    del player.heard
+    orders_by_player(Game("standard"), player, ["FRANCE"], 1)  # where nobody talks
+    assert not hasattr(player, "heard")
