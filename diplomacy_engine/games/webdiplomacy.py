@@ -192,7 +192,7 @@ def _complete_end(variant: Variant, end: Phase, before: Mapping) -> None:
 
 def unit_text(variant: Variant, kind: object, territory: object) -> str:
     """Return a unit such as `F STP/SC`."""
-    if kind not in _LETTERS:
+    if kind not in tuple(_LETTERS):  # whatever it is
         raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
     place = variant.place(territory)
     return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"
