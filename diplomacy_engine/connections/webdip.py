@@ -184,9 +184,8 @@ class WebdipSeat:
             ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
             return self._ended(ended, board, end)
         *played, last = history_phases(self._variant, past.table)
-        if board is not None and (board.get("turn", int), board.get("phase", str)) != (turn, phase):
-            last = None
-        if last is None or last.name != name:
+        fits = board is None or (board.get("turn", int), board.get("phase", str)) == (turn, phase)
+        if not fits or last.name != name:
             self._files.clear()
             return None
         if phase == "Retreats":
@@ -205,7 +204,8 @@ class WebdipSeat:
                 found = played_on(found.copy(), [last], self._tell)
         except UserError as error:
             self._tell(f"its history cannot be played by our rules, the position can: {error}")
-            found = self._game = replayed([last], self._map, str(self._id), max_years=years)
+            self._game = replayed([last], self._map, str(self._id), max_years=years)
+            found = self._game.copy()
         self._played = played
         if found.phase != name:  # one that our rules skip; the last orders stay known
             state = found.to_state() | replayed([last], self._map).to_state()

@@ -617,6 +617,27 @@ def test_a_winter_in_which_nobody_can_build(site):
     ]
 
 
+def test_a_history_that_our_rules_cannot_play(site):
+    """A movement is missing in it: the player sees the position, and plays on."""
+    for _ in range(3):
+        site.process()
+    whole, told = site._archive.history, []
+
+    def without_a_movement(game, is_over):
+        data = whole(game, is_over)
+        return data | {"phases": data["phases"][:1] + data["phases"][2:]}
+
+    site._archive.history = without_a_movement
+    loop = loop_of(seat(site, say=told.append))
+    for _ in range(2):
+        units = site.game.units
+        loop._round()
+        assert loop.counts.last["game 5"].game.units == units
+        site.process()
+    assert loop.counts.phases == 2 and loop.counts.orders > 3 and loop.counts.dropped == 0
+    assert any("cannot be played" in text for text in told)
+
+
 # Rows as they are archived, of the example in the site's source of its route game/status (2019).
 BUILD = {"turn": 1, "phase": "Builds", "countryID": 7, "terrID": 31, "unitType": ""}
 BUILD |= {"type": "Build Army", "toTerrID": 0, "fromTerrID": 0, "viaConvoy": "No"}
