@@ -39,7 +39,7 @@ def make_agent(settings, game_map):
 def make_player(agent, name, seed, greedy, settings):
     return Policy(name, greedy, seed, agent.weight.device.type, make_bot(settings["plays"]))
 
-LEARNER = registry.register(__name__, __file__, Args, make_agent, (), make_player)
+LEARNER = registry.register(__name__, __file__, Args, make_agent, make_player)
 """
 
 
