@@ -93,7 +93,9 @@ def test_a_run_leaves_what_it_promises(trained):
     assert "charts/SPS" in raw and "timing/outside_network_share" in raw
     evaluated = [line["global_step"] for line in lines if "eval/random/win" in line]
     assert len(evaluated) == 2 and 300 <= evaluated[0] < 320  # at 300, and once at the end
-    assert "eval/lookahead/win" in lines[-1] and "eval/lookahead/win" not in set().union(*lines[:-1])
+    assert "eval/lookahead/win" in lines[-1] and "eval/lookahead/win" not in set().union(
+        *lines[:-1]
+    )
     kept = {f"{step:012d}.{kind}" for step in evaluated for kind in ("jsonl", "html")}
     assert kept == set(games(run))
     for step in evaluated:

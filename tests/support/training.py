@@ -83,9 +83,7 @@ def write_config(path: Path, **changes) -> str:
     return str(path)
 
 
-def train(
-    folder: Path, *flags: str, script: ModuleType = ppo, status: int = 0, **changes
-) -> Path:
+def train(folder: Path, *flags: str, script: ModuleType = ppo, status: int = 0, **changes) -> Path:
     """Train in a new run folder below `folder`; return the run folder."""
     folder.mkdir(exist_ok=True)
     before = set(folder.iterdir())
