@@ -31,7 +31,8 @@ LAST_NORM = "        x = self.norms[-1](x)\n"
 SCORED = "*ops.score_orders(orders, tables))\n"
 REGISTERED = "registry.register(__name__, __file__, Args, make_agent)"
 HEAD = (INIT, f"        self.mine = nn.Linear(3 * hidden, hidden)\n{INIT}")
-ATTENTION = """
+MADE = "        self.attention = nn.MultiheadAttention(hidden, 2, batch_first=True)\n"
+ATTENDED = """
         seen = self.attention(x, x, x, need_weights=False)[0]
         x = self.norms[-1](x + seen)
 """
@@ -54,8 +55,8 @@ ACCEPTED = {
         (TABLES, TABLES + "        noise = noise if noise is None else noise * np.float32(0.5)\n"),
     ),
     "attention in encode": (
-        (INIT, "        self.attention = nn.MultiheadAttention(hidden, 2, batch_first=True)\n" + INIT),
-        (LAST_NORM, ATTENTION),
+        (INIT, MADE + INIT),
+        (LAST_NORM, ATTENDED),
     ),
 }  # fmt: skip
 REFUSED = {
