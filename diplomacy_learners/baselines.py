@@ -49,9 +49,8 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy import PolicyPlayer
-from diplomacy_engine.players.search.draws import PolicyDraws
+from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
-from diplomacy_engine.players.search.noise import phase_seeds
 from diplomacy_engine.rules.state import Salt, in_movement
 from diplomacy_engine.training import settings
 from ppo_selfplay_diplomacy import LEARNER, WARM_UP_PHASES, Agent, OpponentPool, Run, layer_init
@@ -417,7 +416,7 @@ def train(setup: startup.Setup, ranks: Ranks, until: int | None = None) -> bool:
         return ppo.play_phase(run, clock, revalue=partial(tried[0].values, run.games))
 
     tried: list[Counterfactual] = []
-    return ppo.train(setup, ranks, until, make_run, play, assign_seats)
+    return ppo.train(setup, ranks, until, make_run=make_run, play=play, seat=assign_seats)
 
 
 AGENTS = {"independent": Independent, "central": Central}
