@@ -159,6 +159,9 @@ def _default(args_class: type[_Args], words: list[str]) -> _Args:
     """Return the settings that flags change."""
     names = {field.name for field in dataclasses.fields(args_class)}
     given = {name: _given(words, name) if name in names else None for name in _DECIDING}
+    empty = [f"--{_dashes(name)}" for name, value in given.items() if value == ""]
+    if empty:  # as of a shell's variable that is not set
+        raise UserError(f"{empty[0]} is empty")
     if given["resume"] is not None:
         return _resumed(args_class, given["resume"])
     if "config" not in names:
