@@ -524,7 +524,6 @@ def _training_flags(
         "save-interval": max(1, decisions // 6),
         "eval-interval": decisions,
         "eval-games": 42,
-        "league-games": 0,
         "capture-games": 0,
         # So that copies of all ages are in the pool at the end.
         "pool-size": 10,
