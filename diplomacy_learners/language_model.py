@@ -419,7 +419,7 @@ class Run:
                 self.model.clock = Clock()
                 self.report = self.evaluate()
         seconds = time.perf_counter() - began
-        figures["charts/SPS"] = figures["charts/decisions"] / seconds
+        figures["charts/decisions_per_second"] = figures["charts/decisions"] / seconds
         return figures | {f"timing/{name}": x for name, x in waterfall(clock, seconds).items()}
 
     def evaluate(self) -> Evaluation:
