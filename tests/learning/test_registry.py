@@ -85,7 +85,7 @@ def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):
     argv = ["--config", config, "--runs-folder", str(tmp_path / "mine"), "--pool-bot-prob", "1"]
     assert main(argv) == 0, capsys.readouterr().err
     (mine,) = (tmp_path / "mine").iterdir()
-    assert f"eval/{named}/win" in metrics(mine)[-1]
+    assert "eval/ppo_selfplay_diplomacy.py:x/win" in metrics(mine)[-1]
     copy.write_text(SCRIPT)  # no longer the script that trained it
     with pytest.raises(UserError, match=r"it was trained by another version of 'ppo_.*FILE\.py:"):
         load_player(run)

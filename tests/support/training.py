@@ -83,9 +83,7 @@ def write_config(path: Path, **changes) -> str:
     return str(path)
 
 
-def train(
-    folder: Path, *flags: str, script: ModuleType = ppo, status: int = 0, **changes
-) -> Path:
+def train(folder: Path, *flags: str, script: ModuleType = ppo, status: int = 0, **changes) -> Path:
     """Train in a new run folder below `folder`; return the run folder."""
     folder.mkdir(exist_ok=True)
     before = set(folder.iterdir())
@@ -104,7 +102,7 @@ def load(run: Path) -> dict:
 
 
 def is_clock(name: str) -> bool:
-    return name == "charts/SPS" or name.startswith("timing/")
+    return name == "charts/decisions_per_second" or name.startswith("timing/")
 
 
 def metrics(run: Path) -> list[dict]:
