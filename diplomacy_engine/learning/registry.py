@@ -107,7 +107,8 @@ class Learner:
                 f"same with its weights, --{flag} {self.name}:{path}"
             )
         self.agent(saved, path)  # says what is wrong if it does not fit
-        return checkpoints.policy_part(saved | {"args": self.settings(saved)})
+        own = self.settings(saved) if maker == self.name else saved["args"]
+        return checkpoints.policy_part(saved | {"args": own})
 
 
 class _Read(dict):

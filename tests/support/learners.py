@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from support.training import main, write_config
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_learners import baselines, exploit, press
 
 # What a stopped run is to have under way.
