@@ -169,7 +169,9 @@ def _words(args_class: type, argv: list[str]) -> list[str]:
             hint = hints.get(name)
             kinds = (hint, *typing.get_args(hint))
             words.append(word)
-        elif bool in kinds and word.lower() in _BOOLS:
+        elif bool in kinds:
+            if word.lower() not in _BOOLS:
+                raise UserError(f"{words[-1]} takes True or False, not {word!r:.60}")
             words[-1] = words[-1] if _BOOLS[word.lower()] else f"--no-{words[-1][2:]}"
             kinds = ()
         elif int in kinds and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d+", word):
@@ -200,6 +202,9 @@ def _default(args_class: type[_Args], words: list[str]) -> _Args:
     """Return the settings that flags change."""
     names = {field.name for field in dataclasses.fields(args_class)}
     given = {name: _given(words, name) if name in names else None for name in _DECIDING}
+    empty = [f"--{_dashes(name)}" for name, value in given.items() if value == ""]
+    if empty:  # as of a shell's variable that is not set
+        raise UserError(f"{empty[0]} is empty")
     if given["resume"] is not None:
         return _resumed(args_class, given["resume"])
     if "config" not in names:

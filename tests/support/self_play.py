@@ -41,8 +41,11 @@ def make_args(**changes) -> Args:
 
 
 def make_run(ranks: Ranks | None = None, **changes) -> Run:
+    """Return a new run, its games with seats."""
     args = make_args(**changes)
-    return Run(Setup(ppo.LEARNER_HERE, args, load_map(args.map), CPU), ranks or Ranks())
+    run = Run(Setup(ppo.LEARNER_HERE, args, load_map(args.map), CPU), ranks or Ranks())
+    ppo.assign_seats(run, np.arange(run.games.num_games))
+    return run
 
 
 def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes) -> Agent:

@@ -196,7 +196,7 @@ def refused(argv: list[str], *words: str, capsys, script: ModuleType = ppo) -> s
     err = capsys.readouterr().err
     assert status == 2, err
     said = " ".join(err.replace("│", " ").split())  # a box breaks lines
-    if not err.startswith("╭"):
+    if not err.startswith(("╭", " ")):
         assert err.startswith("error: ") and err.count("\n") == 1 and err.endswith("\n"), err
         assert len(err) < 500
     for word in words:
