@@ -1,18 +1,15 @@
 """What every learner does: it stops and goes on bit for bit, plays, begins with a policy, helps."""
 
 import typing
-from dataclasses import MISSING, fields
-from inspect import signature
+from dataclasses import fields
 
 import pytest
 import torch
-from msgspec import Meta
-from support.learners import LEARNERS, train
+from support.learners import LEARNERS, check_help, train
 from support.training import STOPPED, assert_same_run, load, stop_in_step
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import evaluate_player, load_player
-from diplomacy_engine.training.settings import parse_args
 from diplomacy_learners import baselines, distill, population_based, press
 
 ALL = pytest.mark.parametrize("name", LEARNERS)
@@ -70,16 +67,4 @@ def test_flags_are_the_scripts_and_a_few_more(script):
 
 @pytest.mark.parametrize("script", [ppo, *OWN, distill])
 def test_help_and_ranges(script, capsys):
-    """Every flag is explained, and every number has a range."""
-    with pytest.raises(SystemExit) as end:
-        parse_args(script.Args, ["--help"])
-    shown = capsys.readouterr().out
-    assert end.value.code == 0 and (script.__doc__ or "").splitlines()[0] in shown
-    hints = typing.get_type_hints(script.Args, include_extras=True)
-    for field in fields(script.Args):
-        assert f"--{field.name.replace('_', '-')}" in shown and field.default is not MISSING
-        kinds = [hints[field.name], *typing.get_args(hints[field.name])]
-        metas = [m for kind in kinds for m in getattr(kind, "__metadata__", ())]
-        bare = {int, float} & set(kinds)
-        assert not bare or any(isinstance(meta, Meta) for meta in metas), field.name
-    assert len(signature(script.Args).parameters) == len(hints)
+    check_help(script, capsys)

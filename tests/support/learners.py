@@ -1,12 +1,18 @@
 """Tiny runs of every learner, trained once a session; conftest.py has the fixture `trained`."""
 
+import typing
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
+import pytest
+from msgspec import Meta
 from support.training import main, write_config
 
+from diplomacy_engine.training.settings import parse_args
 from diplomacy_learners import baselines, exploit, press
 
 # What a stopped run is to have under way.
@@ -71,3 +77,18 @@ def train(name: str, folder: Path, *flags: str, status: int = 0, **changes: Any)
     assert learner.main(argv) == status
     (run,) = set(folder.iterdir()) - before
     return run
+
+
+def check_help(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """Check that every flag of a script is explained, and that every number has a range."""
+    with pytest.raises(SystemExit) as end:
+        parse_args(script.Args, ["--help"])
+    shown = capsys.readouterr().out
+    assert end.value.code == 0 and script.__doc__.splitlines()[0] in shown
+    hints = typing.get_type_hints(script.Args, include_extras=True)
+    for field in fields(script.Args):
+        assert f"--{field.name.replace('_', '-')}" in shown
+        kinds = [hints[field.name], *typing.get_args(hints[field.name])]
+        metas = [meta for kind in kinds for meta in getattr(kind, "__metadata__", ())]
+        numbers = {int, float} & set(kinds)
+        assert not numbers or any(isinstance(meta, Meta) for meta in metas), field.name
