@@ -31,7 +31,8 @@ LAST_NORM = "        x = self.norms[-1](x)\n"
 SCORED = "*ops.score_orders(orders, tables))\n"
 REGISTERED = "registry.register(__name__, __file__, Args, make_agent)"
 HEAD = (INIT, f"        self.mine = nn.Linear(3 * hidden, hidden)\n{INIT}")
-ATTENTION = """
+MADE = "        self.attention = nn.MultiheadAttention(hidden, 2, batch_first=True)\n"
+ATTENDED = """
         seen = self.attention(x, x, x, need_weights=False)[0]
         x = self.norms[-1](x + seen)
 """
@@ -54,8 +55,8 @@ ACCEPTED = {
         (TABLES, TABLES + "        noise = noise if noise is None else noise * np.float32(0.5)\n"),
     ),
     "attention in encode": (
-        (INIT, f"        self.attention = nn.MultiheadAttention(hidden, 2, batch_first=True)\n{INIT}"),
-        (LAST_NORM, ATTENTION),
+        (INIT, MADE + INIT),
+        (LAST_NORM, ATTENDED),
     ),
 }  # fmt: skip
 REFUSED = {
@@ -231,24 +232,9 @@ def test_defaults_of_a_copy_are_what_runs(imported, tmp_path):
         assert (args.ent_coef, args.num_layers) == (0.5, 3)
     args = settings.parse_args(script.Args, ["--map", "three", "--num-layers", "1"])
     assert (args.ent_coef, args.num_layers, args.learner_seats) == (0.5, 1, 2)
-    flags = [
-        *[
-            "--processes",
-            "1",
-            "--num-envs",
-            "4",
-            "--num-steps",
-            "4",
-            "--capture-games",
-            "0",
-            "--map",
-            "small",
-        ]
-    ]
-    flags += [
-        *["--total-timesteps", "20", "--eval-games", "2", "--eval-bots", "hold", "--hidden", "8"]
-    ]
-    assert main([*flags, "--runs-folder", str(tmp_path / "runs")], script) == 0
+    flags = "--map small --processes 1 --num-envs 4 --num-steps 4 --total-timesteps 20 --hidden 8 "
+    flags += "--eval-games 2 --eval-bots hold --capture-games 0"
+    assert main([*flags.split(), "--runs-folder", str(tmp_path / "runs")], script) == 0
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith("small__mine__1__") and (run / "mine.py").is_file()
     args = load(run)["args"]

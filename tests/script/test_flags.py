@@ -1,4 +1,4 @@
-"""Settings of the script and of the learners: the command line, settings files, their precedence."""
+"""Settings of the script: the command line, settings files, and which of them wins."""
 
 import dataclasses
 import math
@@ -101,6 +101,7 @@ def test_flags_give_the_settings_again():
 def test_help_has_the_values_of_the_settings_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(settings, "CONFIGS", tmp_path)
     (tmp_path / "three.toml").write_text("num_envs = 123\n")
+    monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit) as end:
         parse_args(ppo.Args, ["--map", "three", "--help"])
     shown = capsys.readouterr().out
