@@ -344,8 +344,6 @@ def check(args: Args) -> None:
             raise UserError(f"--explore {name}: these can be varied: {', '.join(VARIED)}")
     if args.metric.startswith("population/") and not args.eval_population:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
-    if args.eval_population and args.teams:
-        raise UserError("--eval-population ranks powers, so it cannot be combined with --teams")
     if args.mates and args.pool_size == 1:
         raise UserError("--mates needs a pool of several copies: give --mates 0")
     if args.track or args.cuda or args.processes > 1:

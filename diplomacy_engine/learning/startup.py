@@ -182,7 +182,7 @@ def _with_teams(args: Any, game_map: Map) -> tuple[Any, Map]:
 
     The learner then has as many seats of a game as the largest team.
     """
-    if not getattr(args, "teams", ""):
+    if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
         return args, game_map
     game_map = game_map.with_teams(args.teams, args.team_victory)
     seats = int(np.bincount(game_map.teams.of_power).max())
@@ -197,7 +197,8 @@ def _check_start(learner: Learner, args: Any, saved: dict, game_map: Map) -> Non
             f"or on another version of it, not on this {game_map.name!r}"
         )
     for name in learner.network:
-        theirs, ours = saved["args"][name], getattr(args, name)
+        ours = getattr(args, name)
+        theirs = saved["args"].get(name, ours)  # another script may have no such setting
         if theirs != ours:
             raise UserError(
                 f"--start-from {args.start_from} has a different network: "
