@@ -16,13 +16,7 @@ from ..games.position import (
     standing_units,
     winners,
 )
-from ..games.saved_game import (
-    Ending,
-    check_saved_game,
-    in_disorder,
-    read_ending,
-    read_votes,
-)
+from ..games.saved_game import Ending, in_disorder, read_saved_game, read_votes
 from ..games.vector_game import VectorGame
 from ..pictures.board import Scene, phase_title, scene_svg
 from ..pictures.chart import centers_svg
@@ -150,8 +144,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     Raises:
         UserError: it is not a saved game, or a position in it is impossible on its map.
     """
-    game_id, found_map, phases = check_saved_game(saved, game_map)
-    ending = read_ending(saved, found_map)
+    game_id, found_map, phases, ending = read_saved_game(saved, game_map)
     frames, passed, given_up = [], {}, set()
     games = VectorGame(found_map, 1, threads=1, auto_reset=False)
     for phase in phases:
