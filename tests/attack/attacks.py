@@ -412,8 +412,8 @@ def killed_sessions(folder: Path) -> Iterator[Try]:
         session._written = None  # the file is this test's
         ended = killed(lambda: session.submit(host, 0, []), int(10 ** rng.uniform(0, 5)))
         game, play = read_session(file)
-        assert play["tokens"] == tokens
-        assert (game.phase, play["step"]) in (
+        assert play.tokens == tokens
+        assert (game.phase, play.step) in (
             (("S1901M", 0), ("F1901M", 1)) if not ended else (("F1901M", 1),)
         )
         for path in folder.glob(".*.tmp"):

@@ -125,7 +125,7 @@ def test_a_restarted_server_has_the_same_links(tmp_path):
         sent = {"step": 0, "orders": ["A LON - HOL"]}
         assert request(server, "POST", "/api/orders", sent)[0] == 200
     game, play = read_session(file)
-    session = PlaySession(game, file, play["opponents"], make_bot, saved=play)
+    session = PlaySession(game, file, play.opponents, make_bot, saved=play)
     with serving(session, port=port) as server:
         assert [server.link(w) for w in server.session.tokens] == links
         _, view = request(server, "GET", "/api/game")
