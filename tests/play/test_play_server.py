@@ -499,7 +499,7 @@ def test_a_failure_inside_is_a_sentence_too(failure, server, monkeypatch, capsys
     def fail(*_):
         raise failure("a bug")
 
-    monkeypatch.setattr(server.session, "submit", fail)
+    monkeypatch.setitem(ACTIONS, "/api/orders", (ACTIONS["/api/orders"][0], fail))
     answer = request(server, "POST", "/api/orders", {"step": 0, "orders": []})
     assert f"failed with {failure.__name__};" in refusal(answer, 500)
     assert f"{failure.__name__}: a bug" in capsys.readouterr().err  # not for guests
