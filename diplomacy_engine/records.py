@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 import re
+import tomllib
 import typing
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,11 +54,7 @@ def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:
     Raises:
         UserError: it cannot be read, is not JSON, or does not fit.
     """
-    try:
-        content = read_file(path, most)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
-    return convert(cls, parse_json(content, path), path)
+    return convert(cls, parse_json(_content(path, most), path), path)
 
 
 def parse_json(content: bytes | str, source: object) -> Any:
@@ -66,6 +63,25 @@ def parse_json(content: bytes | str, source: object) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError) as error:  # also of numbers too long for Python
         raise UserError(f"{source}: not JSON: {error}") from None
+
+
+def read_toml(path: str | Path, most: int) -> dict[str, Any]:
+    """Return what is in a TOML file of at most so many bytes.
+
+    Raises:
+        UserError: it cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(_content(path, most).decode())
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not TOML: {error}") from None
+
+
+def _content(path: str | Path, most: int) -> bytes:
+    try:
+        return read_file(path, most)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
