@@ -26,7 +26,7 @@ _AT = re.compile(r"(?P<reason>.*) - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`", 
 _FIELD = re.compile(r"Object (?P<what>missing|contains) [a-z]+ field `(?P<name>.*)`", re.DOTALL)
 
 
-def convert(cls: type[_Record], values: object, source: object) -> _Record:
+def convert(cls: type[_Record], values: object, source: object, strict: bool = True) -> _Record:
     """Return a record of a class with the values of a dictionary, or of a list for a list of them.
 
     For a dataclass a key may be written with dashes, a float without a fraction is a whole number,
@@ -36,6 +36,7 @@ def convert(cls: type[_Record], values: object, source: object) -> _Record:
         cls: a dataclass, a Struct, or any other type that `msgspec.convert` takes.
         values: as json or tomllib read them.
         source: what the message calls them, such as the file's path.
+        strict: False: texts stand for numbers, too.
 
     Raises:
         UserError: a key is unknown or missing, or a value of the wrong type or out of range.
@@ -43,7 +44,7 @@ def convert(cls: type[_Record], values: object, source: object) -> _Record:
     if dataclasses.is_dataclass(cls):
         values = _settings(cls, values, source)
     try:
-        return msgspec.convert(values, cls)
+        return msgspec.convert(values, cls, strict=strict)
     except msgspec.ValidationError as error:
         raise UserError(f"{source}: {_told(cls, str(error))}") from None
 
@@ -132,7 +133,7 @@ def _told(cls: type, message: str) -> str:
         reason = f"{reason[:80]}, expected one of {', '.join(filter(None, choices))}{near}"
     reason = reason[:400].replace("`", "")
     key = "key: " if at and at["key"] else ""
-    return f"{path}: {key}{reason[:1].lower()}{reason[1:]}" if path else key + reason
+    return (f"{path}: " if path else "") + f"{key}{reason[:1].lower()}{reason[1:]}"
 
 
 def _choices(hint: Any) -> list:
