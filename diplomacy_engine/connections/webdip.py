@@ -7,6 +7,9 @@ may see in the answer of `game/playercontext`, which also says which versions of
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from ..constants import COMPLETED, NONE, UNIT_LETTERS, phase_kind
 from ..errors import UserError
@@ -24,15 +27,73 @@ from ..games.webdiplomacy import (
     read_variant,
     unit_text,
 )
+from ..records import convert
 from ..rules.map import Map
 from ..rules.notation import location_of, province_of
-from .connection import ConnectionLost, Fields, PhaseOver, Position, Refused, Say
+from .connection import ConnectionLost, PhaseOver, Position, Refused, Say
 from .sea_paths import convoy_path
 from .webdip_site import Gone, Site
 
 POLL = 0.5  # seconds between two looks at the site
 _MOST_LOOKS = 10  # for files that fit together
 _NOT_PROCESSING = "Not-processing"
+
+
+class _Version(Struct):
+    url: str = ""
+    version: str = ""
+
+
+class _Game(Struct):
+    phase: str
+    turn: int = -1
+    processStatus: str = ""
+    pressType: str = "NoPress"
+    phaseMinutes: int | None = None
+
+
+class _Member(Struct):
+    countryID: int
+    orderStatus: list[str] | None = None
+
+
+class _Context(Struct):
+    """What a player sees of a game."""
+
+    game: _Game
+    files: dict[str, _Version] = {}
+    member: _Member | None = None
+
+
+class _Listed(Struct):
+    gameID: int
+
+
+class _Games(Struct):
+    games: list[_Listed]
+
+
+class _Unit(Struct):
+    type: str
+    terrID: int
+    countryID: int
+    retreating: bool | None = None
+
+
+class _Territory(Struct):
+    terrID: int
+    ownerCountryID: int | None = None
+    occupiedFromTerrID: int | None = None
+    standoff: Any = None
+
+
+class _Board(Struct):
+    """`game.json`, the board as it stands."""
+
+    turn: int
+    phase: str
+    units: list[_Unit]
+    territories: list[_Territory]
 
 
 class WebdipSeat:
@@ -64,7 +125,7 @@ class WebdipSeat:
         self._map, self._max_years = game_map, max_years
         self._say, self._sleep = say, sleep
         self._variant: Variant | None = None
-        self._files: dict[str, tuple[str, Fields]] = {}  # name -> version, content
+        self._files: dict[str, tuple[str, dict]] = {}  # name -> version, content
         self._game: Game | None = None  # after the phases that have been played
         self._played: list[Phase] = []
         self._last: Position | None = None
@@ -82,8 +143,7 @@ class WebdipSeat:
                 raise Refused(f"{self.name} has no game {self._id}: {error}") from None
 
     def _only_game(self) -> int:
-        games = self._site.get("game/playercontext").rows("games")
-        numbers = [row.get("gameID", int) for row in games]
+        numbers = [row.gameID for row in self._site.get(_Games, "game/playercontext").games]
         if len(numbers) != 1:
             which = ", ".join(map(str, numbers[:20])) or "none"
             raise Refused(f"choose a game of {self.name} with --game-id: {which}")
@@ -94,7 +154,7 @@ class WebdipSeat:
         try:
             for _ in range(_MOST_LOOKS):
                 context = self._context()
-                if context.fields("game").get("phase", str) == "Pre-game":
+                if context.game.phase == "Pre-game":
                     self._tell("it has not begun")
                     return []
                 position = self._read(context)
@@ -107,55 +167,53 @@ class WebdipSeat:
             return [self._last._replace(over="gone from the site")]
         raise ConnectionLost("its files do not fit together")
 
-    def _context(self) -> Fields:
+    def _context(self) -> _Context:
         more = {} if self._country is None else {"countryID": self._country}
-        return self._site.get("game/playercontext", gameID=self._id, orders=1, **more)
+        return self._site.get(_Context, "game/playercontext", gameID=self._id, orders=1, **more)
 
-    def _read(self, context: Fields) -> Position | None:
+    def _read(self, context: _Context) -> Position | None:
         """Return the position; None while the files are of another phase than the context."""
-        game, member, power = context.fields("game"), *self._seat(context)
-        turn, phase = game.get("turn", int), game.get("phase", str)
+        game, files, (member, power) = context.game, context.files, self._seat(context)
+        turn, phase = game.turn, game.phase
         if phase != FINISHED and phase not in PHASES:
             raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
-        files = context.fields("files")
-        status = member.texts("orderStatus", [])
-        is_open = game.get("processStatus", str, "") == _NOT_PROCESSING
-        seen = turn, phase, files.fields("game").get("version", str, "")
+        seen = turn, phase, self._version(files, "game").version
         if self._last is None or self._seen != seen or self._last.over:
             now = self._now(files, turn, phase)
             if now is None:
                 return None
             self._last = Position(f"game {self._id}", now, [power], frozenset())
             self._seen = seen
-        if game.get("pressType", str, "NoPress") != "NoPress":
+        if game.pressType != "NoPress":
             self._tell("powers may talk in it, but the player says nothing")
-        saved = {"Saved", "Completed", "Ready", "None"} & set(status)
+        saved = {"Saved", "Completed", "Ready", "None"} & set(member.orderStatus or ())
         over = "finished" if phase == FINISHED else ""
         self._last = self._last._replace(
             missing=frozenset() if saved else frozenset([power]),
-            running=is_open and not over,
-            seconds=60.0 * game.get("phaseMinutes", int, 1),
+            running=game.processStatus == _NOT_PROCESSING and not over,
+            seconds=60.0 * (1 if game.phaseMinutes is None else game.phaseMinutes),
             over=over,
         )
         return self._last
 
-    def _seat(self, context: Fields) -> tuple[Fields, str]:
+    def _seat(self, context: _Context) -> tuple[_Member, str]:
         """Return the member that we are, and its power."""
-        if context.table.get("member") is None:
+        member = context.member
+        if member is None:
             raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
-        member = context.fields("member")
-        country = member.get("countryID", int)
-        if self._country not in (None, country):
-            raise Refused(f"our country in game {self._id} is {country}, not {self._country}")
+        if self._country not in (None, member.countryID):
+            raise Refused(
+                f"our country in game {self._id} is {member.countryID}, not {self._country}"
+            )
         if self._variant is None:
-            data = self._file(context.fields("files"), "variant")
+            data = self._file(context.files, "variant")
             try:
-                self._variant = read_variant(data.table, self._map)
+                self._variant = read_variant(data, self._map)
             except UserError as error:
                 raise UserError(
                     f"the game's map is not {self._map.name}: {error}; give its map file with --map"
                 ) from None
-        return member, self._variant.power(country)
+        return member, self._variant.power(member.countryID)
 
     def _tell(self, note: str) -> None:
         """Say something once."""
@@ -163,22 +221,26 @@ class WebdipSeat:
             self._say(f"game {self._id}: {note}")
         self._told.add(note)
 
-    def _file(self, files: Fields, name: str) -> Fields:
+    def _version(self, files: Mapping[str, _Version], name: str) -> _Version:
+        if name not in files:
+            raise UserError(f"the answer of {self.name} names no file {name}.json")
+        return files[name]
+
+    def _file(self, files: Mapping[str, _Version], name: str) -> dict:
         """Return a file in the version that the site names."""
-        row = files.fields(name)
-        version = row.get("version", str)
+        row = self._version(files, name)
         known = self._files.get(name)
-        if known is None or known[0] != version:
-            self._files[name] = version, self._site.file(row.get("url", str), version)
+        if known is None or known[0] != row.version:
+            self._files[name] = row.version, self._site.file(row.url, row.version)
         return self._files[name][1]
 
-    def _now(self, files: Fields, turn: int, phase: str) -> Game | None:
+    def _now(self, files: Mapping[str, _Version], turn: int, phase: str) -> Game | None:
         """Return the game in its present phase; None if a file is of another one."""
-        *played, last = history_phases(self._variant, self._file(files, "history").table)
+        *played, last = history_phases(self._variant, self._file(files, "history"))
         name = phase_of(turn, phase)
         if last.name == name and name != COMPLETED:
-            board = self._file(files, "game")
-            fits = (board.get("turn", int), board.get("phase", str)) == (turn, phase)
+            board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
+            fits = (board.turn, board.phase) == (turn, phase)
             last = self._board(board, name) if fits else None
         if last is None or last.name != name:
             self._files.clear()
@@ -197,15 +259,15 @@ class WebdipSeat:
             )
         return found
 
-    def _board(self, board: Fields, name: str) -> Phase:
+    def _board(self, board: _Board, name: str) -> Phase:
         """Return the present phase as `game.json` has it."""
         units: dict[str, list[str]] = {power: [] for power in self._map.powers}
         centers: dict[str, list[str]] = {power: [] for power in self._map.powers}
         standing, gone = set(), {}
-        for unit in board.rows("units"):
-            text = unit_text(self._variant, unit.get("type", str), unit.get("terrID", int))
-            power = self._variant.power(unit.get("countryID", int))
-            if unit.get("retreating", bool, False):
+        for unit in board.units:
+            text = unit_text(self._variant, unit.type, unit.terrID)
+            power = self._variant.power(unit.countryID)
+            if unit.retreating:
                 gone[province_of(text)] = text
                 units[power].append(f"*{text}")
             else:
@@ -213,12 +275,12 @@ class WebdipSeat:
                 units[power].append(text)
         closed, came_from = set(standing), {}
         index = self._map.board.province_center
-        for row in board.rows("territories"):
-            place = province_of(self._variant.place(row.get("terrID", int)))
-            owner, origin = row.table.get("ownerCountryID"), row.table.get("occupiedFromTerrID")
+        for row in board.territories:
+            place = province_of(self._variant.place(row.terrID))
+            owner, origin = row.ownerCountryID, row.occupiedFromTerrID
             if owner and index[self._map.province_index[place]] != NONE:
                 centers[self._variant.power(owner)].append(place)
-            if row.table.get("standoff") is True:
+            if row.standoff is True:
                 closed.add(place)
             if origin:
                 came_from[place] = province_of(self._variant.place(origin))
@@ -262,11 +324,7 @@ class WebdipSeat:
             answer = self._site.post("game/orders", body)
         except Gone as error:
             raise PhaseOver(str(error)) from None
-        if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
-            raise UserError(
-                f"the orders that {self.name} has kept are malformed: they are not a list"
-            )
-        return answer
+        return convert(list[dict], answer, f"the orders that {self.name} has kept")
 
     def vote_draw(self, position: Position, power: str) -> None:
         """See connection.Connection."""

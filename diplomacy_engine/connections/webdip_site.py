@@ -7,17 +7,19 @@ import http.client
 import json
 import re
 import time
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from .._suggest import quoted
 from ..errors import UserError
-from .connection import ConnectionLost, Fields, PhaseOver, Refused, words_of
+from ..records import convert, parse_json
+from .connection import ConnectionLost, PhaseOver, Refused, words_of
 
 MOST_BYTES = 16 * 2**20
 _CHUNK = 65_536
 _SECONDS = 30.0
 _FILE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
+_Record = TypeVar("_Record")
 
 
 class Gone(UserError):
@@ -58,10 +60,10 @@ class Site:
         self.name = f"{parts.hostname}{f':{port}' if port else ''}{self._base}"
         self._key, self._seconds = key, seconds
 
-    def get(self, route: str, **fields: object) -> Fields:
-        """Return what a route answers; errors as for `post`."""
+    def get(self, record: type[_Record], route: str, **fields: object) -> _Record:
+        """Return the record that a route answers; errors as for `post`."""
         found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
-        return Fields(found, f"the answer of {self.name} to {route}")
+        return convert(record, found, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:
         """Return the JSON that a route answers.
@@ -78,7 +80,7 @@ class Site:
         """Send what is answered by a text that says nothing; errors as for `post`."""
         self._checked(self._ask("POST", f"route={route}", body), route)
 
-    def file(self, url: str, version: str) -> Fields:
+    def file(self, url: str, version: str) -> dict:
         """Return one of the site's files, which need no key; ConnectionLost if it is not there."""
         if not _FILE.fullmatch(url) or ".." in url or len(version) > 100:
             raise UserError(f"{self.name} names a file that is not its own: {quoted(url)}")
@@ -86,7 +88,7 @@ class Site:
         answer = self._send("GET", path, None, {})
         if answer.status != 200:
             raise ConnectionLost(f"its file {words_of(url, 60)} answers with {answer.status}")
-        return Fields(self._json(answer, url), f"{words_of(url, 60)} of {self.name}")
+        return convert(dict, self._json(answer, url), f"{words_of(url, 60)} of {self.name}")
 
     def _ask(self, method: str, query: str, body: dict | None) -> Answer:
         headers = {"Authorization": f"Bearer {self._key}"}
@@ -119,11 +121,7 @@ class Site:
         raise Refused(f"{self.name} refuses {route} with {status}: {words or 'no reason given'}")
 
     def _json(self, answer: Answer, what: str) -> object:
-        try:
-            return json.loads(answer.body)
-        except (ValueError, RecursionError):
-            where = f"{self.name} for {words_of(what, 60)}"
-            raise UserError(f"the answer from {where} is not JSON") from None
+        return parse_json(answer.body, f"the answer of {self.name} to {words_of(what, 60)}")
 
     def _clean(self, text: str) -> str:
         """Return a text of the site without the key, which it may have repeated."""

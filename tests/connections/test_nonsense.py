@@ -10,20 +10,20 @@ from support.games import play_randomly
 from support.webdip import Site, history, variant
 
 from diplomacy_engine.connections import webdip_site
-from diplomacy_engine.connections.connection import Fields
 from diplomacy_engine.connections.daide_words import (
     decode,
     read_centers,
     read_order_words,
     read_position,
 )
-from diplomacy_engine.connections.diplomacy_server import _GameReader
-from diplomacy_engine.connections.webdip import WebdipSeat
+from diplomacy_engine.connections.diplomacy_server import _GameData, _GameReader
+from diplomacy_engine.connections.webdip import WebdipSeat, _Board
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.imports import replayed
 from diplomacy_engine.games.order_blocks import read_blocks
 from diplomacy_engine.games.webdiplomacy import classic, history_phases, read_variant
+from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import load_map
 
 STANDARD = load_map("standard")
@@ -97,7 +97,7 @@ def test_games_of_a_diplomacy_server(game, rules):
     reader = _GameReader(STANDARD, False, None)
 
     def read(changed):
-        reader.position("g", [Fields(changed, "the game")], ["FRANCE"])
+        reader.position("g", [convert(_GameData, changed, "the game")], ["FRANCE"])
 
     assert survives(read, data, random.Random(1), 150) > 20
 
@@ -125,7 +125,7 @@ def test_boards_of_a_site(game):
         board = json.loads(json.dumps(site._board()))
 
     def read(changed):
-        phase = connection._board(Fields(changed, "the board"), now.game.phase)
+        phase = connection._board(convert(_Board, changed, "the board"), now.game.phase)
         replayed([phase], STANDARD)
 
     assert survives(read, board, random.Random(4), 100) > 20

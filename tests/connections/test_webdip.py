@@ -404,15 +404,15 @@ def test_the_only_game_is_found(site):
 @pytest.mark.parametrize(
     ("route", "content", "sentence"),
     [
-        ("game/playercontext", b"<html>", "is not JSON"),
-        ("game/playercontext", b"[" * 100_000, "is not JSON"),
-        ("game/playercontext", b"[]", "is a list, not a dictionary"),
-        ("game/playercontext", b'{"game": {"phase": 3}}', "'phase' is a whole number"),
+        ("game/playercontext", b"<html>", "not JSON"),
+        ("game/playercontext", b"[" * 100_000, "not JSON"),
+        ("game/playercontext", b"[]", "expected object"),
+        ("game/playercontext", b'{"game": {"phase": 3}}', "game.phase: "),
         ("/variants/Classic/cache/variant.json", b'{"territories": []}', "'countries'"),
         ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "no name or number"),
         ("/cache/games/0/5/history.json", b'{"phases": []}', "0 phases"),
         ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "is not a phase"),
-        ("/cache/games/0/5/game.json", b'{"turn": 0, "phase": "Diplomacy"}', "'units' is missing"),
+        ("/cache/games/0/5/game.json", b'{"turn": 0, "phase": "Diplomacy"}', "units: "),
     ],
 )
 def test_nonsense_ends_with_a_sentence(site, environment, capsys, route, content, sentence):
@@ -442,7 +442,7 @@ def test_a_key_that_the_site_repeats(site):
     site.trouble["game/playercontext"] = [(500, False)]
     site.answer = lambda *_: (500, b"key-2 is \x1b[2J bad")
     with pytest.raises(ConnectionLost) as caught:
-        page.get("game/playercontext")
+        page.get(dict, "game/playercontext")
     assert "[key] is" in str(caught.value) and "\x1b" not in str(caught.value)
 
 
