@@ -33,6 +33,7 @@ from ..training.clock import Clock
 from ..training.next_steps import next_steps
 from ..training.run_folder import RunFolder
 from ..training.sample_games import show_games
+from ..training.settings import origins
 
 # Counter -> its name in the summary of a run.
 SUMMARY = {
@@ -117,7 +118,7 @@ class RunLog:
         self,
         reports: Mapping[str, Evaluation],
         global_step: int,
-        ratings: Mapping[str, float],
+        eval_bots: Sequence[str],
         policy: Mapping,
     ) -> None:
         """Log an evaluation, and keep the sample games, also as a page that replays them.
@@ -125,9 +126,9 @@ class RunLog:
         Args:
             reports: of the games against each bot.
             global_step: learner decisions so far.
-            ratings: `league/*`.
-            policy: what played. If it has won more games against the last bot than at any
-                evaluation before, it is kept as best.pt.
+            eval_bots: that are met at every evaluation; the last one is the yardstick.
+            policy: what played. If it has won more games against the last of `eval_bots` than at
+                any evaluation before, it is kept as best.pt.
         """
         evaluations = {bot: report.result() for bot, report in reports.items()}
         samples = {bot: report.saved_games for bot, report in reports.items()}
@@ -147,11 +148,11 @@ class RunLog:
             for bot, result in evaluations.items()
             for name, share in result["orders"].items()
         }
-        if reports:
-            name = f"eval/{list(reports)[-1]}/win"
+        if eval_bots:
+            name = f"eval/{eval_bots[-1]}/win"
             if figures[name] > self.folder.most(name):
                 self.folder.save_best(partial(torch.save, dict(policy)))
-        self.scalars(figures | ratings, global_step)
+        self.scalars(figures, global_step)
         games = list(itertools.chain.from_iterable(samples.values()))
         if games:
             self.folder.save_games(f"{global_step:012d}", games)
@@ -165,24 +166,20 @@ class RunLog:
             self.progress.update(global_step, **_wins(evaluations))
         self._pages(samples, global_step)
 
-    def begin(self, args: Any, config: Path | None) -> None:
+    def begin(self, args: Any) -> None:
         """Log what does not change in a run: its settings, and how TensorBoard shows its figures.
 
         Args:
             args: the settings, a dataclass whose defaults are what they are compared with.
-            config: the settings file that was read.
         """
-        defaults = asdict(type(args)())
-        changed = {name: value for name, value in asdict(args).items() if value != defaults[name]}
-        source = f"`{config.name}` and flags" if config else "flags"
-        if changed:
-            said = ", ".join(f"{name} {value}" for name, value in changed.items())
-            self.progress.message(f"settings from {source.replace('`', '')}: {said}")
+        defaults, said = asdict(type(args)()), origins(args)
+        for line in said:
+            self.progress.message(line)
         rows = "".join(
-            f"| {name} | {_cell(value)} | {_cell(defaults[name]) if name in changed else ''} |\n"
-            for name, value in asdict(args).items()
+            f"| {name} | {_cell(value)} | {_cell(None if value == before else before)} |\n"
+            for (name, value), before in zip(asdict(args).items(), defaults.values())
         )
-        about = f"Settings other than the defaults come from {source}.\n\n"
+        about = "".join(f"{line}\n\n" for line in said)
         table = f"| setting | value | default, if different |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
@@ -243,7 +240,7 @@ class RunLog:
         Args:
             counters: `global_step` and others, which are charts too.
             groups: figures by name, by the group that stands before their names: at least `losses`,
-                `selfplay` (empty before a game has ended), `league` and `charts`.
+                `selfplay` (empty before a game has ended), `pool` and `charts`.
         """
         self._counters = dict(counters)
         global_step = counters["global_step"]
@@ -256,7 +253,7 @@ class RunLog:
         self.scalars(figures, global_step)
         played = groups["selfplay"]
         shown = {"win_pool": played.get("win"), "draw_share": played.get("draw")}
-        shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["league"]["pool_size"]}
+        shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["pool"]["size"]}
         wins = _wins(self._evaluations)
         known = {name: value for name, value in shown.items() if value is not None}
         self.progress.update(global_step, **wins, **known)
@@ -349,7 +346,7 @@ class NoLog(RunLog):
 def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
     """Start a W&B run; UserError if it cannot.
 
-    W&B itself reads WANDB_MODE, WANDB_TAGS and other variables of the environment.
+    W&B itself reads WANDB_ENTITY, WANDB_MODE, WANDB_TAGS and other variables of the environment.
     """
     try:
         wandb = importlib.import_module("wandb")
@@ -363,9 +360,8 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
             raise UserError(f"W&B cannot be reached at {server} ({reason}); try later{offline}")
     tags = [tag.strip() for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag.strip()]
     try:
-        return wandb.init(
-            project=args.wandb_project_name,
-            entity=args.wandb_entity,
+        run = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", "diplomacy-selfplay"),
             name=folder.path.name,
             tags=[Path(args.map).stem, *tags],
             id=wandb_id,
@@ -379,6 +375,19 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
             f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
             f"{offline}"
         ) from None
+    other = [name for name, value in asdict(args).items() if _differs(run.config, name, value)]
+    if other and not wandb_id:
+        run.finish(exit_code=2)
+        raise UserError(
+            f"W&B has other values than this run for {', '.join(other)}: give every value of a "
+            "sweep as a flag, with ${args}"
+        )
+    return run
+
+
+def _differs(config: Mapping[str, Any], name: str, value: Any) -> bool:
+    value = list(value) if isinstance(value, tuple) else value
+    return name in config and config[name] != value
 
 
 def unreachable(server: str, seconds: float = 10.0) -> str:
@@ -435,8 +444,7 @@ DASHBOARD = {
         "return of a game": "charts/episodic_return",
         "decisions of a game": "charts/episodic_length",
         "opponents' age in decisions": "selfplay/opponent_age",
-        "rating": "league/rating_learner",
-        "copies in the pool": "league/pool_size",
+        "copies in the pool": "pool/size",
     },
     "learning": {
         "entropy, 0 to 1 (share of the greatest possible, not nats)": "losses/entropy",
