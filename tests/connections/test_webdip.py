@@ -380,10 +380,10 @@ def test_an_unknown_key(site, environment, capsys):
     ("name", "value", "sentence"),
     [
         ("WEBDIP_URL", "", "or set WEBDIP_URL"),
-        ("WEBDIP_URL", "ftp://example.org", "a site's address"),
-        ("WEBDIP_URL", "http://me:key-2@example.org", "a site's address"),
-        ("WEBDIP_URL", "http://[", "a site's address"),
-        ("WEBDIP_URL", "http://127.0.0.1:1", "the connection failed: Connection refused"),
+        ("WEBDIP_URL", "ftp://example.org", "the site: "),
+        ("WEBDIP_URL", "http://me:key-2@example.org", "the site: "),
+        ("WEBDIP_URL", "http://[", "the site: "),
+        ("WEBDIP_URL", "http://127.0.0.1:1", "no connection: Connection refused"),
         ("WEBDIP_GAME_ID", "7", "has no game 7"),
         ("WEBDIP_GAME_ID", "x", "WEBDIP_GAME_ID"),
         ("WEBDIP_COUNTRY_ID", "3", "our country in game 5 is 2"),
@@ -433,7 +433,7 @@ def test_files_are_the_sites_own(site, url):
 def test_an_answer_that_is_too_long(site, monkeypatch):
     monkeypatch.setattr(webdip_site, "MOST_BYTES", 1000)
     site.instead["game/playercontext"] = lambda: b"x" * 2000
-    with pytest.raises(UserError, match="over 1,000 bytes"):
+    with pytest.raises(UserError, match="1,000 bytes"):
         seat(site).positions()
 
 

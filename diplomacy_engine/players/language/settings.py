@@ -10,10 +10,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from msgspec import Meta
 
+from ..._http import read_url
 from ..._suggest import quoted
 from ...errors import UserError
 from ...records import convert, read_toml
@@ -125,18 +125,7 @@ def _check_server(settings: LanguageSettings, where: str) -> None:
         if settings.server or settings.api_key_env:
             raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
         return
-    try:
-        url = urlsplit(settings.base_url)
-        sound = url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port)
-    except ValueError:
-        sound = False
-    if not sound:
-        raise UserError(f"{where}: base_url: must be an address such as http://127.0.0.1:8000/v1")
-    if url.username or url.password or url.query or url.fragment:
-        raise UserError(
-            f"{where}: base_url: must end with the path: a key does not belong in it; name the "
-            "environment variable that holds it with api_key_env"
-        )
+    read_url(settings.base_url, f"{where}: base_url")
 
 
 def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings:
