@@ -22,28 +22,15 @@ Shapes. A letter means this and nothing else, here and in diplomacy_engine (cons
 """
 
 import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-import numpy as np
-import torch
 import tyro
 from msgspec import Meta
-from torch import nn
-from torch.nn import functional as F
 
-import diplomacy_engine as engine
-from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
-from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
-from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.training import settings
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
@@ -53,8 +40,7 @@ Weight = Annotated[float, Meta(ge=0, le=10**9)]
 
 @dataclass(frozen=True)
 class Args:
-    """Settings: the recipe for the small map. Another map's file in configs/ overrides them, and
-    flags override both."""
+    """Settings: the recipe for the small map. A map's file in configs/ and flags override them."""
 
     # To begin with
     map: str = "small"
@@ -165,6 +151,25 @@ class Args:
     """sample games of each evaluation against one bot, with the policy's thoughts and images"""
 
 
+if __name__ == "__main__" and {"-h", "--help"} & set(sys.argv):
+    tyro.cli(Args, **settings.command_line(Args))  # ends here: a help need not load PyTorch
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import diplomacy_engine as engine
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
+from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
+from diplomacy_engine.learning.evaluations import evaluate
+from diplomacy_engine.learning.experience import Batch, Experience
+
+
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
     """Initialize a layer orthogonally with zero bias, as PPO implementations do."""
     nn.init.orthogonal_(layer.weight, std)
@@ -235,8 +240,7 @@ class Agent(nn.Module):
             y = norm(x)
             x = x + out(ops.exchange(own(y), near(y), self.inputs))  # the near codes' mean
         x = self.norms[-1](x)
-        # Means of all provinces, (G, 1, H), and of those with a power's units, (G, P, H).
-        board, units = ops.mean_provinces(x, boards)
+        board, units = ops.mean_provinces(x, boards)  # of all (G, 1, H), by power (G, P, H)
         powers = torch.cat([board.expand_as(units), units, self.power.weight.expand_as(units)], -1)
         return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
 
@@ -295,7 +299,6 @@ class Agent(nn.Module):
 LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
 AT_RANDOM = NONE  # the number in a power's seat while it begins with random orders
 RANDOM_BOT = engine.load_player("random")
-LAST_BOTS = {"lookahead": 2, "mcts": 20}  # also met at the end, in eval_games / 2 and / 20 games
 RECENCY_DECAY = 0.8  # weight of a copy, relative to the next newer one
 WARM_UP_PHASES = 8  # the most phases of a random beginning
 
@@ -316,9 +319,8 @@ class OpponentPool(Kept):
         self.frozen_at: dict[int, int] = {}  # learner decisions, by number
         self.copies: list[int] = []
         self.next_number = LEARNER + 1 + len(bots)
-        # The learner's games against each of the copies, and its score in them.
-        self.games: dict[int, float] = {}
-        self.score: dict[int, float] = {}
+        self.games: dict[int, float] = {}  # of the learner against each of the copies,
+        self.score: dict[int, float] = {}  # and its score in them: a win 1, a draw 0.5
 
     def freeze(self, agent: Agent, global_step: int) -> None:
         """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
@@ -354,13 +356,7 @@ class OpponentPool(Kept):
             members = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, members)
         return members
 
-    def act(
-        self,
-        who: np.ndarray,
-        obs: engine.BoardViews,
-        decisions: engine.Decisions,
-        temperature: np.ndarray,
-    ) -> np.ndarray:
+    def act(self, who: np.ndarray, obs, decisions, temperature) -> np.ndarray:
         """Return what copies `who` (D,), in ascending order, choose, (S,): each by `get_action`."""
         noise = ops.draw_noise(decisions)
         return frozen.act(self.agents, who, obs, decisions, noise, temperature)
@@ -408,8 +404,7 @@ def assign_seats(run: "Run", rows: np.ndarray) -> None:
     place = keys.argsort(1).argsort(1)
     learns = place < args.learner_seats
     seats.member[rows] = np.where(learns, LEARNER, run.pool.sample(rng, shape))
-    stream = rows[:, None] * args.learner_seats + place
-    seats.stream[rows] = np.where(learns, stream, NONE)
+    seats.stream[rows] = np.where(learns, rows[:, None] * args.learner_seats + place, NONE)
     if args.opponent_temperature != 1:
         drawn = args.opponent_temperature ** rng.random(shape)
         seats.temperature[rows] = np.where(learns, 1.0, drawn)
@@ -447,7 +442,7 @@ class Buffer(Kept):
         self, streams: np.ndarray, seen: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
         """Store a new decision of each of `streams`; it closes the stream's open one."""
-        self._close(streams, values, ends=False)
+        self.close(streams, values, ends=False)
         t = self.count[streams]
         self.values[t, streams] = values
         self.logprobs[t, streams] = logprobs
@@ -457,17 +452,17 @@ class Buffer(Kept):
         self.num_rows += len(streams)
         self.seen.append(seen)
 
-    def pay(self, rewards: np.ndarray) -> None:
-        """Add `rewards` (streams,) to the open transitions."""
-        streams = np.flatnonzero(self.open)
-        self.rewards[self.count[streams] - 1, streams] += rewards[streams]
+    def pay(self, streams: np.ndarray, rewards: np.ndarray) -> None:
+        """Add `rewards` (n,) to the open transitions of `streams` (n,)."""
+        self.rewards[self.count[streams] - 1, streams] += rewards
 
-    def close(self, streams: np.ndarray, final_values: np.ndarray | float) -> np.ndarray:
-        """Close the transitions of `streams` that are open as the last ones; return which were."""
-        final_values = np.broadcast_to(np.asarray(final_values, np.float32), streams.shape)
-        return self._close(streams, final_values, ends=True)
-
-    def _close(self, streams: np.ndarray, next_values: np.ndarray, ends: bool) -> np.ndarray:
+    def close(
+        self, streams: np.ndarray, next_values: np.ndarray | float, ends: bool = True
+    ) -> np.ndarray:
+        """Close the transitions of `streams` that are open, as the last ones of their games or as
+        followed by another; return which were. `next_values` are worth what comes after them.
+        """
+        next_values = np.broadcast_to(np.asarray(next_values, np.float32), streams.shape)
         was_open = self.open[streams]
         streams = streams[was_open]
         t = self.count[streams] - 1
@@ -478,10 +473,7 @@ class Buffer(Kept):
         return streams
 
     def take_batch(self, advantages: np.ndarray) -> Batch:
-        """Return all closed transitions and forget them; open ones carry over to the next batch.
-
-        `advantages` is (T, streams), of the closed transitions.
-        """
+        """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
         seen, closed = Experience.join(self.seen), self.closed
         values, advantages = self.values[closed], advantages[closed]
         experience = seen.take(self.row[closed])
@@ -551,17 +543,13 @@ def play_phase(
 
 def pay_learner(run: "Run", result: engine.StepResult) -> None:
     """Pay the open transitions for the phase, and close those whose game is over."""
-    buffer, victory_centers = run.buffer, run.games.board.victory_centers
-    truncates = run.args.year_limit == "truncate"
+    buffer, truncates = run.buffer, run.args.year_limit == "truncate"
     streams, row, power = run.seats.learner(buffer.open)
-    position = engine.reward_input(result, victory_centers, not truncates)
-    paid = {}
-    for name, reward in run.reward.parts.items():
-        paid[name] = np.zeros(len(buffer.open), np.float32)
-        paid[name][streams] = reward(position)[row, power]
+    position = engine.reward_input(result, run.games.board.victory_centers, not truncates)
+    paid = {name: reward(position)[row, power] for name, reward in run.reward.parts.items()}
     rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))
-    buffer.pay(rewards)
-    run.episodes.pay(np.flatnonzero(buffer.open), rewards, paid)
+    buffer.pay(streams, rewards)
+    run.episodes.pay(streams, rewards, paid)
 
     lives = run.plays_on(result)[row, power]
     over = ~lives | (result.ended != engine.constants.RUNNING)[row]
@@ -579,8 +567,7 @@ def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, dict]
     seats.warm_up[:] -= at_random
     out = ~(run.plays_on(result) & learns).any(1)
     rows = np.flatnonzero((result.ended != engine.constants.RUNNING) | out)
-    learns &= ~at_random
-    return rows, run.results.of_games(result, rows, seats.member, learns, run.pool)
+    return rows, run.results.of_games(result, rows, seats.member, learns & ~at_random, run.pool)
 
 
 def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
@@ -602,27 +589,20 @@ LOSSES = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", 
 
 
 def ppo_loss(
-    args: Args,
-    ent_coef: float,
-    newlogprob: torch.Tensor,
-    entropy: torch.Tensor,
-    newvalue: torch.Tensor,
-    old: dict[str, torch.Tensor],
-    count: float,
+    args: Args, ent_coef: float, new: Action, old: dict[str, torch.Tensor], count: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return what (B,) transitions add to the PPO loss of a minibatch, and to the LOSSES.
 
-    `old` has logprobs, advantages and returns (B,) of when the orders were given, `count` is the
-    size of the minibatch on all ranks together.
+    `new` is what the policy says of them now, `old` has the logprobs, advantages and returns of
+    when the orders were given, `count` is the size of the minibatch on all ranks together.
     """
-    advantages = old["advantages"]
-    logratio = newlogprob - old["logprobs"]
+    logratio = new.logprob - old["logprobs"]
     ratio = logratio.exp()
-    pg_loss1 = -advantages * ratio
-    pg_loss2 = -advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
+    pg_loss1 = -old["advantages"] * ratio
+    pg_loss2 = -old["advantages"] * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
     pg_loss = torch.max(pg_loss1, pg_loss2).sum() / count
-    v_loss = 0.5 * ((newvalue - old["returns"]) ** 2).sum() / count
-    entropy_loss = entropy.sum() / count
+    v_loss = 0.5 * ((new.value - old["returns"]) ** 2).sum() / count
+    entropy_loss = new.entropy.sum() / count
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
     with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
         old_approx_kl = (-logratio).sum() / count
@@ -647,9 +627,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: startup.Ranks) -> d
             own = batch.take(rows)  # what this rank has of the minibatch
             own = own._replace(advantages=(own.advantages - mean) / (deviation + 1e-8))
             new = run.agent.get_action_and_value(*own.experience)
-            loss, figures = ppo_loss(
-                args, ent_coef, new.logprob, new.entropy, new.value, own.tensors(device), count
-            )
+            loss, figures = ppo_loss(args, ent_coef, new, own.tensors(device), float(count))
             run.optimizer.zero_grad(set_to_none=False)
             loss.backward()
             epoch_losses.append(ranks.sum_gradients(run.weights, figures))
@@ -660,43 +638,6 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: startup.Ranks) -> d
         if args.target_kl is not None and approx_kl > args.target_kl:
             break
     return dict(zip(LOSSES, torch.stack(losses).mean(0).tolist()))
-
-
-def evaluate(
-    run: "Run", ranks: startup.Ranks, log: startup.RunLog, last: bool = False, **options
-) -> None:
-    """Play the policy against each bot, all seats equally often, a part on each rank; log it.
-
-    `options` go to `engine.evaluate_player`.
-    """
-    args, parts = run.args, {}
-    games = dict.fromkeys(args.eval_bots, args.eval_games)
-    if last and len(run.game_map.provinces) <= 100:  # searches of larger maps take hours
-        more = {bot: args.eval_games // part for bot, part in LAST_BOTS.items() if bot not in games}
-        games |= {bot: count for bot, count in more.items() if count}
-        said = (f"{count} games against {bot}" for bot, count in games.items())
-        log.message(f"last evaluation: {', '.join(said)}")
-    for number, name in enumerate(games):
-        drawn = [args.seed, run.step, number]
-        seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
-        own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
-        player = run.setup.learner.make_player(run.average, "learner", own)
-        parts[name] = engine.evaluate_player(
-            run.game_map.contested(),
-            player,
-            engine.load_player(name, game_map=run.game_map, seed=theirs),
-            games[name],
-            part=(ranks.rank, ranks.count),
-            samples=args.capture_games,
-            seed=seed,
-            max_years=args.max_years or None,  # an evaluation needs some limit
-            year_limit=args.year_limit,
-            threads=1,
-            **{"think": startup.thoughts_of(player)} | options,
-        )
-    everywhere = ranks.gather(parts)
-    reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
-    log.evaluations(reports, run.step, args.eval_bots, run.setup.policy(run.average, run.step))
 
 
 class Run(Kept):
@@ -723,10 +664,8 @@ class Run(Kept):
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
 
-        threads = ranks.game_threads(setup.device)
-        self.games = engine.VectorGame(
-            game_map, own.num_envs, own.seed, args.max_years, threads, auto_reset=False
-        )
+        games = game_map, own.num_envs, own.seed, args.max_years, ranks.game_threads(setup.device)
+        self.games = engine.VectorGame(*games, auto_reset=False)
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map.teams)
@@ -735,9 +674,8 @@ class Run(Kept):
         self.episodes = statistics.Episodes(num_streams, self.reward.parts)
         self.results = statistics.Results(game_map)
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
-        shape = own.num_envs, len(game_map.powers)
-        nobody, none = np.full(shape, NONE), np.zeros(shape, np.int64)
-        self.seats = Seats(none.copy(), nobody, none, np.ones(shape, np.float32))
+        none = np.zeros((own.num_envs, len(game_map.powers)), np.int64)
+        self.seats = Seats(none, none + NONE, none.copy(), np.ones(none.shape, np.float32))
 
     @property
     def step(self) -> int:
@@ -769,37 +707,25 @@ def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
         losses = update(run, batch, ent_coef, ranks)
         counters = run.results.counters
         if run.average is not run.agent:
-            power = args.average_power
-            frozen.update_average(run.average, run.agent, counters["updates"], power)
+            frozen.update_average(run.average, run.agent, counters["updates"], args.average_power)
     check_learned(run.agent, run.optimizer, losses)
     counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
     log.update(counters, statistics.of_update(run, losses, sums, charts))
 
 
-def train(
-    setup: startup.Setup,
-    ranks: startup.Ranks,
-    until: int | None = None,
-    make_run: Callable[[startup.Setup, startup.Ranks], Run] = Run,
-    play: Callable = play_phase,
-    seat: Callable = assign_seats,
-    assess: Callable = evaluate,
-) -> bool:
+def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, **parts) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
     It stops if a signal asks for it; with `until`, after the first evaluation from that step on,
-    as members of a population do. Other learners give functions of their own.
+    as members of a population do. Other learners give `parts` of their own, by the names below.
     """
+    make_run, play = parts.get("make_run", Run), parts.get("play", play_phase)
+    seat, assess = parts.get("seat", assign_seats), parts.get("assess", evaluate)
     run, args = make_run(setup, ranks), setup.args
     if not setup.resume(run, ranks):
         seat(run, np.arange(run.games.num_games))
     with startup.logs(setup, ranks) as log:
-
-        def keep() -> None:
-            with log.clock("saving"):
-                save(run, setup.policy(run.average, run.step), ranks, log)
-
         while run.step < args.total_timesteps:
             with log.clock("games"):
                 result, counts = play(run, log.clock)
@@ -826,9 +752,8 @@ def train(
                     assess(run, ranks, log)
                 stops = stops or (until is not None and run.step >= until)
             if run.step >= run.next_save or stops:
-                while run.next_save <= run.step:
-                    run.next_save += args.save_interval
-                keep()
+                run.next_save = (run.step // args.save_interval + 1) * args.save_interval
+                save(run, ranks, log)
             if stops:
                 return False
         # A resumed run may have been finished; else open transitions count as they are valued.
@@ -837,7 +762,7 @@ def train(
             run.buffer.close(streams, run.values_of(row, power))
             learn(run, ranks, log)
             assess(run, ranks, log, last=True)
-            keep()
+            save(run, ranks, log)
         else:
             log.message("this run was finished; a larger --total-timesteps continues it")
     return True

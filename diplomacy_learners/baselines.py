@@ -417,7 +417,7 @@ def train(setup: startup.Setup, ranks: Ranks, until: int | None = None) -> bool:
         return ppo.play_phase(run, clock, revalue=partial(tried[0].values, run.games))
 
     tried: list[Counterfactual] = []
-    return ppo.train(setup, ranks, until, make_run, play, assign_seats)
+    return ppo.train(setup, ranks, until, make_run=make_run, play=play, seat=assign_seats)
 
 
 AGENTS = {"independent": Independent, "central": Central}

@@ -34,7 +34,7 @@ import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.observation import BoardViews
-from diplomacy_engine.learning import ops, registry, startup
+from diplomacy_engine.learning import evaluations, ops, registry, startup
 from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.players import AgentNetwork
@@ -466,7 +466,7 @@ def play_phase(run: TalkRun, clock: startup.Clock) -> tuple[engine.StepResult, d
 
 def evaluate(run: Run, ranks: Ranks, log: startup.RunLog, last: bool = False) -> None:
     """Play the policy against each bot, with talk; as the script's."""
-    ppo.evaluate(run, ranks, log, press=PressRules(run.args.press), think=None)
+    evaluations.evaluate(run, ranks, log, press=PressRules(run.args.press), think=None)
 
 
 def train(setup: startup.Setup, ranks: Ranks) -> bool:

@@ -126,31 +126,31 @@ def check_learned(
         raise TrainingError(f"a weight is not finite, or beyond {MOST_WEIGHT:,.0f}")
 
 
-def save(run: Any, policy: dict, ranks: Ranks, log: Any) -> None:
+def save(run: Any, ranks: Ranks, log: Any) -> None:
     """Write a checkpoint from which the run can go on exactly.
 
     Args:
-        run: a Kept.
-        policy: what is needed to play its policy.
+        run: a Kept, with `setup`, `average` and `step`.
         ranks: all of which call this; the first one writes.
         log: of the run.
     """
-    files = log.flush()
-    own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
-    own["torch_generator"] = torch.get_rng_state()
-    # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
-    everywhere = ranks.gather(_saved(own))
-    if ranks.rank > 0:
-        return
-    saved = policy | {
-        "run_format": RUN_FORMAT,
-        "run": pack(run),
-        "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part in everywhere],
-        "wandb_id": log.wandb_id,
-        "files": files,
-        "seconds": log.seconds,
-    }
-    log.folder.save_checkpoint(policy["global_step"], _saved(saved))
+    with log.clock("saving"):
+        files = log.flush()
+        own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
+        own["torch_generator"] = torch.get_rng_state()
+        # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
+        everywhere = ranks.gather(_saved(own))
+        if ranks.rank > 0:
+            return
+        saved = run.setup.policy(run.average, run.step) | {
+            "run_format": RUN_FORMAT,
+            "run": pack(run),
+            "ranks": [torch.load(io.BytesIO(part), weights_only=True) for part in everywhere],
+            "wandb_id": log.wandb_id,
+            "files": files,
+            "seconds": log.seconds,
+        }
+        log.folder.save_checkpoint(run.step, _saved(saved))
 
 
 def _saved(value: Any) -> bytes:

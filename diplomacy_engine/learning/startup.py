@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from shlex import quote
 from typing import Any
 
@@ -18,24 +17,21 @@ from .._jit import announce_compilation
 from .._progress import Progress, say
 from .._suggest import quoted
 from ..errors import UserError
-from ..games.game import Game
 from ..games.vector_game import VectorGame
 from ..players.loading import load_player
-from ..players.policy import PolicyPlayer
 from ..records import convert
 from ..rules.map import Map, load_map
 from ..rules.vocabulary import vocabulary
 from ..training.checks import check_args, check_memory
 from ..training.clock import Clock
 from ..training.run_folder import RunFolder, check_new
-from ..training.sample_games import thoughts
 from ..training.signals import StopSignals
 from . import checkpoint_state, checkpoints, frozen, ops
 from .ranks import RankLost, Ranks, TrainingError, keep_memory
 from .registry import BUNDLED, Learner
 from .run_log import NoLog, RunLog, start_wandb
 
-__all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run", "thoughts_of"]
+__all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
 STOPPED = 130  # exit status of a run that has been stopped before its end
 CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
 
@@ -158,11 +154,6 @@ def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
         raise kind(f"{error}{log.intact()}") from error
     finally:
         log.close()
-
-
-def thoughts_of(player: PolicyPlayer) -> Callable[[Game, str], dict]:
-    """Return the function that says what a policy thinks of a power's decision in a game."""
-    return partial(thoughts, player)
 
 
 def new_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:

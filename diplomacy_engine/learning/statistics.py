@@ -171,10 +171,10 @@ class Episodes(Kept):
         self.running[streams, 0] += 1
 
     def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
-        """Count what `streams` (n,) are paid, (all streams,) float32, in all and in parts."""
-        self.running[streams, 1] += rewards[streams]
+        """Count what `streams` (n,) are paid, (n,) float32, in all and in parts."""
+        self.running[streams, 1] += rewards
         for column, name in enumerate(self.parts, 2):
-            self.running[streams, column] += parts[name][streams]
+            self.running[streams, column] += parts[name]
 
     def end(self, streams: np.ndarray) -> None:
         """Count the episodes of `streams` (n,) as ended."""
