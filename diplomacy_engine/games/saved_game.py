@@ -1,12 +1,13 @@
 """Saved games in the format of the `diplomacy` package, one game per line of a .jsonl file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
 from .._files import open_file
+from ..constants import COMPLETED
 from ..errors import UserError
 from ..records import convert, parse_json
 from ..rules.map import Map, load_map
@@ -143,6 +144,19 @@ class Ending(NamedTuple):
         return {key: value for key, value in notes.items() if value}
 
 
+def victors(game_map: Map, state: Mapping) -> list[str]:
+    """Return the powers by which a state says that the game was won, or which share a draw.
+
+    Nobody if its `note` does not say so. The `diplomacy` package cuts their names to three letters.
+    """
+    note = state.get("note")
+    head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
+    named = [name.strip().upper() for name in names.split(",")]
+    found = [[power for power in game_map.powers if name in (power, power[:3])] for name in named]
+    known = head.strip().lower() == "victory by" and all(len(powers) == 1 for powers in found)
+    return [power for power in game_map.powers if [power] in found] if known else []
+
+
 def read_saved_game(
     saved: Mapping, game_map: Map | str | None
 ) -> tuple[str, Map, list[dict], Ending]:
@@ -163,13 +177,24 @@ def read_saved_game(
     found_map = load_map(game_map or found.map)
     if not found_map.teams.text and found.teams is not None:
         found_map = found_map.with_teams(found.teams, found.team_victory)
-    conceded = _powers(found_map, found.conceded)
     phases = [
         dict(phase) | {"messages": [dict(message) for message in phase.get("messages", ())]}
         for phase in saved["phases"]
     ]
+    conceded = _powers(found_map, found.conceded)
+    conceded += _left_out(found_map, phases[-1]["state"], conceded)
     ending = Ending(found.draw_votes, found.draw_agreed, conceded)
     return str(found.id), found_map, phases, ending
+
+
+def _left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[str, ...]:
+    """Return who has no share of a draw that others agreed on, as if it had conceded."""
+    shared = victors(game_map, state)
+    if len(shared) < 2 or game_map.teams.text or state["name"] != COMPLETED:
+        return ()
+    held = [table for table in map(state.get, ("units", "centers")) if isinstance(table, Mapping)]
+    alive = [power for power in game_map.powers if any(table.get(power) for table in held)]
+    return tuple(power for power in alive if power not in (*shared, *conceded))
 
 
 def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:

@@ -71,7 +71,12 @@ class Replay(NamedTuple):
         if self.ending.conceded and len(sides) == 1:
             verb = "wins" if len(names) == 1 else "win"
             return f"{_listed(names)} {verb}, as all others have conceded"
-        return f"a draw between {_listed(names)}" if len(names) > 1 else f"{names[0]} is left"
+        if len(names) > 1:
+            return f"a draw between {_listed(names)}"
+        scene = self.frames[-1].scene
+        held = {p for table in (scene.units, scene.centers) for p in table if table[p]}
+        only = held.isdisjoint(set(self.map.powers) - set(self.winners))
+        return f"{names[0]} is left" if only else f"{names[0]} wins, as the game's note says"
 
     @property
     def title(self) -> str:
