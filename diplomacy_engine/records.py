@@ -47,6 +47,8 @@ def convert(cls: type[_Record], values: object, source: object, strict: bool = T
         return msgspec.convert(values, cls, strict=strict)
     except msgspec.ValidationError as error:
         raise UserError(f"{source}: {_told(cls, str(error))}") from None
+    except UnicodeEncodeError:  # of half a pair of UTF-16, which JSON can write
+        raise UserError(f"{source}: a text in it is not Unicode") from None
 
 
 def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:

@@ -260,33 +260,6 @@ def test_what_is_no_saved_game(saved, name):
     assert name in str(caught.value)
 
 
-values = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=8), max_size=2)
-
-
-@given(data=st.data())
-@settings(deadline=None)
-def test_mutated_saved_games_are_loaded_or_refused(data):
-    saved = Game("small").to_saved_game()
-    place = saved
-    while True:
-        keys = range(len(place)) if isinstance(place, list) else list(place)
-        if not keys:
-            break
-        key = data.draw(st.sampled_from(keys))
-        if not isinstance(place[key], dict | list) or not data.draw(st.integers(0, 4)):
-            place[key] = data.draw(values | st.dictionaries(st.text(max_size=4), values))
-            break
-        place = place[key]
-    try:
-        game = Game.from_saved_game(saved)
-    except ValueError as error:
-        assert str(error)
-        return
-    game.to_saved_game()
-    if not game.is_over:
-        game.adjudicate()
-
-
 def test_the_diplomacy_package_opens_our_games():
     package = pytest.importorskip("diplomacy")
     export = pytest.importorskip("diplomacy.utils.export")
