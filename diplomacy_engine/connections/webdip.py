@@ -18,7 +18,9 @@ from ..games.imports import played_on, replayed
 from ..games.webdiplomacy import (
     FINISHED,
     PHASES,
+    OrderRow,
     Phase,
+    UnitRow,
     Variant,
     history_phases,
     order_row,
@@ -73,13 +75,6 @@ class _Games(Struct):
     games: list[_Listed]
 
 
-class _Unit(Struct):
-    type: str
-    terrID: int
-    countryID: int
-    retreating: bool | None = None
-
-
 class _Territory(Struct):
     terrID: int
     ownerCountryID: int | None = None
@@ -92,7 +87,7 @@ class _Board(Struct):
 
     turn: int
     phase: str
-    units: list[_Unit]
+    units: list[UnitRow]
     territories: list[_Territory]
 
 
@@ -347,7 +342,7 @@ def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[st
     letters, texts = _letters(game), []
     for row in rows:
         with contextlib.suppress(UserError):
-            texts.append(order_text(variant, row, letters))
+            texts.append(order_text(variant, convert(OrderRow, row, "an order"), letters))
     return texts
 
 

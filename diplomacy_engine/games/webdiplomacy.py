@@ -7,11 +7,14 @@ api/README.md and doc/gamedata/02-spec.md.
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import Meta, Struct
 
 from .._suggest import quoted
 from ..constants import COMPLETED, PHASE_KINDS, phase_name
 from ..errors import UserError
+from ..records import convert
 from ..rules.map import Map
 from ..rules.notation import place_text, province_of, read_order, read_place
 
@@ -35,6 +38,63 @@ _NAMES = {  # that our standard map spells otherwise
 _LETTERS = {"Army": "A", "Fleet": "F"}
 
 
+class _Territory(Struct):
+    id: int
+    name: str
+
+
+class _Country(Struct):
+    countryID: int
+    name: str
+
+
+class _Variant(Struct):
+    """`variant.json`, as far as it is read."""
+
+    territories: list[_Territory]
+    countries: list[_Country]
+
+
+class UnitRow(Struct):
+    """A unit of the site."""
+
+    type: Literal["Army", "Fleet"]
+    terrID: int
+    countryID: int
+    retreating: bool | None = None
+
+
+class OrderRow(Struct):
+    """An order of the site."""
+
+    type: str
+    countryID: int | None = None
+    terrID: int | None = None
+    toTerrID: int | None = None
+    fromTerrID: int | None = None
+    unitType: str | None = None
+    viaConvoy: Any = None  # true, or Yes
+
+
+class _CenterRow(Struct):
+    terrID: int | None = None
+    countryID: int | None = None
+
+
+class _PhaseRow(Struct):
+    phase: str
+    units: list[UnitRow]
+    centers: list[_CenterRow]
+    orders: list[OrderRow]
+    turn: int = -1
+
+
+class _History(Struct):
+    """`history.json`, as far as it is read."""
+
+    phases: Annotated[list[_PhaseRow], Meta(min_length=1, max_length=MOST_PHASES)]
+
+
 class Variant(NamedTuple):
     """A map of the site, as one of ours."""
 
@@ -43,9 +103,9 @@ class Variant(NamedTuple):
     places: dict[int, str]  # locations by territory
     numbers: dict[str, int]  # territories by location
 
-    def power(self, country: object) -> str:
+    def power(self, country: int | None) -> str:
         """Return the power of a country; UserError if there is none."""
-        if type(country) is not int or country not in self.powers:
+        if country not in self.powers:
             raise UserError(f"there is no country {quoted(country, 40)}")
         return self.powers[country]
 
@@ -53,9 +113,9 @@ class Variant(NamedTuple):
         """Return the country that a power is."""
         return next(number for number, name in self.powers.items() if name == power)
 
-    def place(self, territory: object) -> str:
+    def place(self, territory: int | None) -> str:
         """Return the location of a territory; UserError if there is none."""
-        if type(territory) is not int or territory not in self.places:
+        if territory not in self.places:
             raise UserError(f"there is no territory {quoted(territory, 40)}")
         return self.places[territory]
 
@@ -80,20 +140,15 @@ def read_variant(data: object, game_map: Map) -> Variant:
         UserError: it is malformed, or names what the map does not have.
     """
     places, powers = {}, {}
-    for row in _rows(data, "territories"):
-        name, number = row.get("name"), row.get("id")
-        if not isinstance(name, str) or type(number) is not int:
-            raise UserError("a row of 'territories' has no name or number")
-        _, place = read_place(game_map, _NAMES.get(name, name))
+    found = convert(_Variant, data, "the variant")
+    for row in found.territories:
+        _, place = read_place(game_map, _NAMES.get(row.name, row.name))
         text = place_text(game_map, place)
         if text not in game_map.location_index:
-            raise UserError(f"map {game_map.name} has no {quoted(name, 60)}")
-        places[number] = text
-    for row in _rows(data, "countries"):
-        name, number = row.get("name"), row.get("countryID")
-        if not isinstance(name, str) or type(number) is not int:
-            raise UserError("a row of 'countries' has no name or number")
-        powers[number] = game_map.powers[game_map.power_number(name)]
+            raise UserError(f"map {game_map.name} has no {quoted(row.name, 60)}")
+        places[row.id] = text
+    for row in found.countries:
+        powers[row.countryID] = game_map.powers[game_map.power_number(row.name)]
     if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
         game_map.powers
     ):
@@ -111,11 +166,11 @@ class Phase(NamedTuple):
     retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
 
 
-def phase_of(turn: object, phase: object) -> str:
+def phase_of(turn: int, phase: str) -> str:
     """Return our name of a phase, COMPLETED for a finished game; UserError if it is none."""
     if phase == FINISHED:
         return COMPLETED
-    if type(turn) is not int or not 0 <= turn < 10_000 or phase not in PHASES:
+    if not 0 <= turn < 10_000 or phase not in PHASES:
         raise UserError(f"turn {quoted(turn, 20)}, {quoted(phase, 20)} is not a phase")
     if phase == "Builds":
         number = PHASE_KINDS.index("adjustments")
@@ -130,12 +185,9 @@ def history_phases(variant: Variant, data: object) -> list[Phase]:
     Raises:
         UserError: it is malformed, or names what the variant does not have.
     """
-    rows = _rows(data, "phases")
-    if not 0 < len(rows) <= MOST_PHASES:
-        raise UserError(f"the history has {len(rows)} phases, not 1 to {MOST_PHASES}")
     phases = []
-    for row in rows:
-        name = phase_of(row.get("turn"), row.get("phase"))
+    for row in convert(_History, data, "the history").phases:
+        name = phase_of(row.turn, row.phase)
         try:
             phases.append(_phase(variant, name, row))
         except UserError as error:
@@ -143,67 +195,63 @@ def history_phases(variant: Variant, data: object) -> list[Phase]:
     return phases
 
 
-def _phase(variant: Variant, name: str, row: Mapping) -> Phase:
+def _phase(variant: Variant, name: str, row: _PhaseRow) -> Phase:
     units: dict[str, list[str]] = {power: [] for power in variant.map.powers}
     letters = {}
-    for unit in _rows(row, "units"):
-        text = unit_text(variant, unit.get("type"), unit.get("terrID"))
-        star = "*" if unit.get("retreating") is True else ""
-        units[variant.power(unit.get("countryID"))].append(star + text)
+    for unit in row.units:
+        text = unit_text(variant, unit.type, unit.terrID)
+        units[variant.power(unit.countryID)].append(f"*{text}" if unit.retreating else text)
         letters[province_of(text)] = text[0]
     centers: dict[str, list[str]] = {power: [] for power in variant.map.powers}
-    for center in _rows(row, "centers"):
-        if center.get("countryID"):
-            centers[variant.power(center["countryID"])].append(variant.place(center.get("terrID")))
+    for center in row.centers:
+        if center.countryID:
+            centers[variant.power(center.countryID)].append(variant.place(center.terrID))
     orders: dict[str, list[str]] = {power: [] for power in variant.map.powers}
-    for order in _rows(row, "orders"):
-        text = order_text(variant, order, letters)
-        orders[variant.power(order.get("countryID"))].append(text)
+    for order in row.orders:
+        orders[variant.power(order.countryID)].append(order_text(variant, order, letters))
     return Phase(name, orders, units, centers)
 
 
-def unit_text(variant: Variant, kind: object, territory: object) -> str:
-    """Return a unit such as `F STP/SC`."""
-    if kind not in _LETTERS:
-        raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
+def unit_text(variant: Variant, kind: str, territory: int | None) -> str:
+    """Return a unit such as `F STP/SC`; `kind` is Army or Fleet."""
     place = variant.place(territory)
     return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"
 
 
-def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> str:
+def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> str:
     """Return an order of the site as a text.
 
     Args:
         variant: of the game.
-        row: of the site, with type, terrID, toTerrID, fromTerrID, viaConvoy.
+        row: the order.
         letters: province -> A or F, of the units on the board.
 
     Raises:
-        UserError: it is malformed, or helps a unit that is not there.
+        UserError: it names what is not there.
     """
-    kind = row.get("type")
+    kind = row.type
     if kind == "Wait":
         return "WAIVE"
     if kind in ("Build Army", "Build Fleet"):
-        unit = unit_text(variant, kind.removeprefix("Build "), row.get("toTerrID"))
+        unit = unit_text(variant, kind.removeprefix("Build "), row.toTerrID)
         return f"{unit} B"
     if kind == "Destroy":
-        place = province_of(variant.place(row.get("toTerrID") or row.get("terrID")))
+        place = province_of(variant.place(row.toTerrID or row.terrID))
         return f"{_letter(letters, place)} {place} D"
-    here = variant.place(row.get("terrID"))
-    unit = f"{_letter(letters, province_of(here), row.get('unitType'))} {here}"
+    here = variant.place(row.terrID)
+    unit = f"{_letter(letters, province_of(here), row.unitType)} {here}"
     if kind == "Hold":
         return f"{unit} H"
     if kind == "Disband":
         return f"{unit} D"
-    goal = variant.place(row.get("toTerrID"))
+    goal = variant.place(row.toTerrID)
     if kind == "Retreat":
         return f"{unit} R {goal}"
     if kind == "Move":
-        return f"{unit} - {goal}{' VIA' if row.get('viaConvoy') in (True, 'Yes') else ''}"
+        return f"{unit} - {goal}{' VIA' if row.viaConvoy in (True, 'Yes') else ''}"
     if kind == "Support hold":
         return f"{unit} S {_letter(letters, province_of(goal))} {goal}"
-    origin = variant.place(row.get("fromTerrID"))
+    origin = variant.place(row.fromTerrID)
     if kind == "Support move":
         return f"{unit} S {_letter(letters, province_of(origin))} {origin} - {goal}"
     if kind == "Convoy":
@@ -211,9 +259,9 @@ def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> st
     raise UserError(f"{quoted(kind, 30)} is not a kind of order")
 
 
-def _letter(letters: Mapping[str, str], province: str, kind: object = None) -> str:
+def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) -> str:
     """Return A or F for the unit in a province."""
-    if isinstance(kind, str) and kind in _LETTERS:
+    if kind in _LETTERS:
         return _LETTERS[kind]
     if province not in letters:
         raise UserError(f"there is no unit in {province}")
@@ -261,10 +309,3 @@ def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = (
         return row | {"type": "Disband"}
     parent = number[province_of(here)]  # by which the site names units that are removed
     return row | {"type": "Destroy", "terrID": parent, "toTerrID": parent}
-
-
-def _rows(data: object, key: str) -> list[Mapping]:
-    rows = data.get(key) if isinstance(data, Mapping) else None
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise UserError(f"{key!r} is not a list of rows")
-    return rows

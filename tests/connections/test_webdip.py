@@ -16,8 +16,15 @@ from diplomacy_engine.connections.sea_paths import convoy_path
 from diplomacy_engine.connections.webdip import WebdipSeat, _letters, kept_texts
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.games.webdiplomacy import classic, order_row, order_text, read_variant
+from diplomacy_engine.games.webdiplomacy import (
+    OrderRow,
+    classic,
+    order_row,
+    order_text,
+    read_variant,
+)
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import load_map
 
 STANDARD = load_map("standard")
@@ -408,10 +415,10 @@ def test_the_only_game_is_found(site):
         ("game/playercontext", b"[" * 100_000, "not JSON"),
         ("game/playercontext", b"[]", "expected object"),
         ("game/playercontext", b'{"game": {"phase": 3}}', "game.phase: "),
-        ("/variants/Classic/cache/variant.json", b'{"territories": []}', "'countries'"),
-        ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "no name or number"),
-        ("/cache/games/0/5/history.json", b'{"phases": []}', "0 phases"),
-        ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "is not a phase"),
+        ("/variants/Classic/cache/variant.json", b'{"territories": []}', "countries: "),
+        ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "territories[0].id: "),
+        ("/cache/games/0/5/history.json", b'{"phases": []}', "phases: "),
+        ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "phases[0].turn: "),
         ("/cache/games/0/5/game.json", b'{"turn": 0, "phase": "Diplomacy"}', "units: "),
     ],
 )
@@ -473,7 +480,12 @@ def test_every_legal_order_there_and_back(site, seed):
             assert power in POWERS
             for text in {text for place in places for text in game.legal_orders(place)}:
                 row = order_row(known, text, game.phase.endswith("A"))
-                assert dropped(game, [text], [order_text(known, row, letters)]) == []
+                assert (
+                    dropped(
+                        game, [text], [order_text(known, convert(OrderRow, row, "it"), letters)]
+                    )
+                    == []
+                )
                 kind = {"A": "Army", "F": "Fleet"}.get(text[0])
                 theirs = "WAIVE" if text == "WAIVE" else site.text(row, kind)
                 assert dropped(game, [text], [theirs]) == []
