@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..matches.texts import percent, share_text
+from ..matches.figures import percent, share_text
 
 _GAP = 2  # characters between two columns
 

@@ -534,15 +534,6 @@ def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
     return sorted(words_of(name, 40) for name in names)
 
 
-def _daide_port(wire: Wire, game_id: str) -> int:
-    """Return the port at which DAIDE is spoken for a game; 0 if it has none."""
-    try:
-        port = wire.ask("get_daide_port", game_id=game_id)
-    except ServerError:
-        return 0
-    return port if type(port) is int and 0 < port < 65536 else 0
-
-
 class ListedGame(NamedTuple):
     """A game of a server, for people."""
 
@@ -553,7 +544,6 @@ class ListedGame(NamedTuple):
     free: list[str]
     deadline: int  # seconds; 0: none
     asks_password: bool
-    daide_port: int  # 0: none
 
 
 def list_games(wire: Wire, account: Account) -> list[ListedGame]:
@@ -567,8 +557,8 @@ def list_games(wire: Wire, account: Account) -> list[ListedGame]:
             if row.status in _FINISHED:
                 continue
             texts = [words_of(text, 40) for text in (row.map_name, row.phase, row.status)]
-            more = row.deadline or 0, row.registration_password, _daide_port(wire, row.game_id)
             free = free_powers(wire, token, row.game_id)
+            more = row.deadline or 0, row.registration_password
             found.append(ListedGame(words_of(row.game_id, 60), *texts, free, *more))
         return found
     finally:

@@ -7,27 +7,26 @@ may see in the answer of `game/playercontext`, which also says which versions of
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 
-from ..constants import COMPLETED, NONE, UNIT_LETTERS, phase_kind
+from ..constants import COMPLETED, UNIT_LETTERS, phase_kind
 from ..errors import UserError
 from ..games.game import Game
 from ..games.imports import played_on, replayed
+from ..games.saved_game import Ending
 from ..games.webdiplomacy import (
+    DRAWN,
     FINISHED,
     PHASES,
     OrderRow,
     Phase,
-    UnitRow,
     Variant,
     history_phases,
     order_row,
     order_text,
     phase_of,
     read_variant,
-    unit_text,
 )
 from ..records import convert
 from ..rules.map import Map
@@ -43,18 +42,21 @@ _NOT_PROCESSING = "Not-processing"
 
 class _Version(Struct):
     url: str = ""
-    version: str = ""
+    version: str | None = None  # none of a file that was never written
 
 
 class _Game(Struct):
     phase: str
     turn: int = -1
-    processStatus: str = ""
-    pressType: str = "NoPress"
+    processStatus: str | None = None
+    pressType: str | None = None
     phaseMinutes: int | None = None
+    gameOver: str | None = None
 
 
 class _Member(Struct):
+    """We, in a game."""
+
     countryID: int
     orderStatus: list[str] | None = None
 
@@ -63,7 +65,7 @@ class _Context(Struct):
     """What a player sees of a game."""
 
     game: _Game
-    files: dict[str, _Version] = {}
+    files: dict[str, _Version | None] = {}
     member: _Member | None = None
 
 
@@ -77,9 +79,13 @@ class _Games(Struct):
 
 class _Territory(Struct):
     terrID: int
-    ownerCountryID: int | None = None
     occupiedFromTerrID: int | None = None
-    standoff: Any = None
+    standoff: bool | str | None = None
+
+
+class _Player(Struct):
+    status: str
+    countryID: int
 
 
 class _Board(Struct):
@@ -87,8 +93,8 @@ class _Board(Struct):
 
     turn: int
     phase: str
-    units: list[UnitRow]
     territories: list[_Territory]
+    members: list[_Player] | None = None
 
 
 class WebdipSeat:
@@ -120,7 +126,7 @@ class WebdipSeat:
         self._map, self._max_years = game_map, max_years
         self._say, self._sleep = say, sleep
         self._variant: Variant | None = None
-        self._files: dict[str, tuple[str, dict]] = {}  # name -> version, content
+        self._files: dict[str, tuple[str | None, dict]] = {}  # name -> version, content
         self._game: Game | None = None  # after the phases that have been played
         self._played: list[Phase] = []
         self._last: Position | None = None
@@ -168,23 +174,27 @@ class WebdipSeat:
 
     def _read(self, context: _Context) -> Position | None:
         """Return the position; None while the files are of another phase than the context."""
-        game, files, (member, power) = context.game, context.files, self._seat(context)
+        game, (member, power) = context.game, self._seat(context)
         turn, phase = game.turn, game.phase
         if phase != FINISHED and phase not in PHASES:
             raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
-        seen = turn, phase, self._version(files, "game").version
+        files, status = context.files, set(member.orderStatus or ())
+        seen = turn, phase, self._version(files, "history").version
         if self._last is None or self._seen != seen or self._last.over:
-            now = self._now(files, turn, phase)
+            now = self._now(files, turn, phase, game.gameOver or "")
             if now is None:
                 return None
             self._last = Position(f"game {self._id}", now, [power], frozenset())
             self._seen = seen
-        if game.pressType != "NoPress":
+        if game.pressType not in (None, "NoPress"):
             self._tell("powers may talk in it, but the player says nothing")
-        saved = {"Saved", "Completed", "Ready", "None"} & set(member.orderStatus or ())
-        over = "finished" if phase == FINISHED else ""
+        over = ""
+        if phase == FINISHED:
+            winners = self._last.game.winners
+            over = f"a solo of {winners[0]}" if len(winners) == 1 else "a draw"
         self._last = self._last._replace(
-            missing=frozenset() if saved else frozenset([power]),
+            # An extended phase takes back that we are ready, and waits for us again.
+            missing=frozenset() if {"Ready", "None"} & status else frozenset([power]),
             running=game.processStatus == _NOT_PROCESSING and not over,
             seconds=60.0 * (1 if game.phaseMinutes is None else game.phaseMinutes),
             over=over,
@@ -196,10 +206,9 @@ class WebdipSeat:
         member = context.member
         if member is None:
             raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
-        if self._country not in (None, member.countryID):
-            raise Refused(
-                f"our country in game {self._id} is {member.countryID}, not {self._country}"
-            )
+        country = member.countryID
+        if self._country not in (None, country):
+            raise Refused(f"our country in game {self._id} is {country}, not {self._country}")
         if self._variant is None:
             data = self._file(context.files, "variant")
             try:
@@ -208,7 +217,7 @@ class WebdipSeat:
                 raise UserError(
                     f"the game's map is not {self._map.name}: {error}; give its map file with --map"
                 ) from None
-        return member, self._variant.power(member.countryID)
+        return member, self._variant.power(country)
 
     def _tell(self, note: str) -> None:
         """Say something once."""
@@ -216,76 +225,92 @@ class WebdipSeat:
             self._say(f"game {self._id}: {note}")
         self._told.add(note)
 
-    def _version(self, files: Mapping[str, _Version], name: str) -> _Version:
-        if name not in files:
+    def _version(self, files: Mapping[str, _Version | None], name: str) -> _Version:
+        found = files.get(name)
+        if found is None:
             raise UserError(f"the answer of {self.name} names no file {name}.json")
-        return files[name]
+        return found
 
-    def _file(self, files: Mapping[str, _Version], name: str) -> dict:
+    def _file(self, files: Mapping[str, _Version | None], name: str) -> dict:
         """Return a file in the version that the site names."""
         row = self._version(files, name)
         known = self._files.get(name)
         if known is None or known[0] != row.version:
-            self._files[name] = row.version, self._site.file(row.url, row.version)
+            self._files[name] = row.version, self._site.file(row.url, row.version or "")
         return self._files[name][1]
 
-    def _now(self, files: Mapping[str, _Version], turn: int, phase: str) -> Game | None:
+    def _now(
+        self, files: Mapping[str, _Version | None], turn: int, phase: str, end: str
+    ) -> Game | None:
         """Return the game in its present phase; None if a file is of another one."""
-        *played, last = history_phases(self._variant, self._file(files, "history"))
-        name = phase_of(turn, phase)
-        if last.name == name and name != COMPLETED:
+        past, name, board = self._file(files, "history"), phase_of(turn, phase), None
+        if phase in ("Retreats", FINISHED):
             board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
-            fits = (board.turn, board.phase) == (turn, phase)
-            last = self._board(board, name) if fits else None
+        if phase == FINISHED and past.get("phases") == []:  # nothing was played
+            ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
+            return self._ended(ended, board, end)
+        *played, last = history_phases(self._variant, past)
+        if board is not None and (board.turn, board.phase) != (turn, phase):
+            last = None
         if last is None or last.name != name:
             self._files.clear()
             return None
+        if phase == "Retreats":
+            last = last._replace(retreats=self._retreats(board, last))
         done = self._played
-        if self._game is None or played[: len(done)] != done:
-            opening = [(played or [last])[0]._replace(orders={})]
-            self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
-            done = []
-        self._game = played_on(self._game, played[len(done) :], self._tell)
+        try:
+            if self._game is None or played[: len(done)] != done:
+                opening = [(played or [last])[0]._replace(orders={})]
+                self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
+                done = []
+            self._game = played_on(self._game, played[len(done) :], self._tell)
+            found = played_on(self._game.copy(), [last], self._tell)
+        except UserError as error:
+            self._tell(f"its history cannot be played by our rules, the position can: {error}")
+            found = self._game = replayed([last], self._map, str(self._id), self._tell)
         self._played = played
-        found = played_on(self._game.copy(), [last], self._tell)
-        if found.phase != name:
-            raise UserError(
-                f"game {self._id} of {self.name} is in {name}, but by our rules in {found.phase}"
-            )
-        return found
+        if found.phase != name:  # one that our rules skip, as where all dislodged units disband
+            found = self._placed(found, last)
+        return self._ended(found, board, end) if name == COMPLETED else found
 
-    def _board(self, board: _Board, name: str) -> Phase:
-        """Return the present phase as `game.json` has it."""
-        units: dict[str, list[str]] = {power: [] for power in self._map.powers}
-        centers: dict[str, list[str]] = {power: [] for power in self._map.powers}
-        standing, gone = set(), {}
-        for unit in board.units:
-            text = unit_text(self._variant, unit.type, unit.terrID)
-            power = self._variant.power(unit.countryID)
-            if unit.retreating:
-                gone[province_of(text)] = text
-                units[power].append(f"*{text}")
-            else:
-                standing.add(province_of(text))
-                units[power].append(text)
-        closed, came_from = set(standing), {}
-        index = self._map.board.province_center
+    def _placed(self, game: Game, phase: Phase) -> Game:
+        """Return a game in the phase that the site is in."""
+        state = replayed([phase], self._map).to_state()
+        state |= {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+        placed = Game.from_state(self._map, state, self._max_years)
+        placed.id, placed.history = game.id, game.history
+        return placed
+
+    def _ended(self, game: Game, board: _Board, end: str) -> Game:
+        """Return a game that has ended as the site says, by votes or for the last that stayed."""
+        saved = game.to_saved_game()
+        if end == DRAWN:
+            saved |= Ending(True, True).notes()
+        for member in board.members or ():
+            if end == "Won" and member.status == "Won":
+                winner = self._variant.power(member.countryID)
+                saved["phases"][-1]["state"]["note"] = f"Victory by: {winner}"
+        return Game.from_saved_game(saved, self._map, self._max_years)
+
+    def _retreats(self, board: _Board, phase: Phase) -> dict[str, list[str]]:
+        """Return the places to which each dislodged unit may retreat, by `game.json`."""
+        units = [text for texts in phase.units.values() for text in texts]
+        closed, came_from = {province_of(unit) for unit in units if unit[0] != "*"}, {}
         for row in board.territories:
             place = province_of(self._variant.place(row.terrID))
-            owner, origin = row.ownerCountryID, row.occupiedFromTerrID
-            if owner and index[self._map.province_index[place]] != NONE:
-                centers[self._variant.power(owner)].append(place)
             if row.standoff is True:
                 closed.add(place)
-            if origin:
+            if origin := row.occupiedFromTerrID:
                 came_from[place] = province_of(self._variant.place(origin))
-        centers = {power: list(dict.fromkeys(held)) for power, held in centers.items()}
-        retreats = {
-            unit: [p for p in self._near(unit) if province_of(p) not in {*closed, origin}]
-            for place, unit in gone.items()
-            for origin in [came_from.get(place)]
+        return {
+            unit[1:]: [
+                place
+                for place in self._near(unit[1:])
+                if province_of(place) not in {*closed, came_from.get(province_of(unit))}
+            ]
+            for unit in units
+            if unit[0] == "*"
         }
-        return Phase(name, {}, units, centers, retreats)
 
     def _near(self, unit: str) -> list[str]:
         """Return the locations next to a unit's."""

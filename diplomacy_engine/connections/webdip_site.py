@@ -45,8 +45,11 @@ class Site:
         self._key, self._seconds = key, seconds
 
     def get(self, record: type[_Record], route: str, **fields: object) -> _Record:
-        """Return the record that a route answers; errors as for `post`."""
-        found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
+        """Return what a route answers; errors as for `post`."""
+        try:
+            found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
+        except PhaseOver as error:  # no phase is named in it: the game is not known
+            raise Gone(str(error)) from None
         return convert(record, found, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:

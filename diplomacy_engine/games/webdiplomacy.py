@@ -2,17 +2,18 @@
 
 Territories and countries are numbers there. A variant's `variant.json` names them; those of its
 Classic variant, which is our standard map, are known without. Source: the site's public
-api/README.md and doc/gamedata/02-spec.md.
+api/README.md and doc/gamedata/02-spec.md, and of 2025 the answers of its route game/status, which
+have the same phases in other types.
 """
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
 from .._suggest import quoted
-from ..constants import COMPLETED, PHASE_KINDS, phase_name
+from ..constants import COMPLETED, NONE, PHASE_KINDS, phase_name
 from ..errors import UserError
 from ..records import convert
 from ..rules.map import Map
@@ -36,6 +37,7 @@ _NAMES = {  # that our standard map spells otherwise
     "Bulgaria (North Coast)": "BUL/EC",
 }
 _LETTERS = {"Army": "A", "Fleet": "F"}
+_YES = (True, "Yes")
 
 
 class _Territory(Struct):
@@ -55,37 +57,40 @@ class _Variant(Struct):
     countries: list[_Country]
 
 
-class UnitRow(Struct):
-    """A unit of the site."""
-
-    type: Literal["Army", "Fleet"]
+class _UnitRow(Struct):
     terrID: int
     countryID: int
-    retreating: bool | None = None
+    type: str | None = None
+    unitType: str | None = None
+    retreating: bool | str | None = None
 
 
 class OrderRow(Struct):
     """An order of the site."""
 
     type: str
-    countryID: int | None = None
     terrID: int | None = None
     toTerrID: int | None = None
     fromTerrID: int | None = None
     unitType: str | None = None
-    viaConvoy: Any = None  # true, or Yes
+    viaConvoy: bool | str | None = None
+
+
+class _ArchivedOrder(OrderRow, kw_only=True):
+    countryID: int
+    dislodged: bool | str | None = None
 
 
 class _CenterRow(Struct):
-    terrID: int | None = None
+    terrID: int
     countryID: int | None = None
 
 
 class _PhaseRow(Struct):
     phase: str
-    units: list[UnitRow]
+    units: list[_UnitRow]
     centers: list[_CenterRow]
-    orders: list[OrderRow]
+    orders: list[_ArchivedOrder]
     turn: int = -1
 
 
@@ -185,11 +190,14 @@ def history_phases(variant: Variant, data: object) -> list[Phase]:
     Raises:
         UserError: it is malformed, or names what the variant does not have.
     """
+    rows = convert(_History, data, "the history").phases
     phases = []
-    for row in convert(_History, data, "the history").phases:
+    for before, row in zip([None, *rows], rows):
         name = phase_of(row.turn, row.phase)
         try:
             phases.append(_phase(variant, name, row))
+            if name == COMPLETED:
+                phases[-1] = _ended(variant, phases[-1], before)
         except UserError as error:
             raise UserError(f"phase {name} of the history: {error}") from None
     return phases
@@ -199,21 +207,56 @@ def _phase(variant: Variant, name: str, row: _PhaseRow) -> Phase:
     units: dict[str, list[str]] = {power: [] for power in variant.map.powers}
     letters = {}
     for unit in row.units:
-        text = unit_text(variant, unit.type, unit.terrID)
-        units[variant.power(unit.countryID)].append(f"*{text}" if unit.retreating else text)
+        text = unit_text(variant, unit.type or unit.unitType, unit.terrID)
+        star = "*" if unit.retreating in _YES else ""
+        units[variant.power(unit.countryID)].append(star + text)
         letters[province_of(text)] = text[0]
     centers: dict[str, list[str]] = {power: [] for power in variant.map.powers}
-    for center in row.centers:
-        if center.countryID:
-            centers[variant.power(center.countryID)].append(variant.place(center.terrID))
+    for center in row.centers:  # other provinces have owners there, too
+        place = province_of(variant.place(center.terrID))
+        if center.countryID and _is_center(variant.map, place):
+            centers[variant.power(center.countryID)].append(place)
     orders: dict[str, list[str]] = {power: [] for power in variant.map.powers}
     for order in row.orders:
         orders[variant.power(order.countryID)].append(order_text(variant, order, letters))
     return Phase(name, orders, units, centers)
 
 
-def unit_text(variant: Variant, kind: str, territory: int | None) -> str:
-    """Return a unit such as `F STP/SC`; `kind` is Army or Fleet."""
+def _is_center(game_map: Map, province: str) -> bool:
+    """Tell whether a province is a supply center."""
+    return bool(game_map.board.province_center[game_map.province_index[province]] != NONE)
+
+
+def _ended(variant: Variant, last: Phase, before: _PhaseRow | None) -> Phase:
+    """Return how a game ended; `before` is the row of the phase before that was played.
+
+    The site tells the units as they stand after that phase, but not which were dislodged in it, and
+    the centers as they were before it.
+    """
+    if before is None or before.phase not in PHASES:
+        return last
+    gone = {
+        (variant.power(order.countryID), variant.place(order.terrID))
+        for order in before.orders
+        if before.phase == "Diplomacy" and order.dislodged in _YES
+    }
+    units = {
+        power: [f"*{text}" if (power, text.split()[1]) in gone else text for text in texts]
+        for power, texts in last.units.items()
+    }
+    if gone or before.phase == "Builds" or before.turn % 2 == 0:
+        return last._replace(units=units)
+    taken = {province_of(text): power for power, texts in units.items() for text in texts}
+    owner = {place: power for power, places in last.centers.items() for place in places}
+    owner |= {place: power for place, power in taken.items() if _is_center(variant.map, place)}
+    centers = {power: [p for p in owner if owner[p] == power] for power in variant.map.powers}
+    return last._replace(units=units, centers=centers)
+
+
+def unit_text(variant: Variant, kind: str | None, territory: int | None) -> str:
+    """Return a unit such as `F STP/SC`."""
+    if kind not in _LETTERS:
+        raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
     place = variant.place(territory)
     return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"
 
@@ -232,11 +275,11 @@ def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> s
     kind = row.type
     if kind == "Wait":
         return "WAIVE"
+    where = row.toTerrID or row.terrID  # of winter orders: open ones, and archived
     if kind in ("Build Army", "Build Fleet"):
-        unit = unit_text(variant, kind.removeprefix("Build "), row.toTerrID)
-        return f"{unit} B"
+        return f"{unit_text(variant, kind.removeprefix('Build '), where)} B"
     if kind == "Destroy":
-        place = province_of(variant.place(row.toTerrID or row.terrID))
+        place = province_of(variant.place(where))
         return f"{_letter(letters, place)} {place} D"
     here = variant.place(row.terrID)
     unit = f"{_letter(letters, province_of(here), row.unitType)} {here}"
@@ -248,7 +291,7 @@ def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> s
     if kind == "Retreat":
         return f"{unit} R {goal}"
     if kind == "Move":
-        return f"{unit} - {goal}{' VIA' if row.viaConvoy in (True, 'Yes') else ''}"
+        return f"{unit} - {goal}{' VIA' if row.viaConvoy in _YES else ''}"
     if kind == "Support hold":
         return f"{unit} S {_letter(letters, province_of(goal))} {goal}"
     origin = variant.place(row.fromTerrID)

@@ -87,8 +87,9 @@ def restore(live: Any, saved: Any) -> Any:
     if isinstance(live, VectorGame):
         live.restore(_arrays(saved))
         return live
-    if isinstance(live, np.ndarray):
-        return _arrays(saved)
+    if isinstance(live, torch.Tensor):  # of a network, perhaps, which must stay its owner
+        live.data.copy_(saved)
+        return live
     if hasattr(live, "_asdict"):
         parts = live._asdict()
         return type(live)(*(restore(parts[part], saved[part]) for part in parts))

@@ -25,9 +25,11 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils.tensorboard import SummaryWriter
 
 from .._progress import Progress
+from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
-from ..matches.texts import share_text
+from ..matches.figures import share_text
+from ..players.names import short_name, short_names
 from ..rules.map import Map
 from ..training.clock import Clock
 from ..training.next_steps import next_steps
@@ -74,7 +76,7 @@ class RunLog:
     ):
         self.player, self.match_flags = player, match_flags
         self.folder, self.progress, self.game_map = folder, progress, game_map
-        self.exploited = exploited
+        self.exploited = exploited and short_name(exploited)
         self.writer = SummaryWriter(str(folder.path))
         # TensorBoard's thread would print a traceback of a full disk, which its next call raises.
         threading.excepthook = _pass_over_full_disks
@@ -130,26 +132,15 @@ class RunLog:
             policy: what played. If it has won more games against the last of `eval_bots` than at
                 any evaluation before, it is kept as best.pt.
         """
-        evaluations = {bot: report.result() for bot, report in reports.items()}
-        samples = {bot: report.saved_games for bot, report in reports.items()}
+        labels = dict(zip(reports, short_names(list(reports))))
+        evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
+        samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
         self._evaluations = evaluations
-        figures = {
-            f"eval/{bot}/{name}": figure["value"]
-            for bot, result in evaluations.items()
-            for name, figure in result["overall"].items()
-        }
-        figures |= {
-            f"eval/{bot}/win_{side}": figure["win"]["value"]
-            for bot, result in evaluations.items()
-            for side, figure in _by_side(result).items()
-        }
-        figures |= {
-            f"eval/{bot}/orders/{name}": share
-            for bot, result in evaluations.items()
-            for name, share in result["orders"].items()
-        }
+        figures = {}
+        for bot, label in labels.items():
+            figures |= self._curves(f"eval/{label}", evaluations[label], bot in eval_bots)
         if eval_bots:
-            name = f"eval/{eval_bots[-1]}/win"
+            name = f"eval/{labels[eval_bots[-1]]}/win"
             if figures[name] > self.folder.most(name):
                 self.folder.save_best(partial(torch.save, dict(policy)))
         self.scalars(figures, global_step)
@@ -165,6 +156,25 @@ class RunLog:
             self.progress.message(f"{global_step:,} {unit}: wins {', '.join(wins)}")
             self.progress.update(global_step, **_wins(evaluations))
         self._pages(samples, global_step)
+
+    def _curves(self, tag: str, result: dict, often: bool) -> dict[str, float]:
+        """Return the figures of an evaluation that are logged; less of those that come only once.
+
+        Left out is what others say already, or what the map's rules make constant.
+        """
+        overall = {name: figure["value"] for name, figure in result["overall"].items()}
+        left_out = {"elimination", "loss", "most_centers", "rank"}
+        left_out |= {"survival"} if len(self.game_map.powers) == 2 else set()
+        names = overall.keys() - left_out if often else {"win", "solo", "draw", "centers"}
+        figures = {f"{tag}/{name}": value for name, value in overall.items() if name in names}
+        for side, found in _by_side(result).items():
+            figures[f"{tag}/win_{side}"] = found["win"]["value"]
+        if often:
+            convoys = bool((self.game_map.board.terrain == SEA).any())
+            orders = result["orders"].items()
+            orders = ((name, share) for name, share in orders if convoys or "convoy" not in name)
+            figures |= {f"{tag}/orders/{name}": share for name, share in orders}
+        return figures
 
     def begin(self, args: Any) -> None:
         """Log what does not change in a run: its settings, and how TensorBoard shows its figures.
@@ -183,7 +193,8 @@ class RunLog:
         table = f"| setting | value | default, if different |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
-            self.writer.add_custom_scalars(dashboard(args.eval_bots, self.game_map.teams.names))
+            opponents = short_names(args.eval_bots)
+            self.writer.add_custom_scalars(dashboard(opponents, self.game_map.teams.names))
 
     def announce(self) -> None:
         """Say where the run is, and how to look at its curves."""
@@ -244,9 +255,10 @@ class RunLog:
         """
         self._counters = dict(counters)
         global_step = counters["global_step"]
-        speed = {"SPS": global_step / self.seconds}
+        speed = {"decisions_per_second": global_step / self.seconds}
         groups = {**groups, "timing": self.clock.figures()}
-        groups = {**groups, "charts": {**counters, **groups["charts"], **speed}}
+        counted = {name: count for name, count in counters.items() if name != "global_step"}
+        groups = {**groups, "charts": {**counted, **groups["charts"], **speed}}
         figures = {
             f"{group}/{name}": value for group in groups for name, value in groups[group].items()
         }
@@ -351,7 +363,7 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:
-        raise UserError('--track needs W&B: pip install "diplomacy-selfplay[track]"') from None
+        raise UserError("--track needs W&B: pip install '.[track]'") from None
     offline = ", or set WANDB_MODE=offline"
     if os.environ.get("WANDB_MODE", "online") in ("online", "run"):
         server = str(wandb.setup().settings.base_url)
@@ -444,7 +456,7 @@ DASHBOARD = {
         "return of a game": "charts/episodic_return",
         "decisions of a game": "charts/episodic_length",
         "opponents' age in decisions": "selfplay/opponent_age",
-        "copies in the pool": "pool/size",
+        "copies frozen so far": "pool/frozen",
     },
     "learning": {
         "entropy, 0 to 1 (share of the greatest possible, not nats)": "losses/entropy",
@@ -457,7 +469,7 @@ DASHBOARD = {
         "weight of the entropy": "charts/ent_coef",
     },
     "timing": {
-        "decisions per second": "charts/SPS",
+        "learner decisions per second": "charts/decisions_per_second",
         "share outside the network": "timing/outside_network_share",
     },
 }

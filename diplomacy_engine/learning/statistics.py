@@ -69,7 +69,6 @@ def finished_games(
         "win": int(win.sum()),
         "solo": int(won_solo.sum()),
         "draw": int(draw.sum()),
-        "loss": int(opposed.sum() - won_solo.sum() - draw.sum()),
         "centers": float(own.sum()),
         "centers_behind": float((outcomes.centers.max(1, initial=0) - own).sum()),
         "years": int(years.sum()),
@@ -82,7 +81,7 @@ def finished_games(
     }
 
 
-RESULTS = ("win", "solo", "draw", "loss", "centers_behind")  # of games with an opponent
+RESULTS = ("win", "solo", "draw", "centers_behind")  # of games with an opponent
 SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
 
 
@@ -94,7 +93,7 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
         return {}
     opponents, frozen_at, opposed = (sums.pop(n) for n in ("opponents", "frozen_at", "opposed"))
     counts = {name: opposed if name in RESULTS else games for name in sums}
-    figures = {"games": games} | {n: sums[n] / count for n, count in counts.items() if count}
+    figures = {name: sums[name] / count for name, count in counts.items() if count}
     if opponents:  # that are copies
         figures["opponent_age"] = global_step - frozen_at / opponents
     return figures

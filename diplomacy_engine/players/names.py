@@ -7,7 +7,7 @@
     mine.py:POLICY                        a policy that the script mine.py plays
     runs/population/small/NAME.npz        a member of a population
     population, population:FOLDER         members that `play` draws
-    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium, matrix
+    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium
     my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
     llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
     nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
@@ -43,7 +43,6 @@ _COMMON = {
     "temperature": Annotated[float, Meta(ge=0.01, le=100)],
     "varied": Annotated[float, Meta(ge=0, le=1)],
 }
-_ANCHOR = {"anchor": Annotated[float, Meta(ge=0, le=1000)]}
 SEARCHES = {
     "fast": _COMMON
     | {
@@ -52,8 +51,11 @@ SEARCHES = {
         "ahead": Annotated[int, Meta(ge=0, le=10)],
         "assume": str,
     },
-    "equilibrium": _COMMON | _ANCHOR | {"iterations": Annotated[int, Meta(ge=1, le=100_000)]},
-    "matrix": _COMMON | _ANCHOR,
+    "equilibrium": _COMMON
+    | {
+        "iterations": Annotated[int, Meta(ge=1, le=100_000)],
+        "anchor": Annotated[float, Meta(ge=0, le=1000)],
+    },
 }
 ASSUMING = "fast"  # the kind of search that expects something of the others
 _PROFILES = {"profiles": Annotated[int, Meta(ge=1, le=1000)]}

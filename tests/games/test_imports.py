@@ -221,7 +221,7 @@ def rows(**changes):
         ({"units": {"countryID": 9}}, "no country 9"),
         ({"units": {"countryID": True}}, "phases[0].units[0].countryID: "),
         ({"units": {"terrID": 99}}, "no territory 99"),
-        ({"units": {"type": "Wing"}}, "phases[0].units[0].type: "),
+        ({"units": {"type": "Wing"}}, "'Wing' is neither"),
         ({"units": {"terrID": 53}}, "an army cannot stand at NTH"),
         ({"orders": {"type": "Fly"}}, "no territory None"),
         ({"orders": {"type": "Support hold", "toTerrID": 1}}, "there is no unit in CLY"),

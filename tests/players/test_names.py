@@ -23,9 +23,9 @@ from diplomacy_engine.players.names import (
 )
 from diplomacy_engine.players.policy_files import REFERENCE
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
-from diplomacy_engine.players.search.equilibrium import Equilibrium, Matrix
+from diplomacy_engine.players.search.equilibrium import Equilibrium
 
-SMALL, THREE = "runs/reference/small__pure__1", "runs/reference/three__pure__1"
+SMALL = "runs/reference/small__pure__1"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_short_names(tmp_path, monkeypatch):
     [
         ("fast(profile=3):x", "profile: .*'profiles'"),
         ("fast(profiles):x", "profiles: "),
-        ("matrix(assume=self):x", "assume: "),
+        ("equilibrium(assume=self):x", "assume: "),
         ("fast(profiles=0):x", "profiles: "),
         ("fast(candidates=2.5):x", "candidates: "),
         ("fast(sure=nan):x", "sure: "),
@@ -124,7 +124,6 @@ def test_short_names(tmp_path, monkeypatch):
         ("fast:nowhere", "there is no player 'nowhere'"),
         (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
         (f"fast(assume=infr:self,dumbbot):{SMALL}", "no 'infr'; did you mean 'infer'"),
-        (f"matrix:{THREE}", "matrix needs a map of two powers, and three has 3"),
         (f"fast(assume=nobody):{SMALL}", "there is no player 'nobody'"),
         (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),
         (f"fast(assume=infer:):{SMALL}", "an empty one"),
@@ -142,7 +141,6 @@ def test_wrong_names_are_refused_in_one_sentence(name, message):
     [
         ("fast", BestResponse),
         ("equilibrium", Equilibrium),
-        ("matrix", Matrix),
     ],
 )
 def test_players_are_made(name, kind):
