@@ -349,13 +349,13 @@ SHOWN = r"something of type (int|list)|\[\[\[\.\.\.\]|\[\[\[\.\.\., \.\.\.\], "
 )
 def test_values_that_python_cannot_write(value):
     """Such as come out of files; an error message shows their beginning or names their type."""
-    for given_state in (
-        state(value),
-        state(units={"FRANCE": [value]}),
-        state("S1901R", retreats={"FRANCE": {"A PAR": [value]}}),
-        state(centers={"FRANCE": [value]}),
+    for given_state, path in (
+        (state(value), "name"),
+        (state(units={"FRANCE": [value]}), "units"),
+        (state("S1901R", retreats={"FRANCE": {"A PAR": [value]}}), "retreats"),
+        (state(centers={"FRANCE": [value]}), "centers"),
     ):
-        with pytest.raises(UserError, match=SHOWN):
+        with pytest.raises(UserError, match=path):
             Game.from_state("standard", given_state)
     with pytest.raises(UserError, match=f"must be a list of texts, not ({SHOWN})"):
         Game("small").submit("ENGLAND", [value], strict=False)
