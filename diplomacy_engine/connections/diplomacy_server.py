@@ -81,6 +81,7 @@ class _GameData(Struct):
     state_history: dict[str, dict]
     order_history: dict[str, dict | None]
     result_history: dict[str, dict | None]
+    note: str | None = None
     rules: list[str] | None = None
     messages: list[_Message] | None = None
     message_history: dict[str, list[_Message] | None] | None = None
@@ -470,6 +471,7 @@ def _present(data: _GameData) -> dict:
     """Return the phase that is being played."""
     name = data.phase_abbr
     state: dict = {"name": name, "units": {}, "centers": {}, "retreats": {}}
+    state["note"] = data.note or ""
     for power, held in data.powers.items():
         state["units"][power], state["centers"][power] = held.units, held.centers
         if name != COMPLETED:

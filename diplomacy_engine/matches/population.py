@@ -100,7 +100,7 @@ class _Ranks(Struct):
     players: dict[Annotated[str, Meta(pattern=r"\A[^\x00-\x1f]{1,200}\Z")], Standing]
 
 
-def read_ranks(path: str | Path) -> dict[str, Standing]:
+def read_standings(path: str | Path) -> dict[str, Standing]:
     """Return where players stand by a file that `population rank --json` has written, by name.
 
     Raises:

@@ -44,7 +44,7 @@ _Natural = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
 
 
-class Play(Struct):
+class PlayRecord(Struct):
     """The key `play` of a file."""
 
     format: Literal[FORMAT]
@@ -67,7 +67,7 @@ class Play(Struct):
 
 
 class _Saved(Struct):
-    play: Play
+    play: PlayRecord
 
 
 def rebuild(
@@ -143,7 +143,7 @@ def read_session(
     game_map: Map | str | None = None,
     max_years: int | None = None,
     press: PressRules | None = None,
-) -> tuple[Game, Play | None]:
+) -> tuple[Game, PlayRecord | None]:
     """Return the game in a file, and its key `play`, if it has one.
 
     Args:
@@ -206,7 +206,7 @@ def pasted_game(
     return built, notes
 
 
-def _check_powers(play: Play, powers: list[str]) -> None:
+def _check_powers(play: PlayRecord, powers: list[str]) -> None:
     if set(play.tokens) != {HOST, WATCH, *powers}:
         raise UserError("play.tokens: must be those of host, watch and all powers")
     if play.seats is not None and set(play.seats) != set(powers):

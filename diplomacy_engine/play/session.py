@@ -39,7 +39,7 @@ from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import PressRules
 from ..rules.state import seed_from
-from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Play, Seat, pasted_game, rebuild
+from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game, rebuild
 from .talk import answer_offer, broken_orders, make_offer, players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
@@ -119,7 +119,7 @@ class PlaySession:
         seats: Mapping[str, Seat] | None = None,
         hint: str | None = None,
         seed: int = 1,
-        saved: Play | None = None,
+        saved: PlayRecord | None = None,
         offered: Callable[[str], Sequence[str]] = lambda _: (),
         maps: Sequence[str] = (),
         new_game: Callable[[str], Game] | None = None,

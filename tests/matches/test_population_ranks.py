@@ -13,7 +13,7 @@ from diplomacy_engine.matches.population import (
     Standing,
     candidate_seats,
     rank_player,
-    read_ranks,
+    read_standings,
     standing,
 )
 from diplomacy_engine.matches.population_page import population_page
@@ -164,10 +164,10 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     ):
         ranks.write_text(json.dumps(bad))
         with pytest.raises(UserError) as error:
-            read_ranks(ranks)
+            read_standings(ranks)
         assert name in str(error.value) and "ranks.json" in str(error.value)
     ranks.write_text(json.dumps({"players": {"<b>": sound}}))
-    assert "<b>" not in population_page(population, read_ranks(ranks))
+    assert "<b>" not in population_page(population, read_standings(ranks))
 
 
 def test_the_page_sorts_and_finds(tmp_path, open_page):
