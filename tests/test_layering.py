@@ -41,6 +41,7 @@ FOREIGN = {
     "tensorboard": (LEARNING,),
     "tokenizers": (f"{LEARNING}/language_model.py",),
     "torch": (LEARNING,),
+    "tyro": ("training/settings.py",),
     "transformers": (f"{LEARNING}/language_model.py",),
     "wandb": (LEARNING,),
     "websockets": ("connections/diplomacy_wire.py",),
