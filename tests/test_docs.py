@@ -52,9 +52,9 @@ from diplomacy_engine.scoring.rewards import REWARDS
 from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import Args
 
-RULES, OWN_MAP, ENVIRONMENTS, VIEWING, RESULTS, TRAINING = (
+RULES, OWN_MAP, ENVIRONMENTS, PLAYING, RESULTS, TRAINING = (
     page_text(f"docs/{name}.md")
-    for name in ("rules", "own_map", "environments", "viewing", "results", "training")
+    for name in ("rules", "own_map", "environments", "playing", "results", "training")
 )
 TRAINER, TOOLS = "ppo_selfplay_diplomacy.py ", "python -m diplomacy_engine "
 LEARNERS = "python -m diplomacy_learners."
@@ -275,15 +275,16 @@ def test_the_commands_for_a_map(strait):
     assert main(words.split()) == 0
 
 
-def test_the_commands_and_example_of_viewing(capsys):
-    lines = [line for block in blocks(VIEWING, "sh") for line in block.splitlines()]
+def test_the_commands_and_example_of_replays(capsys):
+    lines = [line for block in blocks(PLAYING, "sh") for line in block.splitlines()]
+    lines = [line for line in lines if " replay " in line]
     assert len(lines) == 3
     for line in lines:
         program, words = line.split(" replay ")
         assert program == "python -m diplomacy_engine"
         assert parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
-    (code,) = blocks(VIEWING, "python")
-    exec(compile(code, "viewing.md", "exec"), {})
+    (code,) = blocks(PLAYING, "python")
+    exec(compile(code, "playing.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
@@ -357,7 +358,7 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-EXAMPLES = {"environments": 5, "other_libraries": 3, "thesis": 2, "other_engines": 1, "search": 1}
+EXAMPLES = {"environments": 5, "other_libraries": 5, "other_engines": 1, "search": 1}
 NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
 
 

@@ -14,7 +14,7 @@ LEARNING = "learning"  # the home of PyTorch
 FLOORS = (
     (
         *("_fields", "_files", "_jit", "_progress", "_suggest"),
-        *("constants", "errors", "records"),
+        *("constants", "errors", "flags", "records"),
     ),
     ("rules", "scoring"),
     ("pictures", "map_import"),
@@ -41,7 +41,7 @@ FOREIGN = {
     "tensorboard": (LEARNING,),
     "tokenizers": (f"{LEARNING}/language_model.py",),
     "torch": (LEARNING,),
-    "tyro": ("training/settings.py",),
+    "tyro": ("flags.py", "commands/_flags.py", "training/settings.py"),
     "transformers": (f"{LEARNING}/language_model.py",),
     "wandb": (LEARNING,),
     "websockets": ("connections/diplomacy_wire.py",),

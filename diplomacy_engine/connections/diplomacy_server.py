@@ -417,6 +417,7 @@ def _present(data: Fields) -> dict:
     """Return the phase that is being played."""
     powers, name = data.fields("powers"), data.get("phase_abbr", str)
     state: dict = {"name": name, "units": {}, "centers": {}, "retreats": {}}
+    state["note"] = data.get("note", str, "")
     for power in powers.table:
         fields = powers.fields(power)
         state["units"][power] = fields.texts("units")

@@ -8,7 +8,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ..constants import COMPLETED, UNIT_LETTERS, phase_kind
+from ..constants import COMPLETED, UNIT_LETTERS, parse_phase, phase_kind
 from ..errors import UserError
 from ..games.game import Game
 from ..games.imports import played_on, replayed
@@ -184,36 +184,34 @@ class WebdipSeat:
             ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
             return self._ended(ended, board, end)
         *played, last = history_phases(self._variant, past.table)
-        if board is not None and (board.get("turn", int), board.get("phase", str)) != (turn, phase):
-            last = None
-        if last is None or last.name != name:
+        fits = board is None or (board.get("turn", int), board.get("phase", str)) == (turn, phase)
+        if not fits or last.name != name:
             self._files.clear()
             return None
         if phase == "Retreats":
             last = last._replace(retreats=self._retreats(board, last))
-        done = self._played
+        done, years = self._played, self._max_years
         try:
             if self._game is None or played[: len(done)] != done:
                 opening = [(played or [last])[0]._replace(orders={})]
-                self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
+                self._game = replayed(opening, self._map, str(self._id), max_years=years)
                 done = []
-            self._game = played_on(self._game, played[len(done) :], self._tell)
-            found = played_on(self._game.copy(), [last], self._tell)
+            for one in played[len(done) :]:
+                if not _is_skipped(one, self._game):
+                    self._game = played_on(self._game, [one], self._tell)
+            found = self._game
+            if not _is_skipped(last, found):
+                found = played_on(found.copy(), [last], self._tell)
         except UserError as error:
             self._tell(f"its history cannot be played by our rules, the position can: {error}")
-            found = self._game = replayed([last], self._map, str(self._id), self._tell)
+            self._game = replayed([last], self._map, str(self._id), max_years=years)
+            found = self._game.copy()
         self._played = played
-        if found.phase != name:  # one that our rules skip, as where all dislodged units disband
-            found = self._placed(found, last)
+        if found.phase != name:  # one that our rules skip; the last orders stay known
+            state = found.to_state() | replayed([last], self._map).to_state()
+            before, found = found, Game.from_state(self._map, state, years)
+            found.id, found.history = before.id, before.history
         return self._ended(found, board, end) if name == COMPLETED else found
-
-    def _placed(self, game: Game, phase: Phase) -> Game:
-        """Return a game in the phase that the site is in."""
-        state = replayed([phase], self._map).to_state()
-        state |= {key: text for key, text in game.to_state().items() if key.startswith("last_")}
-        placed = Game.from_state(self._map, state, self._max_years)
-        placed.id, placed.history = game.id, game.history
-        return placed
 
     def _ended(self, game: Game, board: Fields, end: str) -> Game:
         """Return a game that has ended as the site says, by votes or for the last that stayed."""
@@ -228,23 +226,17 @@ class WebdipSeat:
 
     def _retreats(self, board: Fields, phase: Phase) -> dict[str, list[str]]:
         """Return the places to which each dislodged unit may retreat, by `game.json`."""
-        units = [text for texts in phase.units.values() for text in texts]
-        closed, came_from = {province_of(unit) for unit in units if unit[0] != "*"}, {}
+        closed, came_from, found = set(), {}, {}
         for row in board.rows("territories"):
             place = province_of(self._variant.place(row.get("terrID", int)))
             if row.table.get("standoff") is True:
                 closed.add(place)
             if origin := row.table.get("occupiedFromTerrID"):
                 came_from[place] = province_of(self._variant.place(origin))
-        return {
-            unit[1:]: [
-                place
-                for place in self._near(unit[1:])
-                if province_of(place) not in {*closed, came_from.get(province_of(unit))}
-            ]
-            for unit in units
-            if unit[0] == "*"
-        }
+        for unit in (text[1:] for own in phase.units.values() for text in own if text[0] == "*"):
+            shut = {*closed, came_from.get(province_of(unit))}  # what is occupied, Game knows
+            found[unit] = [place for place in self._near(unit) if province_of(place) not in shut]
+        return found
 
     def _near(self, unit: str) -> list[str]:
         """Return the locations next to a unit's."""
@@ -298,6 +290,12 @@ class WebdipSeat:
 
     def close(self) -> None:
         """Do nothing: every request has a line of its own."""
+
+
+def _is_skipped(phase: Phase, game: Game) -> bool:
+    """Tell whether our rules have no such phase, as where nobody can retreat or build."""
+    ends = COMPLETED in (phase.name, game.phase)
+    return not ends and parse_phase(phase.name) < parse_phase(game.phase)
 
 
 def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[str]:

@@ -468,9 +468,10 @@ def _load_name(games: VectorGame, name: str) -> None:
 
 def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
     """Tell a solo and a team's victory from a draw in a finished position."""
+    if len(won_by) > 1 and not games.map.teams.text:
+        return
     if won_by and not games.map.teams.text and won_by != contenders(games, ()):
-        if len(won_by) == 1:
-            games.state.end[0], games.state.winner[0] = SOLO, games.map.power_index[won_by[0]]
+        games.state.end[0], games.state.winner[0] = SOLO, games.map.power_index[won_by[0]]
         return
     centers = games.centers()[0].astype(int)
     most = centers.max()

@@ -186,9 +186,8 @@ def read_ending(saved: Mapping, game_map: Map) -> Ending:
     shared = victors(game_map, state)
     if len(shared) > 1 and not game_map.teams.text and state.get("name") == COMPLETED:
         # Whoever is left out of a draw has no share of it, as if it had conceded.
-        held = [state.get(key) for key in ("units", "centers")]
-        held = [table for table in held if isinstance(table, Mapping)]
-        alive = [power for power in game_map.powers if any(table.get(power) for table in held)]
+        tables = [t for k in ("units", "centers") if isinstance(t := state.get(k), Mapping)]
+        alive = [power for power in game_map.powers if any(t.get(power) for t in tables)]
         found += tuple(power for power in alive if power not in (*shared, *found))
     return Ending(saved.get("draw_votes", False), saved.get("draw_agreed", False), found)
 

@@ -2,8 +2,8 @@
 
 Territories and countries are numbers there. A variant's `variant.json` names them; those of its
 Classic variant, which is our standard map, are known without. Source: the site's public
-api/README.md and doc/gamedata/02-spec.md, and of 2025 the answers of its route game/status, which
-have the same phases in other types.
+api/README.md and doc/gamedata/02-spec.md; the answers of its route game/status of 2025 have the
+same phases in other types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -140,8 +140,8 @@ def history_phases(variant: Variant, data: object) -> list[Phase]:
         name = phase_of(row.get("turn"), row.get("phase"))
         try:
             phases.append(_phase(variant, name, row))
-            if name == COMPLETED:
-                phases[-1] = _ended(variant, phases[-1], before)
+            if name == COMPLETED and before.get("phase") in PHASES:
+                _complete_end(variant, phases[-1], before)
         except UserError as error:
             raise UserError(f"phase {name} of the history: {error}") from None
     return phases
@@ -168,39 +168,31 @@ def _phase(variant: Variant, name: str, row: Mapping) -> Phase:
 
 
 def _is_center(game_map: Map, province: str) -> bool:
-    """Tell whether a province is a supply center."""
     return bool(game_map.board.province_center[game_map.province_index[province]] != NONE)
 
 
-def _ended(variant: Variant, last: Phase, before: Mapping) -> Phase:
-    """Return how a game ended; `before` is the row of the phase before that was played.
+def _complete_end(variant: Variant, end: Phase, before: Mapping) -> None:
+    """Mark who was dislodged in the phase before the end, and let its fall take centers.
 
-    The site tells the units as they stand after that phase, but not which were dislodged in it, and
-    the centers as they were before it.
+    The site tells the units as they stand after that phase, and the centers as they were before.
     """
-    if before.get("phase") not in PHASES:
-        return last
     gone = {
         (variant.power(order.get("countryID")), variant.place(order.get("terrID")))
         for order in _rows(before, "orders")
         if before["phase"] == "Diplomacy" and order.get("dislodged") in _YES
     }
-    units = {
-        power: [f"*{text}" if (power, text.split()[1]) in gone else text for text in texts]
-        for power, texts in last.units.items()
-    }
-    if gone or before["phase"] == "Builds" or before["turn"] % 2 == 0:
-        return last._replace(units=units)
-    taken = {province_of(text): power for power, texts in units.items() for text in texts}
-    owner = {place: power for power, places in last.centers.items() for place in places}
-    owner |= {place: power for place, power in taken.items() if _is_center(variant.map, place)}
-    centers = {power: [p for p in owner if owner[p] == power] for power in variant.map.powers}
-    return last._replace(units=units, centers=centers)
+    takes = before["turn"] % 2 and before["phase"] != "Builds" and not gone
+    for power, texts in end.units.items():
+        end.units[power] = [f"*{t}" if (power, t.split()[1]) in gone else t for t in texts]
+        for place in map(province_of, texts if takes else ()):
+            for other, held in end.centers.items():
+                end.centers[other] = [code for code in held if code != place]
+            end.centers[power] += [place] if _is_center(variant.map, place) else []
 
 
 def unit_text(variant: Variant, kind: object, territory: object) -> str:
     """Return a unit such as `F STP/SC`."""
-    if kind not in _LETTERS:
+    if kind not in tuple(_LETTERS):  # whatever it is
         raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
     place = variant.place(territory)
     return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"

@@ -92,7 +92,7 @@ class Standing(NamedTuple):
         )
 
 
-def read_ranks(path: str | Path) -> dict[str, Standing]:
+def read_standings(path: str | Path) -> dict[str, Standing]:
     """Return where players stand by a file that `population rank --json` has written, by name.
 
     Raises:

@@ -20,7 +20,7 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
-from attack.learning import checkpoints, load_pytorch, run_folders
+from attack.learning import checkpoints, load_pytorch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
 from attack.watching import killed, tried, watched
 from support.games import orderable, play_randomly
@@ -583,7 +583,6 @@ ATTACKS: dict[Callable, int] = {
     sessions: 60,
     populations: 60,
     checkpoints: 40,
-    run_folders: 20,
     killed_writes: 30,
     killed_sessions: 15,
     requests: 300,

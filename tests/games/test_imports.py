@@ -224,6 +224,7 @@ def rows(**changes):
         ({"units": {"countryID": True}}, "no country True"),
         ({"units": {"terrID": 99}}, "no territory 99"),
         ({"units": {"type": "Wing"}}, "'Wing' is neither Army nor Fleet"),
+        ({"units": {"type": []}}, "is neither Army nor Fleet"),
         ({"units": {"terrID": 53}}, "an army cannot stand at NTH"),
         ({"orders": {"type": "Fly"}}, "no territory None"),
         ({"orders": {"type": "Support hold", "toTerrID": 1}}, "there is no unit in CLY"),

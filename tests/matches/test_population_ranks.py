@@ -13,7 +13,7 @@ from diplomacy_engine.matches.population import (
     Standing,
     candidate_seats,
     rank_player,
-    read_ranks,
+    read_standings,
     standing,
 )
 from diplomacy_engine.matches.population_page import population_page
@@ -160,14 +160,14 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     ):
         ranks.write_text(bad)
         with pytest.raises(UserError, match=r"ranks\.json has no ranks as"):
-            read_ranks(ranks)
+            read_standings(ranks)
     sound = dict.fromkeys(Standing._fields, 1)
     for change in ({"value": "<b>"}, {"low": float("nan")}, {"high": 1e300}):
         ranks.write_text(json.dumps({"players": {"x": sound | change}}))
         with pytest.raises(UserError):
-            read_ranks(ranks)
+            read_standings(ranks)
     ranks.write_text(json.dumps({"players": {"<b>": sound}}))
-    assert "<b>" not in population_page(population, read_ranks(ranks))
+    assert "<b>" not in population_page(population, read_standings(ranks))
 
 
 def test_the_page_sorts_and_finds(tmp_path, open_page):

@@ -18,6 +18,7 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.players import policy_files
 from diplomacy_engine.players.loading import PlayerError, policy_map
 from diplomacy_engine.players.policy_files import policy_file, ready_policies
+from diplomacy_engine.training import settings
 
 
 def test_short_names():
@@ -69,6 +70,7 @@ def test_what_a_wheel_has(tmp_path):
     for path in ready_policies().values():
         for name in (path.name, "against_dumbbot.json"):
             assert (package / "reference" / path.parent.name / name).is_file()
+    assert settings.CONFIGS == REPOSITORY / "configs"
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     trainers = {path.stem for path in REPOSITORY.glob("*_diplomacy.py")}
     assert set(project["tool"]["setuptools"]["py-modules"]) == trainers

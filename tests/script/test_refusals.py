@@ -41,7 +41,7 @@ FLAGS = [
     ("--average-power -1", "average_power: "),
     # words of other programs, and what is easily mistaken
     ("--batch-size 256", "--batch-size", "--num-envs and --num-steps"),
-    ("--anneal-lr maybe", "--anneal-lr takes True or False", "'maybe'"),
+    ("--anneal-lr maybe", "maybe"),
     ("--map configs/three.toml", "--map configs/three.toml", "--config configs/three.toml"),
     ("--config small", "settings file small", "--map small"),
     ("--config small_dumbbot", "small_dumbbot", "configs/small_dumbbot.toml"),

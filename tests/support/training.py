@@ -102,7 +102,7 @@ def load(run: Path) -> dict:
 
 
 def is_clock(name: str) -> bool:
-    return name == "charts/SPS" or name.startswith("timing/")
+    return name == "charts/decisions_per_second" or name.startswith("timing/")
 
 
 def metrics(run: Path) -> list[dict]:
