@@ -37,8 +37,9 @@ def read_curve(folder: Path, figure: str) -> dict[str, np.ndarray]:
     rows: list[dict] = []
     minutes = 0.0
     for line in map(json.loads, (folder / "metrics.jsonl").read_text().splitlines()):
-        if "charts/SPS" in line:
-            minutes = line["global_step"] / line["charts/SPS"] / 60
+        rate = line.get("charts/decisions_per_second", line.get("charts/SPS"))  # before 0.4
+        if rate:
+            minutes = line["global_step"] / rate / 60
         found = {bot: line[f"eval/{bot}/{figure}"] for bot in STYLES if f"eval/{bot}/win" in line}
         if found:
             rows.append({"decisions": line["global_step"], "minutes": minutes} | found)
