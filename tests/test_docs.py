@@ -139,7 +139,7 @@ def known_flags() -> set[str]:
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     docker = ["build-arg", "env", "file", "gpus", "publish", "rm", "tag", "target", "volume"]
     flags |= {f"--{name}" for name in docker}
-    return flags | {"--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
+    return flags | {"--as", "--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
 
 
 def _fields_of_args(script: str) -> set[str]:
