@@ -237,7 +237,7 @@ def test_defaults_of_a_copy_are_what_runs(imported, tmp_path):
     script = imported(write(tmp_path / "mine.py", *edits))
     for argv in ([], ["--map", "small"]):
         args = settings.parse_args(script.Args, argv)
-        assert (args.ent_coef, args.num_layers) == (0.5, 3)
+        assert args == script.Args() and (args.ent_coef, args.num_layers) == (0.5, 3)
     args = settings.parse_args(script.Args, ["--map", "three", "--num-layers", "1"])
     assert (args.ent_coef, args.num_layers, args.learner_seats) == (0.5, 1, 2)
     flags = "--map small --processes 1 --num-envs 4 --num-steps 4 --total-timesteps 20 --hidden 8 "
