@@ -471,15 +471,9 @@ class Curious(ppo.Run):
         return super().values_of(rows, powers)
 
 
-def curious(monkeypatch, run_class: type) -> None:
-    """Have the script's `train` make such a run, as an edited one does."""
-    train, run = ppo.train.__defaults__, (None, run_class)
-    monkeypatch.setattr(ppo.train, "__defaults__", (*run, *train[2:]))
-
-
 def test_what_a_changed_run_has_more_is_kept(tmp_path, monkeypatch):
     """Without being named anywhere; the resumed run equals the unbroken one bit for bit."""
-    curious(monkeypatch, Curious)
+    monkeypatch.setattr(ppo, "Run", Curious)
     changes = {"year_limit": "truncate", "max_years": 2, "total_timesteps": 300}
     whole = train(tmp_path / "whole", **changes)
     kept = load(whole)["run"]
@@ -499,7 +493,7 @@ def test_what_cannot_be_kept_is_named_at_the_start(tmp_path, monkeypatch, capsys
             super().__init__(setup, ranks)
             self.opened = {"here": object()}
 
-    curious(monkeypatch, Unkept)
+    monkeypatch.setattr(ppo, "Run", Unkept)
     runs = tmp_path / "runs"
     argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
     refused(argv, "run.opened.here", "object", "REBUILT", capsys=capsys)
