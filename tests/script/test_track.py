@@ -64,9 +64,8 @@ def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
 
 def test_without_the_package(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb", None)
-    assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 2
-    wanted = 'error: --track needs W&B: pip install "diplomacy-selfplay[track]"\n'
-    assert capsys.readouterr().err == wanted
+    argv = [*TINY.split(), "--runs-folder", str(tmp_path), "--track"]
+    refused(argv, "--track", "W&B", "[track]", capsys=capsys)
 
 
 def test_without_an_account(tmp_path, monkeypatch, capsys):
