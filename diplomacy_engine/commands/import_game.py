@@ -2,15 +2,13 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from .._files import atomic_write, check_target
 from .._suggest import printable
 from ..errors import UserError
 from ..games.imports import read_games, short_report
-
-_MOST_NOTES = 20
+from ._console import print_note
 
 
 def add_import_game(commands) -> None:
@@ -40,18 +38,13 @@ def run_import_game(arguments: argparse.Namespace) -> int:
     """Read, report and write."""
     if arguments.output:
         check_target(Path(arguments.output))
-    notes: list[str] = []
-    games = list(read_games(arguments.file, arguments.map, arguments.variant, notes.append))
+    games = list(read_games(arguments.file, arguments.map, arguments.variant, print_note))
     if not games:
         raise UserError(f"{arguments.file} has no game in it")
     try:
         reports = [short_report(game, arguments.map) for game in games]
     except UserError as error:
         raise UserError(f"{arguments.file}: {error}") from None
-    for note in notes[:_MOST_NOTES]:
-        print(f"note: {printable(note)}", file=sys.stderr)
-    if len(notes) > _MOST_NOTES:
-        print(f"note: and {len(notes) - _MOST_NOTES} more", file=sys.stderr)
     for report in reports:
         print(printable(report))
     if arguments.output:

@@ -44,6 +44,7 @@ from ._arguments import (
     press_rules,
     whole_number,
 )
+from ._console import print_note
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -285,7 +286,9 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         raise UserError("--resume keeps the teams of the saved game; leave --teams out")
     names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
     asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
-    game, play = read_session(arguments.resume, arguments.map, arguments.max_years, asked)
+    game, play = read_session(
+        arguments.resume, arguments.map, arguments.max_years, asked, print_note
+    )
     press = asked if play is None else play["press"]
     if asked not in (None, press):
         raise UserError(

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .._files import open_file, read_file
-from .._suggest import quoted
+from .._suggest import printable, quoted
 from ..constants import COMPLETED, parse_phase, phase_kind
 from ..errors import UserError
 from ..rules.map import Map, load_map
-from ..rules.notation import province_of
+from ..rules.notation import is_order, province_of
 from .game import Game
-from .order_blocks import MOST_LETTERS, Block, completed, is_blocks, read_blocks, read_position
+from .order_blocks import FORMS, MOST_LETTERS, Block, read_blocks, read_position
 from .saved_game import MAX_GAME_BYTES, Ending, read_saved_games
 from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
 
@@ -55,11 +55,11 @@ def read_games(
         return
     found_map = load_map(game_map or "standard")
     text = _text(path)
-    if text is None or not is_blocks(found_map, text):
+    if text is None:
         yield from read_saved_games(path)
         return
     try:
-        yield _of_blocks(read_blocks(found_map, text), found_map, Path(path).stem, note)
+        yield _of_blocks(read_blocks(found_map, text, note), found_map, Path(path).stem, note)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
@@ -76,7 +76,7 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
         UserError: there is no game in it.
     """
     if text.lstrip()[:1] not in ("{", "["):
-        return _of_blocks(read_blocks(game_map, text), game_map, "pasted", note)
+        return _of_blocks(read_blocks(game_map, text, note), game_map, "pasted", note)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -173,22 +173,24 @@ def played_blocks(
     """Return the saved game of blocks of orders, from the map's first phase on.
 
     Phases without a block are played without orders. Blocks without a phase belong to the first
-    one. An order that is not legal is kept as void, and told.
+    one. An order that is not legal is kept as void, and told; so is what is no order, left out.
 
     Raises:
-        UserError: there is none, or a phase comes twice or too early.
+        UserError: there is none, or a phase is too early.
     """
-    phases: list[Phase] = []
+    found: dict[str, dict[str, list[str]]] = {}
     first = Game(game_map).phase
     for block in blocks:
-        name = block.phase or first
-        if not phases or phases[-1].name != name:
-            if any(phase.name == name for phase in phases):
-                raise UserError(f"line {block.line}: {name} comes twice")
-            phases.append(Phase(name, {}))
-        phases[-1].orders.setdefault(block.power, []).extend(block.orders)
-    if not phases:
-        raise UserError("there are no orders in it")
+        orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
+        for text in block.orders:
+            if is_order(game_map, text):
+                orders.append(text)
+            else:
+                shown = quoted(printable(text), 60)
+                note(f"line {block.line}, {shown}, is left out: it is no order")
+    if not any(texts for orders in found.values() for texts in orders.values()):
+        raise UserError(f"no phase with orders was found; {FORMS}")
+    phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]
     return replayed(phases, game_map, game_id, note).to_saved_game()
 
 
@@ -268,16 +270,10 @@ def _moment(name: str) -> tuple[int, int]:
 
 
 def _give(game: Game, phase: Phase, note: Note) -> None:
-    """Submit the orders of a phase; tell of each power the first that is not legal."""
-    letters = {province_of(unit): unit[0] for own in game.units.values() for unit in own}
-    letters |= {province_of(u): u[0] for own in game.dislodged.values() for u in own}
+    """Submit the orders of a phase; tell of each that is not legal."""
     for power, texts in phase.orders.items():
-        whole = [completed(game.map, text, letters) for text in texts]
-        try:
-            game.submit(power, whole)
-        except UserError as error:
-            note(f"{phase.name}, {power}: {error}")
-            game.submit(power, whole, strict=False)
+        for reason in game.submit(power, texts, strict=False):
+            note(f"{phase.name}, {power}: {reason}")
 
 
 def _differs(game: Game, phase: Phase) -> bool:

@@ -13,6 +13,7 @@ from .._suggest import quoted
 from ..constants import COMPLETED, PHASE_KINDS, phase_name
 from ..errors import UserError
 from ..rules.map import Map
+from ..rules.names import power_called
 from ..rules.notation import place_text, province_of, read_order, read_place
 
 FIRST_YEAR = 1901
@@ -26,12 +27,6 @@ _CLASSIC_PLACES = """
     MAR GAS BAR NWG NTH SKA HEL BAL BOT NAO IRI ENG MAO WES LYO TYS ION ADR AEG EAS BLA TYR BOH VIE
     TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC
 """  # in the order of its numbers, from 1 on
-_NAMES = {  # that our standard map spells otherwise
-    "Skagerrack": "SKA",
-    "Heligoland Bight": "HEL",
-    "Gulf of Lyons": "LYO",
-    "Bulgaria (North Coast)": "BUL/EC",
-}
 _LETTERS = {"Army": "A", "Fleet": "F"}
 
 
@@ -84,7 +79,7 @@ def read_variant(data: object, game_map: Map) -> Variant:
         name, number = row.get("name"), row.get("id")
         if not isinstance(name, str) or type(number) is not int:
             raise UserError("a row of 'territories' has no name or number")
-        _, place = read_place(game_map, _NAMES.get(name, name))
+        _, place = read_place(game_map, name)
         text = place_text(game_map, place)
         if text not in game_map.location_index:
             raise UserError(f"map {game_map.name} has no {quoted(name, 60)}")
@@ -93,7 +88,8 @@ def read_variant(data: object, game_map: Map) -> Variant:
         name, number = row.get("name"), row.get("countryID")
         if not isinstance(name, str) or type(number) is not int:
             raise UserError("a row of 'countries' has no name or number")
-        powers[number] = game_map.powers[game_map.power_number(name)]
+        power = power_called(game_map, name) or name
+        powers[number] = game_map.powers[game_map.power_number(power)]
     if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
         game_map.powers
     ):

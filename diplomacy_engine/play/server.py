@@ -44,7 +44,6 @@ from .view import board_view, draft_view, game_view, hint_view, past_view
 TOKEN_HEADER, POWER_HEADER = "X-Play-Token", "X-Play-Power"
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
-MAX_NOTES = 5  # of what does not agree in a game that was pasted
 TERMS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
 MAX_CONNECTIONS = 64  # a browser keeps six
 IDLE_SECONDS = 30  # that a connection is kept between requests
@@ -221,7 +220,7 @@ def _choose_map(session: PlaySession, viewer: Viewer, body: dict) -> None:
 
 def _paste(session: PlaySession, viewer: Viewer, body: dict) -> dict:
     notes = session.paste(viewer, _field(body, "text", str))
-    return game_view(session, viewer) | {"notes": notes[:MAX_NOTES]}
+    return game_view(session, viewer) | {"notes": notes}
 
 
 def _submit(session: PlaySession, viewer: Viewer, body: dict) -> None:

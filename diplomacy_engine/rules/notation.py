@@ -2,12 +2,14 @@
 
 Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may be in any letter case, with full
 province names, a map's aliases, words such as HOLDS or VIA CONVOY, coasts in any usual style, and
-dashes without blanks. Reading a text tells what it says (`OrderText`); `matching_orders` tells
-which of a list of legal orders it means.
+dashes without blanks; the wordings of other sites, of judges and zines are read, too, and a result
+behind an order is left out. Reading a text tells what it says (`OrderText`); `matching_orders`
+tells which of a list of legal orders it means. `order_texts` finds the orders of a line.
 """
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import NamedTuple
@@ -23,6 +25,7 @@ from ..constants import (
     HOLD,
     MOVE,
     MOVE_VIA,
+    NONE,
     RETREAT,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
@@ -33,21 +36,26 @@ from ..constants import (
 )
 from ..errors import UserError
 from .map import Map, coast_numbers
+from .names import PLACES, POWERS
 from .vocabulary import OrderVocabulary
 
 MAX_TEXT = 200  # characters; no order of any map comes near
 
 # Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
-_DASHES = "\\-\u2010-\u2015\u2212\u2192"
-_DASH = re.compile(f"[{_DASHES}]")
-_TOKEN = re.compile(f"[{_DASHES}]+>?|[/()*]|[^\\s{_DASHES}/()*]+")
-_UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET}
+_DASHES = "\\-\u2010-\u2015\u2212\u2192="
+_DASH = re.compile(f"[{_DASHES}>]")
+_SIGNS = ".,:;|!_`'\"\\[\\]{}<>"  # say nothing in an order
+_TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
+_UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET, "UNIT": NONE}
 _VERBS = {
     "H": HOLD,
     "HOLD": HOLD,
     "HOLDS": HOLD,
+    "STAND": HOLD,
+    "STANDS": HOLD,
     "-": MOVE,
     "TO": MOVE,
+    "INTO": MOVE,
     "MOVE": MOVE,
     "MOVES": MOVE,
     "S": SUPPORT_HOLD,
@@ -64,14 +72,40 @@ _VERBS = {
     "DISBANDS": DISBAND,
     "REMOVE": DISBAND,
     "REMOVES": DISBAND,
+    "DESTROY": DISBAND,
     "B": BUILD,
     "BUILD": BUILD,
     "BUILDS": BUILD,
 }
 _USUAL_COASTS = coast_numbers(COASTS[1:])
 _LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
+_BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
+_GROUP = re.compile(r"\*[^*]*\*|\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]")  # in brackets or stars
+_UNIT_BEGINS = r"(?=(?:(?:the|[+-])\s*)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+_BETWEEN = re.compile(
+    rf"[;,\n]|\s{{3,}}|\s\s{_UNIT_BEGINS}|(?<=[\w)*])[.]\s+{_UNIT_BEGINS}"
+    r"|(?<=[a-z])(?:(?=Build (?:army|fleet) at )|The +at .*)",  # webDiplomacy glues sentences
+    re.IGNORECASE,
+)
+_AROUND = " \t`'\"_~{}<>"
+_MOST_OF_A_LINE = 2000
+# What may come behind an order: its result, in words or brackets.
+_RESULTS = {
+    *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
+    *("BOUNCE", "BOUNCES", "BOUNCED", "SUCCEEDS", "SUCCEEDED", "SUCCESS", "DISLODGED", "NO"),
+    *("CONVOY", "AND", "OK"),
+}
 # What may come after a province in an order.
-_AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, "/", "(", "VIA", "BY"}
+_AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}
+_AFTER_PLACE |= {"SA", "SF", "CA"}
+# Words of names that people leave out or add.
+_OF_PLACES = ("-", "PROVINCE", "OF", "THE", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAND")
+_NATIONS = {word for names in POWERS.values() for name in names for word in name.split()}
+_NATIONS |= {*POWERS, "THE", "AN", "A", "*"}
+_WAIVES = (
+    *(("WAIVE",), ("WAIVES",), ("WAIVED",), ("BUILD", "WAIVED")),
+    ("DO", "NOT", "USE", "BUILD", "ORDER"),
+)
 
 
 class Place(NamedTuple):
@@ -84,7 +118,7 @@ class Place(NamedTuple):
 class UnitText(NamedTuple):
     """A unit as written."""
 
-    kind: int  # UnitKind
+    kind: int  # UnitKind; NONE if none is written
     place: Place
 
 
@@ -110,34 +144,69 @@ class GivenOrder(NamedTuple):
     counts: bool = True  # False if another order of this unit counts, or it is not the power's unit
 
 
-@lru_cache(maxsize=16)
-def _province_words(game_map: Map) -> tuple[dict[tuple[str, ...], int], int]:
-    """Return token sequences that name a province -> its index, and the length of the longest.
+class _Names(NamedTuple):
+    """The names of a map's places, as tokens."""
 
-    Codes come first, then aliases and full names. What would name two provinces names none, nor
-    does what begins like an order: were "Par H" a name, nobody could tell PAR to hold.
+    exact: dict[tuple[str, ...], tuple[int, ...]]  # provinces; several: it does not tell which
+    plain: list[tuple[tuple[str, ...], int]]  # full names without _OF_PLACES
+    longest: int
+
+    def find(self, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]:
+        """Return how many of the first tokens name a place, and which provinces they may mean.
+
+        Names that are not known exactly may be cut: `N Atl`, `Western Med`.
+        """
+        lengths = range(min(len(tokens), self.longest), 0, -1)
+        for length in lengths:
+            if tokens[:length] in self.exact:
+                return length, self.exact[tokens[:length]]
+        for length in lengths:
+            given = _plain(tokens[:length])
+            ends = length == len(tokens) or tokens[length] in _AFTER_PLACE
+            if not ends or tokens[length - 1] == "-" or len("".join(given)) < 3:
+                continue
+            found = {
+                index: None
+                for name, index in self.plain
+                if len(given) <= len(name) and all(map(str.startswith, name, given))
+            }
+            if found:
+                return length, tuple(found)
+        return 0, ()
+
+
+def _plain(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(token for token in tokens if token not in _OF_PLACES)
+
+
+@lru_cache(maxsize=16)
+def _names(game_map: Map) -> _Names:
+    """Return the names of a map's places: codes first, then aliases and full names, then PLACES.
+
+    What begins like an order names nothing: were "Par H" a name, nobody could tell PAR to hold.
     """
-    codes = {(code,): index for code, index in game_map.province_index.items()}
-    words, named_twice = dict(codes), set()
-    spelled = [*game_map.aliases.items()]
-    spelled += [(name, code) for code, name in game_map.province_names.items()]
-    for name, code in spelled:
+    codes = {(code,): (index,) for code, index in game_map.province_index.items()}
+    exact, plain = dict(codes), []
+    named = [(name.upper(), code) for code, name in game_map.province_names.items()]
+    for name, code in (*game_map.aliases.items(), *named):
         index, tokens = game_map.province_index[code], _tokens(name)
+        if len(name) > 3:
+            plain.append((_plain(tokens), index))
         for key in {tokens, tuple(token for token in tokens if token != "-")}:
             if key[:1] in codes and key[1:2] and key[1] in _AFTER_PLACE:
                 continue
-            if key and key not in codes and words.setdefault(key, index) != index:
-                named_twice.add(key)
-    for key in named_twice:
-        del words[key]
-    return words, max(map(len, words))
+            if key and key not in codes and index not in exact.get(key, ()):
+                exact[key] = (*exact.get(key, ()), index)
+    for other, name in PLACES.items():
+        if _tokens(name) in exact:
+            exact.setdefault(_tokens(other), exact[_tokens(name)])
+    return _Names(exact, plain, max(map(len, exact)))
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    return tuple(
-        "-" if _DASH.match(token) else token
-        for token in _TOKEN.findall(text.upper().replace(".", ""))
-    )
+    if not text.isascii():  # e with an accent is e
+        text = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
+    return tuple("-" if _DASH.match(token) else token for token in _TOKEN.findall(text.upper()))
 
 
 class _Reader:
@@ -148,7 +217,7 @@ class _Reader:
             raise UserError(f"an order is a text, not {type(text).__name__}")
         if len(text) > MAX_TEXT:
             raise UserError(f"a text of {len(text)} characters is too long")
-        self.map = game_map
+        self.map, self.nations = game_map, _NATIONS | set(game_map.powers)
         self.tokens = _tokens(text)
         self.next = 0
 
@@ -162,41 +231,64 @@ class _Reader:
             self.next += len(words)
         return found
 
+    def ends(self) -> bool:
+        return self.next >= len(self.tokens) or self.peek() in _RESULTS
+
     def end(self) -> None:
-        if self.next < len(self.tokens):
+        if not self.ends():
             rest = " ".join(self.tokens[self.next :])
             raise UserError(f"{rest!r} at the end has no meaning")
 
     def unit(self) -> UnitText:
-        word = self.peek()
-        if word not in _UNIT_WORDS:
-            found = f"not {word!r}" if word else "and nothing follows"
-            raise UserError(f"a unit begins with A or F, {found}")
-        self.next += 1
-        return UnitText(_UNIT_WORDS[word], self.place())
+        """Read a unit, with `the`, a nation or `at` beside it; A or F may be missing."""
+        if not self.peek():
+            raise UserError("a unit begins with A or F, and nothing follows")
+        ahead = self.next
+        while self.tokens[ahead : ahead + 1] and self.tokens[ahead] in self.nations:
+            ahead += 1
+        kind = NONE
+        for at in range(ahead, self.next - 1, -1):
+            if self.tokens[at : at + 1] and self.tokens[at] in _UNIT_WORDS:
+                kind, self.next = _UNIT_WORDS[self.tokens[at]], at + 1
+                while self.peek() in ("AT", "IN", "THE"):
+                    self.next += 1
+                break
+        return UnitText(kind, self.place())
 
     def place(self) -> Place:
-        words, longest = _province_words(self.map)
+        bracket = self.take("(")
         rest = self.tokens[self.next :]
-        for length in range(min(len(rest), longest), 0, -1):
-            province = words.get(rest[:length])
-            if province is not None:
-                self.next += length
-                return Place(province, self.coast(self.map.provinces[province]))
         if not rest:
             raise UserError("a province is missing at its end")
-        near = []
-        for token in rest:
-            if token in ("-", "/", "(", ")") or (near and token in _VERBS):
-                break
-            near.append(token)
-        raise UnknownProvince(self.map, " ".join(near or rest[:1]))
+        length, found = _names(self.map).find(rest)
+        if not found:
+            near = []
+            for token in rest:
+                if token in ("-", "/", "(", ")") or (near and token in _VERBS):
+                    break
+                near.append(token)
+            raise UnknownProvince(self.map, " ".join(near or rest[:1]))
+        codes = [self.map.provinces[index] for index in found]
+        if len(found) > 1:
+            raise UserError(f"{' '.join(rest[:length])!r:.50} may be {' or '.join(codes)}")
+        self.next += length
+        while self.peek() in _OF_PLACES and self.peek() != "-":
+            self.next += 1
+        coast = self.coast(codes[0])
+        if bracket and self.take(")"):
+            coast = coast or self.coast(codes[0])
+        place = Place(found[0], coast)
+        meant = PLACES.get(place_text(self.map, place))
+        if coast and meant in self.map.location_index:
+            coast = self.map.coast_numbers[codes[0]][meant.partition("/")[2]]
+        return Place(found[0], coast)
 
     def coast(self, province: str) -> int:
         """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next.
 
         Coasts of other names are read after a slash or in brackets only.
         """
+        begin = self.next
         closing = self.take("(")
         slash = not closing and self.take("/")
         word = self.peek()
@@ -208,7 +300,10 @@ class _Reader:
             self.next += 1
         elif word in _LONG_COASTS and _LONG_COASTS[word] in numbers and self.take(word, "COAST"):
             coast = numbers[_LONG_COASTS[word]]
-        elif closing or slash:
+        elif closing:  # a result
+            self.next = begin
+            return 0
+        elif slash:
             *others, last = numbers
             raise UserError(
                 f"{word!r} after {province} is not a coast ({', '.join(others)} or {last})"
@@ -219,6 +314,28 @@ class _Reader:
             raise UserError(f"the bracket after {province} is not closed")
         return coast
 
+    def begin(self) -> int | None:
+        """Step over what stands before an order's unit; return BUILD or DISBAND if it says so."""
+        while self.take("(") or self.take("*"):
+            pass
+        first = _VERBS.get(self.peek())
+        if first not in (BUILD, DISBAND) or len(self.peek()) == 1:
+            return None
+        self.next += 1
+        return first
+
+    def verb(self) -> int | None:
+        """Read what the unit is to do; None if the next word does not say it."""
+        word = self.peek()
+        if word in ("SA", "SF", "CA"):  # S A, as zines write it
+            self.tokens = (*self.tokens[: self.next], *word, *self.tokens[self.next + 1 :])
+        verb = _VERBS.get(self.peek())
+        if verb is not None:
+            self.next += 1
+            if word in ("MOVE", "MOVES") or verb == RETREAT:
+                _ = self.take("TO") or self.take("-")
+        return verb
+
     def skip_via(self) -> bool:
         return self.take("VIA", "CONVOY") or self.take("VIA") or self.take("BY", "CONVOY")
 
@@ -228,7 +345,7 @@ class UnknownProvince(UserError):
 
     def __str__(self) -> str:
         game_map, word = self.args
-        names = {" ".join(key): index for key, index in _province_words(game_map)[0].items()}
+        names = {" ".join(key): found[0] for key, found in _names(game_map).exact.items()}
         near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
         hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
         return str(UserError(f"there is no province {word!r:.50} on this map{hint}"))
@@ -246,74 +363,133 @@ def _remembered(read: Callable) -> Callable:
 
 
 @_remembered
-def read_order(game_map: Map, text: str) -> OrderText:
-    """Return what an order text says.
-
-    Raises:
-        UserError: it cannot be read; the reason does not repeat the text.
-    """
+def _read_order(game_map: Map, text: str) -> OrderText:
+    """Return what an order text says; the kind of a unit without a letter is NONE."""
     reader = _Reader(game_map, text)
     if not reader.tokens:
         raise UserError("the order is empty")
-    if reader.tokens[0] in ("WAIVE", "WAIVES", "WAIVED"):
-        reader.next = 1
+    if any(reader.take(*words) for words in _WAIVES):
         reader.end()
         return OrderText(WAIVE)
-    first = _VERBS.get(reader.tokens[0])
-    if first in (BUILD, DISBAND) and len(reader.tokens[0]) > 1:
-        reader.next = 1
-        order = OrderText(first, reader.unit())
+    first = reader.begin()
+    unit = reader.unit()
+    if first is not None:
+        order = OrderText(first, unit)
     else:
-        reader.take("*")
-        unit = reader.unit()
-        verb = _VERBS.get(reader.peek())
+        verb = reader.verb()
         if verb is None:
             if not reader.peek():
                 raise UserError("it does not say what the unit is to do, such as H to hold")
             raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
-        moves_in_words = reader.peek() in ("MOVE", "MOVES")
-        reader.next += 1
-        if moves_in_words or verb == RETREAT:
-            _ = reader.take("TO") or reader.take("-")
         order = _read_tail(reader, unit, verb)
     reader.end()
     return order
 
 
-def ordered_unit(game_map: Map, text: str) -> UnitText | None:
+def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> OrderText:
+    """Return what an order text says.
+
+    Args:
+        game_map: the map.
+        text: the order.
+        kinds: (V,), the kind of the unit in each province or NONE, for units that the text names
+            without A or F; None: there may be no such unit.
+
+    Raises:
+        UserError: it cannot be read; the reason does not repeat the text.
+    """
+    order = _read_order(game_map, text)
+    if NONE not in (order.unit and order.unit.kind, order.other and order.other.kind):
+        return order
+    unit = order.unit and _with_kind(game_map, order.unit, kinds)
+    return order._replace(unit=unit, other=order.other and _with_kind(game_map, order.other, kinds))
+
+
+def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> UnitText:
+    """Return a unit with the kind of the one that stands there, if none is written."""
+    code = game_map.provinces[unit.place.province]
+    if unit.kind == NONE and kinds is None:
+        raise UserError(f"a unit begins with A or F, not {code!r}")
+    if unit.kind == NONE and kinds[unit.place.province] == NONE:
+        raise UserError(f"there is no unit in {code}; A or F is missing")
+    return unit if unit.kind != NONE else unit._replace(kind=int(kinds[unit.place.province]))
+
+
+def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
     """Return the unit that an order text begins with, however the text goes on; None if none."""
     try:
         reader = _Reader(game_map, text)
-        if _VERBS.get(reader.peek()) in (BUILD, DISBAND) and len(reader.peek()) > 1:
-            reader.next += 1
-        reader.take("*")
-        return reader.unit()
+        reader.begin()
+        return _with_kind(game_map, reader.unit(), kinds)
     except UserError:
         return None
 
 
+def order_texts(game_map: Map, line: str) -> list[str]:
+    """Return the orders of a line, without list marks, signs and brackets around them.
+
+    They stand between commas, semicolons, wide gaps or full stops. Remarks such as results stay
+    with their order, which `read_order` reads all the same.
+    """
+
+    def without(match: re.Match) -> str:
+        inside = match[0].strip("()[]*")
+        orders = any(is_order(game_map, part) for part in re.split("[,;]", inside))
+        return f";{inside};" if orders else re.sub(r"[,;\s]+", " ", match[0])
+
+    line = _BULLET.sub("", _GROUP.sub(without, line[:_MOST_OF_A_LINE].replace("**", "")))
+    return [text for text in (part.strip(_AROUND) for part in _BETWEEN.split(line)) if text]
+
+
+def is_order(game_map: Map, text: str) -> bool:
+    """Tell whether a text can be read as an order, possible or not."""
+    try:
+        return bool(_read_order(game_map, text))
+    except UserError:
+        return False
+
+
+def kinds_of(game_map: Map, units: Iterable[str]) -> list[int]:
+    """Return the kind of the unit in each province (V,), NONE where none of `units` is."""
+    kinds = [NONE] * len(game_map.provinces)
+    for unit in units:
+        kinds[game_map.province_index[province_of(unit)]] = UNIT_LETTERS.index(unit.lstrip("*")[0])
+    return kinds
+
+
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
+    if verb == MOVE and _VERBS.get(reader.peek()) == HOLD:  # A PAR-H
+        reader.next += 1
+        return OrderText(HOLD, unit)
     if verb == MOVE:
-        target = reader.place()
-        return OrderText(MOVE, unit, target, via=reader.skip_via())
+        target, via = reader.place(), False
+        while unit.kind != FLEET and reader.map.can_convoy[target.province] and reader.take("-"):
+            target, via = reader.place(), True  # an army's way over the sea
+        return OrderText(MOVE, unit, target, via=reader.skip_via() or via)
     if verb == RETREAT:
         return OrderText(RETREAT, unit, reader.place())
     if verb not in (SUPPORT_HOLD, CONVOY):
         return OrderText(verb, unit)
+    moving = CONVOY if verb == CONVOY else SUPPORT_MOVE
+    if reader.peek() in ("TO", "HOLD", "MOVE"):  # support hold to BUR, support move to BUR from PAR
+        while reader.peek() in ("TO", "HOLD", "MOVE"):
+            reader.next += 1
+        place = reader.place()
+        if reader.take("FROM"):
+            return OrderText(moving, unit, place, reader.unit())
+        return OrderText(verb, unit, other=UnitText(NONE, place))
     other = reader.unit()
+    if reader.take("TO", "HOLD"):
+        return OrderText(SUPPORT_HOLD, unit, other=other)
     following = _VERBS.get(reader.peek())
-    if verb == SUPPORT_HOLD and (not reader.peek() or following == HOLD):
+    if verb == SUPPORT_HOLD and (following == HOLD or reader.ends()):
         reader.next += following == HOLD
         return OrderText(SUPPORT_HOLD, unit, other=other)
-    if following != MOVE:
+    if reader.verb() != MOVE:
         raise UserError("it does not say where the other unit is to go")
-    in_words = reader.peek() in ("MOVE", "MOVES")
-    reader.next += 1
-    if in_words:
-        reader.take("TO")
     target = reader.place()
     reader.skip_via()
-    return OrderText(CONVOY if verb == CONVOY else SUPPORT_MOVE, unit, target, other)
+    return OrderText(moving, unit, target, other)
 
 
 @_remembered
@@ -349,7 +525,7 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     try:
         reader = _Reader(game_map, text)
         starred = reader.take("*")
-        unit = reader.unit()
+        unit = _with_kind(game_map, reader.unit(), None)
         reader.end()
     except UserError as error:
         raise UserError(f"{quoted(text)} is not a unit: {error}") from None
@@ -377,6 +553,7 @@ def read_orders(
     """
     winter = phase_kind(phase) == "adjustments"
     standing = {unit for own in units.values() for unit in own}
+    kinds = kinds_of(game_map, standing)
     found = {}
     for power, texts in orders.items():
         if power not in game_map.power_index:
@@ -385,7 +562,7 @@ def read_orders(
         by_unit: dict[str, list[GivenOrder]] = {}
         found[power] = []
         for text in texts or ():
-            given = _read_given(game_map, power, text, own)
+            given = _read_given(game_map, power, text, own, kinds)
             if given.order is not None and given.order.kind in (BUILD, WAIVE):
                 given = given._replace(counts=winter and given.unit not in standing)
             found[power].append(given)
@@ -406,13 +583,15 @@ def _first_read(several: list[GivenOrder]) -> GivenOrder:
     return next((given for given in several if given.order), several[0])
 
 
-def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
+def _read_given(
+    game_map: Map, power: str, text: str, own: Mapping, kinds: Sequence[int]
+) -> GivenOrder:
     """Return an order of a power; `own` has its units, by letter and province."""
     try:
-        order = read_order(game_map, text)
+        order = read_order(game_map, text, kinds)
         unit = order.unit
     except UserError:
-        order, unit = None, ordered_unit(game_map, text)
+        order, unit = None, ordered_unit(game_map, text, kinds)
     if unit is None:
         return GivenOrder(power, text, order, "", counts=order is not None)
     written = as_written(game_map, unit)

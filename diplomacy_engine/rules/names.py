@@ -1,0 +1,45 @@
+"""What places and powers are called on other sites, by judges and in zines.
+
+One table for all readers of names. A map's own names, codes and aliases come before it; an entry
+counts on every map that has what it stands for.
+"""
+
+import re
+
+from .map import Map
+
+PLACES = {  # other name -> name on maps; a coast by codes
+    "Skagerrack": "Skagerrak",
+    "Heligoland Bight": "Helgoland Bight",
+    "Gulf of Lyons": "Gulf of Lyon",
+    "Channel": "English Channel",
+    "Mid-Atl": "Mid-Atlantic Ocean",
+    "NTS": "North Sea",
+    "BLK": "Black Sea",
+    "EME": "Eastern Mediterranean",
+    "WME": "Western Mediterranean",
+    "Tyrol": "Tyrolia",
+    "Romania": "Rumania",
+    "Pontus Euxinus": "Black Sea",  # webDiplomacy's Ancient Mediterranean, as the next
+    "Mare Erithraerum": "Red Sea",
+    "BUL/NC": "BUL/EC",  # webDiplomacy's
+}
+POWERS = {
+    "AUSTRIA": ("AUSTRIA HUNGARY", "AUSTRIAN", "AUSTRIANS", "AUSTRO HUNGARY"),
+    "ENGLAND": ("GREAT BRITAIN", "BRITAIN", "BRITISH", "ENGLISH", "UNITED KINGDOM"),
+    "FRANCE": ("FRENCH",),
+    "GERMANY": ("GERMAN", "GERMANS", "GERMAN EMPIRE"),
+    "ITALY": ("ITALIAN", "ITALIANS"),
+    "RUSSIA": ("RUSSIAN", "RUSSIANS", "RUSSIAN EMPIRE"),
+    "TURKEY": ("TURKISH", "TURKS", "OTTOMAN EMPIRE", "OTTOMANS"),
+}
+_AROUND = re.compile(r"\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
+
+
+def power_called(game_map: Map, text: str) -> str | None:
+    """Return the power with a name, or the beginning of one; None if there is none, or several."""
+    name = " ".join(_AROUND.sub(" ", text.upper()).split())
+    plain = {power: power.replace("_", " ").replace("-", " ") for power in game_map.powers}
+    found = [p for p in game_map.powers if name in (plain[p], *POWERS.get(p, ()))]
+    found = found or [p for p in game_map.powers if len(name) >= 3 and plain[p].startswith(name)]
+    return found[0] if len(found) == 1 else None
