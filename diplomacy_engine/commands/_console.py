@@ -31,9 +31,10 @@ def make_console() -> Console:
     return console
 
 
-def print_note(text: str) -> None:
+def print_notes(notes: Iterable[str]) -> None:
     """Tell what does not agree in a file that is read all the same."""
-    print(f"note: {printable(text)}", file=sys.stderr)
+    for note in notes:
+        print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def print_table(

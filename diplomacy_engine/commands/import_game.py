@@ -8,7 +8,7 @@ from .._files import atomic_write, check_target
 from .._suggest import printable
 from ..errors import UserError
 from ..games.imports import read_games, short_report
-from ._console import print_note
+from ._console import print_notes
 
 
 def add_import_game(commands) -> None:
@@ -38,13 +38,15 @@ def run_import_game(arguments: argparse.Namespace) -> int:
     """Read, report and write."""
     if arguments.output:
         check_target(Path(arguments.output))
-    games = list(read_games(arguments.file, arguments.map, arguments.variant, print_note))
+    notes: list[str] = []
+    games = list(read_games(arguments.file, arguments.map, arguments.variant, notes.append))
     if not games:
         raise UserError(f"{arguments.file} has no game in it")
     try:
         reports = [short_report(game, arguments.map) for game in games]
     except UserError as error:
         raise UserError(f"{arguments.file}: {error}") from None
+    print_notes(notes)
     for report in reports:
         print(printable(report))
     if arguments.output:

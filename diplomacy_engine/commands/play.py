@@ -44,7 +44,7 @@ from ._arguments import (
     press_rules,
     whole_number,
 )
-from ._console import print_note
+from ._console import print_notes
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -286,9 +286,11 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         raise UserError("--resume keeps the teams of the saved game; leave --teams out")
     names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
     asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
+    notes: list[str] = []
     game, play = read_session(
-        arguments.resume, arguments.map, arguments.max_years, asked, print_note
+        arguments.resume, arguments.map, arguments.max_years, asked, notes.append
     )
+    print_notes(notes)
     press = asked if play is None else play["press"]
     if asked not in (None, press):
         raise UserError(

@@ -13,7 +13,7 @@ from ..pictures.png import png
 from ..replays.page import page
 from ..replays.replay import Frame, Replay, frame_svg, load_replays
 from ._arguments import whole_number
-from ._console import print_note
+from ._console import print_notes
 
 _SUFFIXES = (".html", ".svg", ".png")
 _CLEAR = "\x1b[2J\x1b[H"
@@ -74,7 +74,9 @@ def run_replay(arguments: argparse.Namespace) -> int:
         if useless and getattr(arguments, name) is not None:
             where = "a page, which has all games, phases and colors" if is_page else "text"
             raise UserError(f"--{name} has no effect on {where}")
-    replays = load_replays(arguments.file, arguments.map, print_note)
+    notes: list[str] = []
+    replays = load_replays(arguments.file, arguments.map, notes.append)
+    print_notes(notes)
     game = arguments.game or 1
     if game > len(replays):
         raise UserError(

@@ -232,7 +232,10 @@ class _Reader:
         return found
 
     def ends(self) -> bool:
-        return self.next >= len(self.tokens) or self.peek() in _RESULTS
+        at = self.next + (self.peek() == "-")  # -> bounced
+        return self.next >= len(self.tokens) or bool(
+            _RESULTS.intersection(self.tokens[at : at + 1])
+        )
 
     def end(self) -> None:
         if not self.ends():

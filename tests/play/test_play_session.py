@@ -694,7 +694,7 @@ def test_a_pasted_game_begins_the_session(tmp_path):
     for text, reason in (
         (json.dumps(Game("small").to_saved_game()), "this game is on map small, not on standard"),
         (json.dumps(game.to_state() | {"name": "COMPLETED"}), "this game is over"),
-        ("", "there are no orders in it"),
+        ("", "no phase with orders was found"),
     ):
         with pytest.raises(PlayError, match=reason):
             session.paste(host, text)
