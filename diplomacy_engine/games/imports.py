@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .._files import open_file, read_file
-from .._suggest import printable, quoted
+from .._suggest import quoted
 from ..constants import COMPLETED, parse_phase, phase_kind
 from ..errors import UserError
 from ..rules.map import Map, load_map
 from ..rules.notation import is_order, province_of
 from .game import Game
-from .order_blocks import FORMS, MOST_LETTERS, Block, read_blocks, read_position
+from .order_blocks import FORMS, MOST_LETTERS, Block, left_out, read_blocks, read_position
 from .saved_game import MAX_GAME_BYTES, Ending, read_saved_games
 from .webdiplomacy import DRAWN, Phase, Variant, classic, history_phases, read_variant
 
@@ -182,12 +182,11 @@ def played_blocks(
     first = Game(game_map).phase
     for block in blocks:
         orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
-        for text in block.orders:
-            if is_order(game_map, text):
-                orders.append(text)
-            else:
-                shown = quoted(printable(text), 60)
-                note(f"line {block.line}, {shown}, is left out: it is no order")
+        read = [text for text in block.orders if is_order(game_map, text)]
+        orders += read
+        for text in block.orders if read else [", ".join(block.orders)]:
+            if text and text not in read:
+                note(left_out(block.line, text))
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
     phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]

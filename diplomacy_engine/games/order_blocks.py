@@ -45,6 +45,7 @@ _OF_POWER = re.compile(
     r"([^:]{3,60}?)(?::|\s+(?:[-\u2013\u2014]\s*)?(?=[(*\[<]*(?:[AF]|army|fleet)\b))(.*)",
     re.IGNORECASE,
 )
+_TAGS = re.compile(r"\*\*|__|[<\[]/?(?:b|i|u|s|em|strong|li|ul|ol|p|br)/?[>\]]", re.IGNORECASE)
 _NOTHING = ("none", "no orders", "nmr", "-")
 FORMS = (
     "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
@@ -88,12 +89,19 @@ def read_blocks(
         if power and (orders or head):
             blocks.append(Block(phase, power, orders, number))
             continue
-        for order in orders:
-            shown = f"line {number}, {quoted(printable(order), 60)},"
-            if is_order(game_map, order):
-                raise UserError(f"{shown} is under no power's name, such as {game_map.powers[0]}")
-            note(f"{shown} is left out: it is no heading")
+        if any(is_order(game_map, order) for order in orders):
+            raise UserError(
+                f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such as "
+                f"{game_map.powers[0]}"
+            )
+        if orders:
+            note(left_out(number, line))
     return blocks
+
+
+def left_out(line: int, text: str) -> str:
+    """Return the note on a text of a line that is no order."""
+    return f"line {line}, {quoted(printable(text), 60)}, is no order and left out"
 
 
 def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:
@@ -174,7 +182,7 @@ def _all_centers(
 
 def _plain(line: str) -> str:
     """Return a line without the marks of a list, quotation or heading."""
-    return line.replace("**", "").strip().lstrip("#>\u2022*-= \t").rstrip("= \t")
+    return _TAGS.sub("", line).strip().lstrip("#>\u2022*-= \t").rstrip("= \t")
 
 
 def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:

@@ -33,7 +33,7 @@ POWERS = {
     "RUSSIA": ("RUSSIAN", "RUSSIANS", "RUSSIAN EMPIRE"),
     "TURKEY": ("TURKISH", "TURKS", "OTTOMAN EMPIRE", "OTTOMANS"),
 }
-_AROUND = re.compile(r"\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
+_AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 
 def power_called(game_map: Map, text: str) -> str | None:

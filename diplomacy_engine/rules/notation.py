@@ -44,7 +44,7 @@ MAX_TEXT = 200  # characters; no order of any map comes near
 # Hyphens, dashes, minus and arrow of the Unicode tables count as the dash of a move.
 _DASHES = "\\-\u2010-\u2015\u2212\u2192="
 _DASH = re.compile(f"[{_DASHES}>]")
-_SIGNS = ".,:;|!_`'\"\\[\\]{}<>"  # say nothing in an order
+_SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
 _TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
 _UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET, "UNIT": NONE}
 _VERBS = {
@@ -89,11 +89,12 @@ _BETWEEN = re.compile(
 )
 _AROUND = " \t`'\"_~{}<>"
 _MOST_OF_A_LINE = 2000
+_AS_BRACKETS = str.maketrans("[]", "()")
 # What may come behind an order: its result, in words or brackets.
 _RESULTS = {
     *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
     *("BOUNCE", "BOUNCES", "BOUNCED", "SUCCEEDS", "SUCCEEDED", "SUCCESS", "DISLODGED", "NO"),
-    *("CONVOY", "AND", "OK"),
+    *("CONVOY", "AND", "OK", "#"),
 }
 # What may come after a province in an order.
 _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}
@@ -206,7 +207,10 @@ def _names(game_map: Map) -> _Names:
 def _tokens(text: str) -> tuple[str, ...]:
     if not text.isascii():  # e with an accent is e
         text = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
-    return tuple("-" if _DASH.match(token) else token for token in _TOKEN.findall(text.upper()))
+    return tuple(
+        "-" if _DASH.match(token) else token
+        for token in _TOKEN.findall(text.upper().translate(_AS_BRACKETS))
+    )
 
 
 class _Reader:
@@ -259,6 +263,7 @@ class _Reader:
         return UnitText(kind, self.place())
 
     def place(self) -> Place:
+        self.take("THE")
         bracket = self.take("(")
         rest = self.tokens[self.next :]
         if not rest:
@@ -376,6 +381,8 @@ def _read_order(game_map: Map, text: str) -> OrderText:
         return OrderText(WAIVE)
     first = reader.begin()
     unit = reader.unit()
+    if reader.peek() in _UNIT_WORDS and reader.unit() != unit:  # A PAR: A PAR - BUR
+        raise UserError("it names two units, and not what the first one is to do")
     if first is not None:
         order = OrderText(first, unit)
     else:
@@ -384,6 +391,9 @@ def _read_order(game_map: Map, text: str) -> OrderText:
             if not reader.peek():
                 raise UserError("it does not say what the unit is to do, such as H to hold")
             raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
+        if verb == BUILD and reader.peek() in _UNIT_WORDS:  # LON build fleet
+            unit = unit._replace(kind=_UNIT_WORDS[reader.peek()])
+            reader.next += 1
         order = _read_tail(reader, unit, verb)
     reader.end()
     return order

@@ -68,7 +68,7 @@ def test_replies_that_are_understood(france, text):
     ],
 )
 def test_thoughts_are_left_out(text, left):
-    assert reply_lines(text) == ([left] if left else [])
+    assert reply_lines(text, bool) == ([left] if left else [])
 
 
 DELIMITERS = (
