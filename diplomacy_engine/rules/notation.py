@@ -48,48 +48,47 @@ _SIGNS = ".,:;|!_`'\"{}<>"  # say nothing in an order
 _TOKEN = re.compile(f"[{_DASHES}]+>?|(?<= )>(?= )|[/()*]|[^\\s{_DASHES}/()*{_SIGNS}]+")
 _UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET, "UNIT": NONE}
 _VERBS = {
-    "H": HOLD,
-    "HOLD": HOLD,
-    "HOLDS": HOLD,
-    "STAND": HOLD,
-    "STANDS": HOLD,
-    "-": MOVE,
-    "TO": MOVE,
-    "INTO": MOVE,
-    "MOVE": MOVE,
-    "MOVES": MOVE,
-    "S": SUPPORT_HOLD,
-    "SUPPORT": SUPPORT_HOLD,
-    "SUPPORTS": SUPPORT_HOLD,
-    "C": CONVOY,
-    "CONVOY": CONVOY,
-    "CONVOYS": CONVOY,
-    "R": RETREAT,
-    "RETREAT": RETREAT,
-    "RETREATS": RETREAT,
-    "D": DISBAND,
-    "DISBAND": DISBAND,
-    "DISBANDS": DISBAND,
-    "REMOVE": DISBAND,
-    "REMOVES": DISBAND,
-    "DESTROY": DISBAND,
-    "B": BUILD,
-    "BUILD": BUILD,
-    "BUILDS": BUILD,
+    word: kind
+    for kind, words in (
+        (HOLD, "H HOLD HOLDS STAND STANDS"),
+        (MOVE, "- TO INTO MOVE MOVES"),
+        (SUPPORT_HOLD, "S SUPPORT SUPPORTS"),
+        (CONVOY, "C CONVOY CONVOYS"),
+        (RETREAT, "R RETREAT RETREATS"),
+        (DISBAND, "D DISBAND DISBANDS REMOVE REMOVES DESTROY"),
+        (BUILD, "B BUILD BUILDS"),
+    )
+    for word in words.split()
 }
 _USUAL_COASTS = coast_numbers(COASTS[1:])
 _LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
+_NATIONS = "|".join(name for names in POWERS.items() for name in (names[0], *names[1]))
+_FROM = r"TO (.+?) FROM ([^(*]+(?:\(\w+ COAST\))?)"
+# What sites, judges and zines write -> as it is read here.
+_WORDINGS = [
+    (re.compile(wording), read)
+    for wording, read in (
+        (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|[AF])\b)", ""),
+        (r"\bAN? (?=(?:ARMY|FLEET|UNIT)\b)", ""),
+        (r"\b(ARMY|FLEET|UNIT) (?:AT|IN)\b", r"\1"),
+        (r"\bSUPPORTS? HOLD TO\b", "S"),
+        (rf"\bSUPPORTS? MOVE {_FROM}", r"S \2 - \1 "),
+        (rf"\bCONVOYS? {_FROM}", r"C A \2 - \1 "),
+        (r"\bTO HOLD\b|- ?(?:H|HOLDS?)\b", " H"),
+        (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
+        (r"^(?:DO NOT USE BUILD ORDER|BUILD WAIVED)\b", "WAIVE"),
+        (r"^(.+) BUILDS? (ARMY|FLEET)\b", r"BUILD \2 \1 "),
+    )
+]
 _BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
 _GROUP = re.compile(r"\*[^*]*\*|\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]")  # in brackets or stars
-_UNIT_BEGINS = r"(?=(?:(?:the|[+-])\s*)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+_UNIT_BEGINS = r"(?=(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
 _BETWEEN = re.compile(
     rf"[;,\n]|\s{{3,}}|\s\s{_UNIT_BEGINS}|(?<=[\w)*])[.]\s+{_UNIT_BEGINS}"
     r"|(?<=[a-z])(?:(?=Build (?:army|fleet) at )|The +at .*)",  # webDiplomacy glues sentences
     re.IGNORECASE,
 )
-_AROUND = " \t`'\"_~{}<>"
 _MOST_OF_A_LINE = 2000
-_AS_BRACKETS = str.maketrans("[]", "()")
 # What may come behind an order: its result, in words or brackets.
 _RESULTS = {
     *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
@@ -98,15 +97,8 @@ _RESULTS = {
 }
 # What may come after a province in an order.
 _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}
-_AFTER_PLACE |= {"SA", "SF", "CA"}
 # Words of names that people leave out or add.
-_OF_PLACES = ("-", "PROVINCE", "OF", "THE", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAND")
-_NATIONS = {word for names in POWERS.values() for name in names for word in name.split()}
-_NATIONS |= {*POWERS, "THE", "AN", "A", "*"}
-_WAIVES = (
-    *(("WAIVE",), ("WAIVES",), ("WAIVED",), ("BUILD", "WAIVED")),
-    ("DO", "NOT", "USE", "BUILD", "ORDER"),
-)
+_OF_PLACES = ("-", "PROVINCE", "OF", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAND")
 
 
 class Place(NamedTuple):
@@ -157,23 +149,20 @@ class _Names(NamedTuple):
 
         Names that are not known exactly may be cut: `N Atl`, `Western Med`.
         """
-        lengths = range(min(len(tokens), self.longest), 0, -1)
-        for length in lengths:
+        for length in range(min(len(tokens), self.longest), 0, -1):
             if tokens[:length] in self.exact:
                 return length, self.exact[tokens[:length]]
-        for length in lengths:
-            given = _plain(tokens[:length])
-            ends = length == len(tokens) or tokens[length] in _AFTER_PLACE
-            if not ends or tokens[length - 1] == "-" or len("".join(given)) < 3:
-                continue
-            found = {
-                index: None
-                for name, index in self.plain
-                if len(given) <= len(name) and all(map(str.startswith, name, given))
-            }
-            if found:
-                return length, tuple(found)
-        return 0, ()
+        ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
+        length = next(ends, len(tokens))
+        given = _plain(tokens[:length])
+        if len("".join(given)) < 3:
+            return length, ()
+        found = dict.fromkeys(
+            index
+            for name, index in self.plain
+            if len(given) <= len(name) and all(map(str.startswith, name, given))
+        )
+        return length, tuple(found)
 
 
 def _plain(tokens: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,7 +182,9 @@ def _names(game_map: Map) -> _Names:
         index, tokens = game_map.province_index[code], _tokens(name)
         if len(name) > 3:
             plain.append((_plain(tokens), index))
-        for key in {tokens, tuple(token for token in tokens if token != "-")}:
+        short = tokens[:-1] if len(tokens) > 2 and tokens[-1] in _OF_PLACES else tokens
+        keys = {tuple(t for t in key if t != "-") for key in (tokens, short)}
+        for key in {tokens, short, *keys}:
             if key[:1] in codes and key[1:2] and key[1] in _AFTER_PLACE:
                 continue
             if key and key not in codes and index not in exact.get(key, ()):
@@ -207,10 +198,8 @@ def _names(game_map: Map) -> _Names:
 def _tokens(text: str) -> tuple[str, ...]:
     if not text.isascii():  # e with an accent is e
         text = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
-    return tuple(
-        "-" if _DASH.match(token) else token
-        for token in _TOKEN.findall(text.upper().translate(_AS_BRACKETS))
-    )
+    found = _TOKEN.findall(text.upper().replace("[", "(").replace("]", ")"))
+    return tuple("-" if _DASH.match(token) else token for token in found if token != "THE")
 
 
 class _Reader:
@@ -221,7 +210,10 @@ class _Reader:
             raise UserError(f"an order is a text, not {type(text).__name__}")
         if len(text) > MAX_TEXT:
             raise UserError(f"a text of {len(text)} characters is too long")
-        self.map, self.nations = game_map, _NATIONS | set(game_map.powers)
+        text = text.upper()
+        for wording, read in _WORDINGS:
+            text = wording.sub(read, text)
+        self.map = game_map
         self.tokens = _tokens(text)
         self.next = 0
 
@@ -247,47 +239,32 @@ class _Reader:
             raise UserError(f"{rest!r} at the end has no meaning")
 
     def unit(self) -> UnitText:
-        """Read a unit, with `the`, a nation or `at` beside it; A or F may be missing."""
-        if not self.peek():
+        """Read a unit; without A or F its kind is NONE."""
+        word = self.peek()
+        if not word:
             raise UserError("a unit begins with A or F, and nothing follows")
-        ahead = self.next
-        while self.tokens[ahead : ahead + 1] and self.tokens[ahead] in self.nations:
-            ahead += 1
-        kind = NONE
-        for at in range(ahead, self.next - 1, -1):
-            if self.tokens[at : at + 1] and self.tokens[at] in _UNIT_WORDS:
-                kind, self.next = _UNIT_WORDS[self.tokens[at]], at + 1
-                while self.peek() in ("AT", "IN", "THE"):
-                    self.next += 1
-                break
-        return UnitText(kind, self.place())
+        self.next += word in _UNIT_WORDS
+        return UnitText(_UNIT_WORDS.get(word, NONE), self.place())
 
     def place(self) -> Place:
-        self.take("THE")
         bracket = self.take("(")
         rest = self.tokens[self.next :]
         if not rest:
             raise UserError("a province is missing at its end")
         length, found = _names(self.map).find(rest)
         if not found:
-            near = []
-            for token in rest:
-                if token in ("-", "/", "(", ")") or (near and token in _VERBS):
-                    break
-                near.append(token)
-            raise UnknownProvince(self.map, " ".join(near or rest[:1]))
+            raise UnknownProvince(self.map, " ".join(rest[:length]))
         codes = [self.map.provinces[index] for index in found]
         if len(found) > 1:
             raise UserError(f"{' '.join(rest[:length])!r:.50} may be {' or '.join(codes)}")
         self.next += length
-        while self.peek() in _OF_PLACES and self.peek() != "-":
+        while self.peek() in _OF_PLACES[1:]:
             self.next += 1
         coast = self.coast(codes[0])
         if bracket and self.take(")"):
             coast = coast or self.coast(codes[0])
-        place = Place(found[0], coast)
-        meant = PLACES.get(place_text(self.map, place))
-        if coast and meant in self.map.location_index:
+        meant = PLACES.get(f"{codes[0]}/{COASTS[coast]}") if coast in range(len(COASTS)) else None
+        if meant in self.map.location_index:
             coast = self.map.coast_numbers[codes[0]][meant.partition("/")[2]]
         return Place(found[0], coast)
 
@@ -334,14 +311,10 @@ class _Reader:
 
     def verb(self) -> int | None:
         """Read what the unit is to do; None if the next word does not say it."""
-        word = self.peek()
-        if word in ("SA", "SF", "CA"):  # S A, as zines write it
-            self.tokens = (*self.tokens[: self.next], *word, *self.tokens[self.next + 1 :])
-        verb = _VERBS.get(self.peek())
-        if verb is not None:
-            self.next += 1
-            if word in ("MOVE", "MOVES") or verb == RETREAT:
-                _ = self.take("TO") or self.take("-")
+        word, verb = self.peek(), _VERBS.get(self.peek())
+        self.next += verb is not None
+        if word in ("MOVE", "MOVES") or verb == RETREAT:
+            _ = self.take("TO") or self.take("-")
         return verb
 
     def skip_via(self) -> bool:
@@ -376,7 +349,7 @@ def _read_order(game_map: Map, text: str) -> OrderText:
     reader = _Reader(game_map, text)
     if not reader.tokens:
         raise UserError("the order is empty")
-    if any(reader.take(*words) for words in _WAIVES):
+    if reader.take("WAIVE") or reader.take("WAIVES") or reader.take("WAIVED"):
         reader.end()
         return OrderText(WAIVE)
     first = reader.begin()
@@ -391,9 +364,6 @@ def _read_order(game_map: Map, text: str) -> OrderText:
             if not reader.peek():
                 raise UserError("it does not say what the unit is to do, such as H to hold")
             raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
-        if verb == BUILD and reader.peek() in _UNIT_WORDS:  # LON build fleet
-            unit = unit._replace(kind=_UNIT_WORDS[reader.peek()])
-            reader.next += 1
         order = _read_tail(reader, unit, verb)
     reader.end()
     return order
@@ -420,12 +390,14 @@ def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> 
 
 def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> UnitText:
     """Return a unit with the kind of the one that stands there, if none is written."""
-    code = game_map.provinces[unit.place.province]
-    if unit.kind == NONE and kinds is None:
-        raise UserError(f"a unit begins with A or F, not {code!r}")
-    if unit.kind == NONE and kinds[unit.place.province] == NONE:
-        raise UserError(f"there is no unit in {code}; A or F is missing")
-    return unit if unit.kind != NONE else unit._replace(kind=int(kinds[unit.place.province]))
+    v = unit.place.province
+    if unit.kind != NONE:
+        return unit
+    if kinds is None:
+        raise UserError(f"a unit begins with A or F, not {game_map.provinces[v]!r}")
+    if kinds[v] == NONE:
+        raise UserError(f"there is no unit in {game_map.provinces[v]}")
+    return unit._replace(kind=int(kinds[v]))
 
 
 def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
@@ -451,7 +423,7 @@ def order_texts(game_map: Map, line: str) -> list[str]:
         return f";{inside};" if orders else re.sub(r"[,;\s]+", " ", match[0])
 
     line = _BULLET.sub("", _GROUP.sub(without, line[:_MOST_OF_A_LINE].replace("**", "")))
-    return [text for text in (part.strip(_AROUND) for part in _BETWEEN.split(line)) if text]
+    return [text for text in (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(line)) if text]
 
 
 def is_order(game_map: Map, text: str) -> bool:
@@ -471,9 +443,6 @@ def kinds_of(game_map: Map, units: Iterable[str]) -> list[int]:
 
 
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
-    if verb == MOVE and _VERBS.get(reader.peek()) == HOLD:  # A PAR-H
-        reader.next += 1
-        return OrderText(HOLD, unit)
     if verb == MOVE:
         target, via = reader.place(), False
         while unit.kind != FLEET and reader.map.can_convoy[target.province] and reader.take("-"):
@@ -484,16 +453,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
     if verb not in (SUPPORT_HOLD, CONVOY):
         return OrderText(verb, unit)
     moving = CONVOY if verb == CONVOY else SUPPORT_MOVE
-    if reader.peek() in ("TO", "HOLD", "MOVE"):  # support hold to BUR, support move to BUR from PAR
-        while reader.peek() in ("TO", "HOLD", "MOVE"):
-            reader.next += 1
-        place = reader.place()
-        if reader.take("FROM"):
-            return OrderText(moving, unit, place, reader.unit())
-        return OrderText(verb, unit, other=UnitText(NONE, place))
     other = reader.unit()
-    if reader.take("TO", "HOLD"):
-        return OrderText(SUPPORT_HOLD, unit, other=other)
     following = _VERBS.get(reader.peek())
     if verb == SUPPORT_HOLD and (following == HOLD or reader.ends()):
         reader.next += following == HOLD
