@@ -367,7 +367,7 @@ class Game:
             return [], f"{power} has conceded and gives no more orders"
         games, table = self._games, self._games.table
         try:
-            order = read_order(self.map, text, self._ordered_units()[1])
+            order = read_order(self.map, text, self.unit_kinds)
         except UserError as error:
             return [], str(error)
         if order.kind == MOVE and games.state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
@@ -402,6 +402,11 @@ class Game:
         else:
             owner = self._ordered_units()[0][province]
         return numbers if owner == self.map.power_index[power] else []
+
+    @property
+    def unit_kinds(self) -> np.ndarray:
+        """(V,) the kind of the unit that this phase orders in each province, or NONE."""
+        return self._ordered_units()[1]
 
     def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (power, kind, location), (V,) each, of the units that this phase orders."""

@@ -85,7 +85,7 @@ def read_blocks(
             continue
         head, line = _heading(game_map, line)
         power = head or power
-        orders = [t for t in order_texts(game_map, line) if t.lower() not in _NOTHING]
+        orders = [t for t in order_texts(line) if t.lower() not in _NOTHING]
         if power and (orders or head):
             blocks.append(Block(phase, power, orders, number))
             continue

@@ -414,7 +414,7 @@ class PlaySession:
         """
         with self.lock:
             power, kept = self._only_seat(viewer), list(orders)
-            for part in order_texts(self.game.map, text):
+            for part in order_texts(text):
                 trial = self.game.copy()
                 try:
                     trial.submit(power, [part])

@@ -203,7 +203,7 @@ class TextGame:
 
     def _add(self, line: str) -> None:
         """Add the orders of a line to those so far, up to one that is illegal."""
-        for text in order_texts(self.session.game.map, line):
+        for text in order_texts(line):
             self.orders = self.session.read_orders(self.viewer, text, self.orders)
         self._show_orders()
 

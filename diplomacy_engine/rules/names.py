@@ -8,7 +8,7 @@ import re
 
 from .map import Map
 
-PLACES = {  # other name -> name on maps; a coast by codes
+PLACES = {  # other name -> name on maps
     "Skagerrack": "Skagerrak",
     "Heligoland Bight": "Helgoland Bight",
     "Gulf of Lyons": "Gulf of Lyon",
@@ -22,7 +22,6 @@ PLACES = {  # other name -> name on maps; a coast by codes
     "Romania": "Rumania",
     "Pontus Euxinus": "Black Sea",  # webDiplomacy's Ancient Mediterranean, as the next
     "Mare Erithraerum": "Red Sea",
-    "BUL/NC": "BUL/EC",  # webDiplomacy's
 }
 POWERS = {
     "AUSTRIA": ("AUSTRIA HUNGARY", "AUSTRIAN", "AUSTRIANS", "AUSTRO HUNGARY"),

@@ -74,6 +74,8 @@ _WORDINGS = [
         (r"\bSUPPORTS? HOLD TO\b", "S"),
         (rf"\bSUPPORTS? MOVE {_FROM}", r"S \2 - \1 "),
         (rf"\bCONVOYS? {_FROM}", r"C A \2 - \1 "),
+        (r"\b(S [AF] (\w+)) ?- ?\2\b", r"\1"),
+        (r"\bBUL(?:GARIA)? ?[/(] ?N(?:C|ORTH COAST)\b", "BUL(EC"),  # webDiplomacy's name of it
         (r"\bTO HOLD\b|- ?(?:H|HOLDS?)\b", " H"),
         (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
         (r"^(?:DO NOT USE BUILD ORDER|BUILD WAIVED)\b", "WAIVE"),
@@ -81,10 +83,10 @@ _WORDINGS = [
     )
 ]
 _BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
-_GROUP = re.compile(r"\*[^*]*\*|\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]")  # in brackets or stars
-_UNIT_BEGINS = r"(?=(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
-_BETWEEN = re.compile(
-    rf"[;,\n]|\s{{3,}}|\s\s{_UNIT_BEGINS}|(?<=[\w)*])[.]\s+{_UNIT_BEGINS}"
+_UNIT_BEGINS = r"(?=\s*[(\[*]?(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+_BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless another unit follows
+    rf"\n|[;,](?![^()\[\]]*[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
+    rf"|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"
     r"|(?<=[a-z])(?:(?=Build (?:army|fleet) at )|The +at .*)",  # webDiplomacy glues sentences
     re.IGNORECASE,
 )
@@ -137,43 +139,12 @@ class GivenOrder(NamedTuple):
     counts: bool = True  # False if another order of this unit counts, or it is not the power's unit
 
 
-class _Names(NamedTuple):
-    """The names of a map's places, as tokens."""
-
-    exact: dict[tuple[str, ...], tuple[int, ...]]  # provinces; several: it does not tell which
-    plain: list[tuple[tuple[str, ...], int]]  # full names without _OF_PLACES
-    longest: int
-
-    def find(self, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]:
-        """Return how many of the first tokens name a place, and which provinces they may mean.
-
-        Names that are not known exactly may be cut: `N Atl`, `Western Med`.
-        """
-        for length in range(min(len(tokens), self.longest), 0, -1):
-            if tokens[:length] in self.exact:
-                return length, self.exact[tokens[:length]]
-        ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
-        length = next(ends, len(tokens))
-        given = _plain(tokens[:length])
-        if len("".join(given)) < 3:
-            return length, ()
-        found = dict.fromkeys(
-            index
-            for name, index in self.plain
-            if len(given) <= len(name) and all(map(str.startswith, name, given))
-        )
-        return length, tuple(found)
-
-
-def _plain(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(token for token in tokens if token not in _OF_PLACES)
-
-
 @lru_cache(maxsize=16)
-def _names(game_map: Map) -> _Names:
-    """Return the names of a map's places: codes first, then aliases and full names, then PLACES.
+def _names(game_map: Map) -> tuple[dict[tuple[str, ...], tuple[int, ...]], list]:
+    """Return token sequences -> the provinces they name, and the full names in short.
 
-    What begins like an order names nothing: were "Par H" a name, nobody could tell PAR to hold.
+    Codes come first, then aliases and full names, then PLACES. What begins like an order names
+    nothing: were "Par H" a name, nobody could tell PAR to hold.
     """
     codes = {(code,): (index,) for code, index in game_map.province_index.items()}
     exact, plain = dict(codes), []
@@ -192,7 +163,33 @@ def _names(game_map: Map) -> _Names:
     for other, name in PLACES.items():
         if _tokens(name) in exact:
             exact.setdefault(_tokens(other), exact[_tokens(name)])
-    return _Names(exact, plain, max(map(len, exact)))
+    return exact, plain
+
+
+def _plain(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(token for token in tokens if token not in _OF_PLACES)
+
+
+def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]:
+    """Return how many of the first tokens name a place, and which provinces they may mean.
+
+    Names that are not known exactly may be cut: `N Atl`, `Western Med`.
+    """
+    exact, plain = _names(game_map)
+    for length in range(len(tokens), 0, -1):
+        if tokens[:length] in exact:
+            return length, exact[tokens[:length]]
+    ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
+    length = next(ends, len(tokens))
+    given = _plain(tokens[:length])
+    if len("".join(given)) < 3:
+        return length, ()
+    found = dict.fromkeys(
+        index
+        for name, index in plain
+        if len(given) <= len(name) and all(map(str.startswith, name, given))
+    )
+    return length, tuple(found)
 
 
 def _tokens(text: str) -> tuple[str, ...]:
@@ -251,7 +248,7 @@ class _Reader:
         rest = self.tokens[self.next :]
         if not rest:
             raise UserError("a province is missing at its end")
-        length, found = _names(self.map).find(rest)
+        length, found = _find(self.map, rest)
         if not found:
             raise UnknownProvince(self.map, " ".join(rest[:length]))
         codes = [self.map.provinces[index] for index in found]
@@ -263,9 +260,6 @@ class _Reader:
         coast = self.coast(codes[0])
         if bracket and self.take(")"):
             coast = coast or self.coast(codes[0])
-        meant = PLACES.get(f"{codes[0]}/{COASTS[coast]}") if coast in range(len(COASTS)) else None
-        if meant in self.map.location_index:
-            coast = self.map.coast_numbers[codes[0]][meant.partition("/")[2]]
         return Place(found[0], coast)
 
     def coast(self, province: str) -> int:
@@ -326,7 +320,7 @@ class UnknownProvince(UserError):
 
     def __str__(self) -> str:
         game_map, word = self.args
-        names = {" ".join(key): found[0] for key, found in _names(game_map).exact.items()}
+        names = {" ".join(key): found[0] for key, found in _names(game_map)[0].items()}
         near = difflib.get_close_matches(word.upper()[:40], names, 1, 0.5)
         hint = f"; did you mean {game_map.provinces[names[near[0]]]}?" if near else ""
         return str(UserError(f"there is no province {word!r:.50} on this map{hint}"))
@@ -410,20 +404,15 @@ def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -
         return None
 
 
-def order_texts(game_map: Map, line: str) -> list[str]:
-    """Return the orders of a line, without list marks, signs and brackets around them.
+def order_texts(text: str) -> list[str]:
+    """Return the orders of a text, without list marks and signs around them.
 
-    They stand between commas, semicolons, wide gaps or full stops. Remarks such as results stay
-    with their order, which `read_order` reads all the same.
+    They stand between line ends, commas, semicolons, wide gaps or full stops. Remarks such as
+    results stay with their order; `read_order` steps over them.
     """
-
-    def without(match: re.Match) -> str:
-        inside = match[0].strip("()[]*")
-        orders = any(is_order(game_map, part) for part in re.split("[,;]", inside))
-        return f";{inside};" if orders else re.sub(r"[,;\s]+", " ", match[0])
-
-    line = _BULLET.sub("", _GROUP.sub(without, line[:_MOST_OF_A_LINE].replace("**", "")))
-    return [text for text in (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(line)) if text]
+    lines = _BULLET.sub("", text[:_MOST_OF_A_LINE].replace("**", ""))
+    parts = (part.strip(" \t`'\"_~{}<>") for part in _BETWEEN.split(lines))
+    return [part for part in parts if part]
 
 
 def is_order(game_map: Map, text: str) -> bool:
@@ -432,14 +421,6 @@ def is_order(game_map: Map, text: str) -> bool:
         return bool(_read_order(game_map, text))
     except UserError:
         return False
-
-
-def kinds_of(game_map: Map, units: Iterable[str]) -> list[int]:
-    """Return the kind of the unit in each province (V,), NONE where none of `units` is."""
-    kinds = [NONE] * len(game_map.provinces)
-    for unit in units:
-        kinds[game_map.province_index[province_of(unit)]] = UNIT_LETTERS.index(unit.lstrip("*")[0])
-    return kinds
 
 
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
@@ -526,7 +507,6 @@ def read_orders(
     """
     winter = phase_kind(phase) == "adjustments"
     standing = {unit for own in units.values() for unit in own}
-    kinds = kinds_of(game_map, standing)
     found = {}
     for power, texts in orders.items():
         if power not in game_map.power_index:
@@ -535,7 +515,7 @@ def read_orders(
         by_unit: dict[str, list[GivenOrder]] = {}
         found[power] = []
         for text in texts or ():
-            given = _read_given(game_map, power, text, own, kinds)
+            given = _read_given(game_map, power, text, own)
             if given.order is not None and given.order.kind in (BUILD, WAIVE):
                 given = given._replace(counts=winter and given.unit not in standing)
             found[power].append(given)
@@ -556,15 +536,13 @@ def _first_read(several: list[GivenOrder]) -> GivenOrder:
     return next((given for given in several if given.order), several[0])
 
 
-def _read_given(
-    game_map: Map, power: str, text: str, own: Mapping, kinds: Sequence[int]
-) -> GivenOrder:
+def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
     """Return an order of a power; `own` has its units, by letter and province."""
     try:
-        order = read_order(game_map, text, kinds)
+        order = read_order(game_map, text)
         unit = order.unit
     except UserError:
-        order, unit = None, ordered_unit(game_map, text, kinds)
+        order, unit = None, ordered_unit(game_map, text)
     if unit is None:
         return GivenOrder(power, text, order, "", counts=order is not None)
     written = as_written(game_map, unit)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..._suggest import printable, quoted
 from ...errors import UserError
 from ...press.daide import is_daide
-from ...rules.notation import is_order, kinds_of, order_texts, ordered_unit
+from ...rules.notation import is_order, order_texts, ordered_unit
 from .prompt import OPENING
 from .questions import Question, Slot, TalkQuestion
 
@@ -45,8 +45,7 @@ def read_reply(
     accepted = [texts[number] for number in given.values()]
     numbers: dict[int, int] = {}
     complaints = []
-    own = [*game.units[power], *game.dislodged.get(power, ())]
-    kinds = kinds_of(game.map, own)
+    kinds = game.unit_kinds
     for line in _order_lines(question, text, kinds):
         if not question.winter and _has_order(question, {**given, **numbers}, line, kinds):
             continue
@@ -112,13 +111,13 @@ def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[st
     game_map = question.game.map
 
     def whole(said: str) -> bool:
-        return all(is_order(game_map, part) for part in order_texts(game_map, said) or [""])
+        return all(is_order(game_map, part) for part in order_texts(said) or [""])
 
     return [
         order
         for line in reply_lines(text, whole)
         for order in takewhile(
-            lambda part: _is_meant_as_order(question, part, kinds), order_texts(game_map, line)
+            lambda part: _is_meant_as_order(question, part, kinds), order_texts(line)
         )
     ]
 
