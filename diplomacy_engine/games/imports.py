@@ -54,8 +54,9 @@ def read_games(
             yield _saved(path, game, game_map, variant, note) if is_history(game) else game
         return
     found_map = load_map(game_map or "standard")
-    text = _text(path)
-    if text is None:
+    try:
+        text = read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):  # no text of orders
         yield from read_saved_games(path)
         return
     try:
@@ -90,24 +91,6 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
     if "phases" not in game and "units" in game:
         return Game.from_state(game_map, game).to_saved_game()
     return game
-
-
-def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
-    """Return the saved game of blocks of orders, or of units."""
-    state = read_position(game_map, blocks)
-    if state is None:
-        return played_blocks(blocks, game_map, game_id, note)
-    game = Game.from_state(game_map, state)
-    game.id = game_id
-    return game.to_saved_game()
-
-
-def _text(path: str | Path) -> str | None:
-    """Return a file's text; None for what is no text of orders."""
-    try:
-        return read_file(path, 4 * MOST_LETTERS).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _json_games(path: Path) -> Iterator[dict]:
@@ -167,10 +150,8 @@ def _variant_file(path: str | Path, game_map: Map) -> Variant:
         raise UserError(f"{path}: {error}") from None
 
 
-def played_blocks(
-    blocks: Sequence[Block], game_map: Map, game_id: str, note: Note = lambda text: None
-) -> dict:
-    """Return the saved game of blocks of orders, from the map's first phase on.
+def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note) -> dict:
+    """Return the saved game of blocks of units, or of orders, from the map's first phase on.
 
     Phases without a block are played without orders. Blocks without a phase belong to the first
     one. An order that is not legal is kept as void, and told; so is what is no order, left out.
@@ -178,6 +159,11 @@ def played_blocks(
     Raises:
         UserError: there is none, or a phase is too early.
     """
+    state = read_position(game_map, blocks)
+    if state is not None:
+        game = Game.from_state(game_map, state)
+        game.id = game_id
+        return game.to_saved_game()
     found: dict[str, dict[str, list[str]]] = {}
     first = Game(game_map).phase
     for block in blocks:

@@ -39,7 +39,8 @@ _KINDS = {
 }
 _BESIDE = {"", "of", "the", "for", "results", "result", "orders", "order", "phase", "turn", "and"}
 _BESIDE |= {"adjudication", "season", "status", "date", "report", "removals", "disbands", "year"}
-_AFTER_YEAR = re.compile(r"(?<=\d)\s.*?\b(?:(?:of the game|for|in)\b|turn \d).*|\(.*?\)")
+# Names of games: `(game.001)`, `of the game X`
+_ASIDE = re.compile(r"\([^)]*[\d.][^)]*\)|(?<=\d)\s.*?\b(?:(?:of the game|for|in)\b|turn \d).*")
 _CENTERS = re.compile(r"^(?:(?:supply\s+)?cent(?:er|re)s?|scs?)\b\s*:?\s*(.*)$", re.IGNORECASE)
 _OF_POWER = re.compile(
     r"([^:]{3,60}?)(?::|\s+(?:[-\u2013\u2014]\s*)?(?=[(*\[<]*(?:[AF]|army|fleet)\b))(.*)",
@@ -196,27 +197,24 @@ def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
     """
     if len(line) > _MOST_OF_A_NAME:
         return ""
-    line = line.lower()
-    for text in (line, _AFTER_YEAR.sub(" ", line)):
-        words = re.findall(r"unit.placement|[a-z]+|\d+|[^\W\d_a-z]+", text)
-        words = [word.replace("-", " ") for word in words]
-        years = [int(word) for word in words if word.isdecimal()]
-        seasons = [_SEASONS[word] for word in words if word in _SEASONS]
-        kinds = [_KINDS[word] for word in words if word in _KINDS]
-        known = len(years) + len(seasons) + len(kinds)
-        if known + sum(word in _BESIDE for word in words) != len(words):
-            continue
-        if before and kinds and not years and not seasons:
-            year, number = parse_phase(before)
-            return phase_name(year, 4 if kinds[0] == 2 else min(number, 3) // 2 * 2 + kinds[0])
-        if len(years) == len(seasons) == 1 and 0 < years[0] < 10_000:
-            year, number = years[0], seasons[0]
-            if year < 100 <= first_year:
-                year += first_year // 100 * 100
-            if kinds and number != 4:
-                number = 4 if kinds[0] == 2 else number // 2 * 2 + max(kinds[0], number % 2)
-            return phase_name(year, number)
-    return ""
+    text = _ASIDE.sub(" ", line.lower())
+    words = [word.replace("-", " ") for word in re.findall(r"unit.placement|[^\W\d_]+|\d+", text)]
+    years = [int(word) for word in words if word.isdecimal()]
+    seasons = [_SEASONS[word] for word in words if word in _SEASONS]
+    kinds = [_KINDS[word] for word in words if word in _KINDS]
+    beside = sum(word in _BESIDE for word in words)
+    if len(years) + len(seasons) + len(kinds) + beside != len(words):
+        return ""
+    if before and kinds and not years and not seasons:
+        years, number = [parse_phase(before)[0]], min(parse_phase(before)[1], 3) // 2 * 2
+    elif len(years) == len(seasons) == 1 and 0 < years[0] < 10_000:
+        number = seasons[0]
+    else:
+        return ""
+    year = years[0] + (first_year // 100 * 100 if years[0] < 100 <= first_year else 0)
+    if kinds and number != 4:
+        number = 4 if kinds[0] == 2 else number // 2 * 2 + max(kinds[0], number % 2)
+    return phase_name(year, number)
 
 
 def _heading(game_map: Map, line: str) -> tuple[str, str]:

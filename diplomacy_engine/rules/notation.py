@@ -83,9 +83,9 @@ _WORDINGS = [
     )
 ]
 _BULLET = re.compile(r"(?m)^[ \t]*(?:[-*\u2022>#]|\(?\d{1,3}[.):])[ \t]+")
-_UNIT_BEGINS = r"(?=\s*[(\[*]?(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
+_UNIT_BEGINS = r"(?=\s*[(\[*'`\"]*(?:the\s+)?(?:[AF]|army|fleet|builds?|destroy|removes?)[\s(])"
 _BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless another unit follows
-    rf"\n|[;,](?![^()\[\]]*[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
+    rf"\n|[;,](?![^()\[\]]{{0,100}}[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
     rf"|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"
     r"|(?<=[a-z])(?:(?=Build (?:army|fleet) at )|The +at .*)",  # webDiplomacy glues sentences
     re.IGNORECASE,

@@ -47,11 +47,13 @@ def read_reply(
     complaints = []
     kinds = game.unit_kinds
     for line in _order_lines(question, text, kinds):
-        if not question.winter and _has_order(question, {**given, **numbers}, line, kinds):
-            continue
+        ordered, unit = {**given, **numbers}, ordered_unit(game.map, line, kinds)
+        places = map(question.province, ordered.values())
+        if not question.winter and unit is not None and unit.place.province in places:
+            continue  # of several orders the first counts
         try:
             game.submit(power, [*accepted, line])
-            number, slot = _slot_of(question, game, asked, {**given, **numbers})
+            number, slot = _slot_of(question, game, asked, ordered)
         except UserError as error:
             reason = str(error).removeprefix(f"{line!r:.200}: ")
             complaints.append(f"{quoted(line)} is not legal: {reason}")
@@ -107,7 +109,6 @@ def reply_lines(text: str, wanted: Callable[[str], object]) -> list[str]:
 
 def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[str]:
     """Return what a reply means as orders, one each."""
-
     game_map = question.game.map
 
     def whole(said: str) -> bool:
@@ -173,14 +174,6 @@ def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> b
         any(ordered_unit(game_map, slot.texts[0]) == unit for slot in question.slots)
         or line.isupper()
     )
-
-
-def _has_order(
-    question: Question, given: Mapping[int, int], line: str, kinds: Sequence[int]
-) -> bool:
-    """Tell whether the unit of a line has an order already; of several the first counts."""
-    unit = ordered_unit(question.game.map, line, kinds)
-    return unit is not None and unit.place.province in map(question.province, given.values())
 
 
 def _slot_of(
