@@ -63,22 +63,29 @@ _VERBS = {
 _USUAL_COASTS = coast_numbers(COASTS[1:])
 _LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
 _NATIONS = "|".join(name for names in POWERS.items() for name in (names[0], *names[1]))
-_FROM = r"TO (.+?) FROM ([^(*]+(?:\(\w+ COAST\))?)"
+_FROM = r"(.+?) FROM ([^(*]+(?:\(\w+ COAST\))?)"
 # What sites, judges and zines write -> as it is read here.
 _WORDINGS = [
     (re.compile(wording), read)
     for wording, read in (
+        (r"^[\[(*|'\" ]+", ""),
         (rf"\*?\b(?:{_NATIONS})\b[*: ]*(?=(?:ARMY|FLEET|UNIT|[AF])\b)", ""),
         (r"\bAN? (?=(?:ARMY|FLEET|UNIT)\b)", ""),
         (r"\b(ARMY|FLEET|UNIT) (?:AT|IN)\b", r"\1"),
+        (r"\b([AF])\((\w+(?:\(\w\w\))?)\)", r"\1 \2 "),  # A(Vie)
+        (r"^([AF] \w+)\W+(?=\1\b)", ""),  # A PAR: A PAR - BUR
+        (r"\bMOVES? (?:TO\b|-)", "-"),
+        (r"\bR(?:ETREATS?)? (?:TO\b|-)", "R "),
+        (r"\b(?:VIA|BY) CONVOY\b", "VIA"),
+        (r"->? *(?=BOUNCE|FAIL|SUCCE|CUT|VOID|DISLODGED)", " "),
         (r"\bSUPPORTS? HOLD TO\b", "S"),
-        (rf"\bSUPPORTS? MOVE {_FROM}", r"S \2 - \1 "),
-        (rf"\bCONVOYS? {_FROM}", r"C A \2 - \1 "),
+        (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
+        (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
         (r"\b(S [AF] (\w+)) ?- ?\2\b", r"\1"),
         (r"\bBUL(?:GARIA)? ?[/(] ?N(?:C|ORTH COAST)\b", "BUL(EC"),  # webDiplomacy's name of it
         (r"\bTO HOLD\b|- ?(?:H|HOLDS?)\b", " H"),
         (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
-        (r"^(?:DO NOT USE BUILD ORDER|BUILD WAIVED)\b", "WAIVE"),
+        (r"^(?:DO NOT USE BUILD ORDER|(?:BUILD )?WAIVE[SD])\b", "WAIVE"),
         (r"^(.+) BUILDS? (ARMY|FLEET)\b", r"BUILD \2 \1 "),
     )
 ]
@@ -95,7 +102,7 @@ _MOST_OF_A_LINE = 2000
 _RESULTS = {
     *("(", ")", "*", "CUT", "VOID", "ILLEGAL", "INVALID", "RESOLVED", "FAIL", "FAILS", "FAILED"),
     *("BOUNCE", "BOUNCES", "BOUNCED", "SUCCEEDS", "SUCCEEDED", "SUCCESS", "DISLODGED", "NO"),
-    *("CONVOY", "AND", "OK", "#"),
+    *("CONVOY", "AND", "OK", "#", ""),
 }
 # What may come after a province in an order.
 _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY", "FROM"}
@@ -225,10 +232,7 @@ class _Reader:
         return found
 
     def ends(self) -> bool:
-        at = self.next + (self.peek() == "-")  # -> bounced
-        return self.next >= len(self.tokens) or bool(
-            _RESULTS.intersection(self.tokens[at : at + 1])
-        )
+        return self.peek() in _RESULTS
 
     def end(self) -> None:
         if not self.ends():
@@ -244,7 +248,6 @@ class _Reader:
         return UnitText(_UNIT_WORDS.get(word, NONE), self.place())
 
     def place(self) -> Place:
-        bracket = self.take("(")
         rest = self.tokens[self.next :]
         if not rest:
             raise UserError("a province is missing at its end")
@@ -257,10 +260,7 @@ class _Reader:
         self.next += length
         while self.peek() in _OF_PLACES[1:]:
             self.next += 1
-        coast = self.coast(codes[0])
-        if bracket and self.take(")"):
-            coast = coast or self.coast(codes[0])
-        return Place(found[0], coast)
+        return Place(found[0], self.coast(codes[0]))
 
     def coast(self, province: str) -> int:
         """Read `/SC`, `(SC)`, `SC` or `SOUTH COAST`, if a coast comes next.
@@ -295,24 +295,11 @@ class _Reader:
 
     def begin(self) -> int | None:
         """Step over what stands before an order's unit; return BUILD or DISBAND if it says so."""
-        while self.take("(") or self.take("*"):
-            pass
         first = _VERBS.get(self.peek())
         if first not in (BUILD, DISBAND) or len(self.peek()) == 1:
             return None
         self.next += 1
         return first
-
-    def verb(self) -> int | None:
-        """Read what the unit is to do; None if the next word does not say it."""
-        word, verb = self.peek(), _VERBS.get(self.peek())
-        self.next += verb is not None
-        if word in ("MOVE", "MOVES") or verb == RETREAT:
-            _ = self.take("TO") or self.take("-")
-        return verb
-
-    def skip_via(self) -> bool:
-        return self.take("VIA", "CONVOY") or self.take("VIA") or self.take("BY", "CONVOY")
 
 
 class UnknownProvince(UserError):
@@ -343,21 +330,20 @@ def _read_order(game_map: Map, text: str) -> OrderText:
     reader = _Reader(game_map, text)
     if not reader.tokens:
         raise UserError("the order is empty")
-    if reader.take("WAIVE") or reader.take("WAIVES") or reader.take("WAIVED"):
+    if reader.take("WAIVE"):
         reader.end()
         return OrderText(WAIVE)
     first = reader.begin()
     unit = reader.unit()
-    if reader.peek() in _UNIT_WORDS and reader.unit() != unit:  # A PAR: A PAR - BUR
-        raise UserError("it names two units, and not what the first one is to do")
     if first is not None:
         order = OrderText(first, unit)
     else:
-        verb = reader.verb()
+        verb = _VERBS.get(reader.peek())
         if verb is None:
             if not reader.peek():
                 raise UserError("it does not say what the unit is to do, such as H to hold")
             raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
+        reader.next += 1
         order = _read_tail(reader, unit, verb)
     reader.end()
     return order
@@ -428,7 +414,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
         target, via = reader.place(), False
         while unit.kind != FLEET and reader.map.can_convoy[target.province] and reader.take("-"):
             target, via = reader.place(), True  # an army's way over the sea
-        return OrderText(MOVE, unit, target, via=reader.skip_via() or via)
+        return OrderText(MOVE, unit, target, via=reader.take("VIA") or via)
     if verb == RETREAT:
         return OrderText(RETREAT, unit, reader.place())
     if verb not in (SUPPORT_HOLD, CONVOY):
@@ -439,10 +425,11 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
     if verb == SUPPORT_HOLD and (following == HOLD or reader.ends()):
         reader.next += following == HOLD
         return OrderText(SUPPORT_HOLD, unit, other=other)
-    if reader.verb() != MOVE:
+    if following != MOVE:
         raise UserError("it does not say where the other unit is to go")
+    reader.next += 1
     target = reader.place()
-    reader.skip_via()
+    reader.take("VIA")
     return OrderText(moving, unit, target, other)
 
 
@@ -457,7 +444,6 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
         reader = _Reader(game_map, text)
         if not reader.tokens:
             raise UserError("it is empty")
-        reader.take("*")
         kind = None
         if len(reader.tokens) > reader.next + 1:
             kind = _UNIT_WORDS.get(reader.peek())
@@ -478,12 +464,11 @@ def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
     """
     try:
         reader = _Reader(game_map, text)
-        starred = reader.take("*")
         unit = _with_kind(game_map, reader.unit(), None)
         reader.end()
     except UserError as error:
         raise UserError(f"{quoted(text)} is not a unit: {error}") from None
-    return unit, starred
+    return unit, text.lstrip().startswith("*")
 
 
 def read_orders(
