@@ -18,7 +18,7 @@ from .._suggest import quoted
 from ..constants import COMPLETED, parse_phase, phase_kind
 from ..errors import UserError
 from ..rules.map import Map, load_map
-from ..rules.notation import is_order, province_of
+from ..rules.notation import no_order, province_of
 from .game import Game
 from .order_blocks import FORMS, MOST_LETTERS, Block, left_out, read_blocks, read_position
 from .saved_game import MAX_GAME_BYTES, Ending, read_saved_games
@@ -168,11 +168,13 @@ def _of_blocks(blocks: Sequence[Block], game_map: Map, game_id: str, note: Note)
     first = Game(game_map).phase
     for block in blocks:
         orders = found.setdefault(block.phase or first, {}).setdefault(block.power, [])
-        read = [text for text in block.orders if is_order(game_map, text)]
-        orders += read
-        for text in block.orders if read else [", ".join(block.orders)]:
-            if text and text not in read:
-                note(left_out(block.line, text))
+        told = [(text, no_order(game_map, text)) for text in block.orders]
+        orders += [text for text, reason in told if not reason]
+        if all(reason for _, reason in told):  # a line of something else is told as one
+            told = [(", ".join(block.orders), told[0][1])] if told else []
+        for text, reason in told:
+            if reason:
+                note(left_out(block.line, text, reason))
     if not any(texts for orders in found.values() for texts in orders.values()):
         raise UserError(f"no phase with orders was found; {FORMS}")
     phases = [Phase(name, found[name]) for name in sorted(found, key=_moment)]

@@ -27,7 +27,7 @@ from ..constants import NONE, UNIT_LETTERS, parse_phase, phase_kind, phase_name
 from ..errors import UserError
 from ..rules.map import Map
 from ..rules.names import power_called
-from ..rules.notation import is_order, order_texts, place_text, province_of, read_place
+from ..rules.notation import no_order, order_texts, place_text, province_of, read_place
 
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_NAME = 2000, 60  # letters
@@ -79,6 +79,8 @@ def read_blocks(
         if len(line) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
         line = _plain(line)
+        if not line:
+            continue
         named = read_phase(line, phase, int(game_map.board.first_year))
         if named:
             power = "" if re.search(r"\d", line) else power
@@ -90,19 +92,19 @@ def read_blocks(
         if power and (orders or head):
             blocks.append(Block(phase, power, orders, number))
             continue
-        if any(is_order(game_map, order) for order in orders):
+        if not all(no_order(game_map, order) for order in orders):
             raise UserError(
                 f"line {number}, {quoted(printable(line), 60)}, is under no power's name, such as "
                 f"{game_map.powers[0]}"
             )
         if orders:
-            note(left_out(number, line))
+            note(left_out(number, line, "it is under no power's name"))
     return blocks
 
 
-def left_out(line: int, text: str) -> str:
+def left_out(line: int, text: str, reason: str) -> str:
     """Return the note on a text of a line that is no order."""
-    return f"line {line}, {quoted(printable(text), 60)}, is no order and left out"
+    return f"line {line}, {quoted(printable(text), 60)}, is left out: {reason}"
 
 
 def read_position(game_map: Map, blocks: Sequence[Block]) -> dict | None:

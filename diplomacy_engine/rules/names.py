@@ -18,7 +18,6 @@ PLACES = {  # other name -> name on maps
     "BLK": "Black Sea",
     "EME": "Eastern Mediterranean",
     "WME": "Western Mediterranean",
-    "Tyrol": "Tyrolia",
     "Romania": "Rumania",
     "Pontus Euxinus": "Black Sea",  # webDiplomacy's Ancient Mediterranean, as the next
     "Mare Erithraerum": "Red Sea",
@@ -37,8 +36,11 @@ _AROUND = re.compile(r"\s*\(.*?\)|\b(?:ORDERS|MOVES|FOR|THE)\b|[\W_]+")
 
 def power_called(game_map: Map, text: str) -> str | None:
     """Return the power with a name, or the beginning of one; None if there is none, or several."""
-    name = " ".join(_AROUND.sub(" ", text.upper()).split())
-    plain = {power: power.replace("_", " ").replace("-", " ") for power in game_map.powers}
-    found = [p for p in game_map.powers if name in (plain[p], *POWERS.get(p, ()))]
-    found = found or [p for p in game_map.powers if len(name) >= 3 and plain[p].startswith(name)]
+    name, *powers = (
+        " ".join(_AROUND.sub(" ", word.upper()).split()) for word in (text, *game_map.powers)
+    )
+    known = list(zip(game_map.powers, powers))
+    found = [power for power, plain in known if name in (plain, *POWERS.get(power, ()))]
+    if not found and len(name) >= 3:
+        found = [power for power, plain in known if plain.startswith(name)]
     return found[0] if len(found) == 1 else None

@@ -231,11 +231,8 @@ class _Reader:
             self.next += len(words)
         return found
 
-    def ends(self) -> bool:
-        return self.peek() in _RESULTS
-
     def end(self) -> None:
-        if not self.ends():
+        if self.peek() not in _RESULTS:
             rest = " ".join(self.tokens[self.next :])
             raise UserError(f"{rest!r} at the end has no meaning")
 
@@ -401,12 +398,15 @@ def order_texts(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def is_order(game_map: Map, text: str) -> bool:
-    """Tell whether a text can be read as an order, possible or not."""
+def no_order(game_map: Map, text: str) -> str:
+    """Return why a text cannot be read as an order, possible or not; nothing if it can."""
     try:
-        return bool(_read_order(game_map, text))
-    except UserError:
-        return False
+        _read_order(game_map, text)
+    except UnknownProvince as error:  # the hint takes too long for each line of a long text
+        return f"there is no province {error.args[1]!r:.50} on this map"
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
@@ -422,7 +422,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
     moving = CONVOY if verb == CONVOY else SUPPORT_MOVE
     other = reader.unit()
     following = _VERBS.get(reader.peek())
-    if verb == SUPPORT_HOLD and (following == HOLD or reader.ends()):
+    if verb == SUPPORT_HOLD and (following == HOLD or reader.peek() in _RESULTS):
         reader.next += following == HOLD
         return OrderText(SUPPORT_HOLD, unit, other=other)
     if following != MOVE:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..._suggest import printable, quoted
 from ...errors import UserError
 from ...press.daide import is_daide
-from ...rules.notation import is_order, order_texts, ordered_unit
+from ...rules.notation import no_order, order_texts, ordered_unit
 from .prompt import OPENING
 from .questions import Question, Slot, TalkQuestion
 
@@ -112,7 +112,7 @@ def _order_lines(question: Question, text: str, kinds: Sequence[int]) -> list[st
     game_map = question.game.map
 
     def whole(said: str) -> bool:
-        return all(is_order(game_map, part) for part in order_texts(said) or [""])
+        return not any(no_order(game_map, part) for part in order_texts(said) or [""])
 
     return [
         order
@@ -166,7 +166,7 @@ def _is_meant_as_order(question: Question, line: str, kinds: Sequence[int]) -> b
     """Tell whether a line is an order, or begins as one for an own unit."""
     game_map = question.game.map
     unit = ordered_unit(game_map, line, kinds)
-    if is_order(game_map, line):
+    if not no_order(game_map, line):
         return unit is not None or "WAIVE" in line.upper()
     if unit is None or len(line.split()) > 12:
         return False
