@@ -81,10 +81,10 @@ _WORDINGS = [
         (r"\bSUPPORTS? HOLD TO\b", "S"),
         (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
         (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
+        (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
         (r"\b(S [AF] (\w+)) ?- ?\2\b", r"\1"),
         (r"\bBUL(?:GARIA)? ?[/(] ?N(?:C|ORTH COAST)\b", "BUL(EC"),  # webDiplomacy's name of it
         (r"\bTO HOLD\b|- ?(?:H|HOLDS?)\b", " H"),
-        (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
         (r"^(?:DO NOT USE BUILD ORDER|(?:BUILD )?WAIVE[SD])\b", "WAIVE"),
         (r"^(.+) BUILDS? (ARMY|FLEET)\b", r"BUILD \2 \1 "),
     )

@@ -148,6 +148,19 @@ def test_orders_that_are_not_legal_stay_void(tmp_path):
         ("s1901m", "S1901M"),
         ("W1901A:", "W1901A"),
         ("Summer 1901", "S1901R"),
+        ("Movement results for Spring of 1901.  (sparrow.001)", "S1901M"),
+        ("Retreat orders for Fall of 1902.  (game.006)", "F1902R"),
+        ("Adjustment orders for Winter of 1902.", "W1902A"),
+        ("Results for Fall, 1906 (Movement)", "F1906M"),
+        ("[Fall, 1901 (Retreat)]", "F1901R"),
+        ("Spring '01", "S1901M"),
+        ("F02R", "F1902R"),
+        ("1901 Autumn", "F1901M"),
+        ("Fall '09 of the game LION (number 1989H)", "F1909M"),
+        ("Fall 1904 Results for Red Rain", "F1904M"),
+        ("Spring 1456 Moves and Results Turn 007", "S1456M"),
+        ("Spring 1901, Fall 1901", ""),
+        ("Diplomacy", ""),
         ("Spring", ""),
         ("Spring 1901 is here at last", ""),
         ("Spring 0", ""),
@@ -156,6 +169,20 @@ def test_orders_that_are_not_legal_stay_void(tmp_path):
 )
 def test_names_of_phases(line, phase):
     assert read_phase(line) == phase
+
+
+@pytest.mark.parametrize(
+    ("line", "phases"),
+    [
+        ("Diplomacy", ("S1901M", "S1901M", "F1901M", "F1901M")),
+        ("Retreats:", ("S1901R", "S1901R", "F1901R", "F1901R")),
+        ("Unit-placement", ("W1901A", "W1901A", "W1901A", "W1901A")),
+        ("Orders", ("", "", "", "")),
+    ],
+)
+def test_phases_of_the_season_named_before(line, phases):
+    before = ("S1901M", "S1901R", "F1901M", "W1901A")
+    assert tuple(read_phase(line, name) for name in before) == phases
 
 
 def test_blocks_tell_line_phase_and_power():
