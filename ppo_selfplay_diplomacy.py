@@ -22,47 +22,42 @@ Shapes. A letter means this and nothing else, here and in diplomacy_engine (cons
 """
 
 import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
-
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-import numpy as np
-import torch
-from torch import nn
-from torch.nn import functional as F
+import tyro
+from msgspec import Meta
 
-import diplomacy_engine as engine
-from diplomacy_engine._fields import Between, NonNegative, Positive, Share
-from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import groups, launch, learners, ops, players, state, tallies
-from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.experience import Batch, Experience
-from diplomacy_engine.learning.league import League
+from diplomacy_engine.training import settings
+
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Weight = Annotated[float, Meta(ge=0, le=10**9)]
 
 
 @dataclass(frozen=True)
 class Args:
-    """Settings. The map's file in configs/ overrides these, and flags override both."""
+    """Settings: the recipe for the small map. A map's file in configs/ and flags override them."""
 
     # To begin with
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
-    total_timesteps: Positive = 1_000_000
+    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 900_000  # more did not help
     """learner decisions in all; one decision is all orders of one power in one phase"""
-    seed: Annotated[int, Between(0, 2**62)] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
     """seed of all random numbers"""
-    processes: Annotated[int, Between(1, 1024)] = 2
+    processes: Annotated[int, Meta(ge=1, le=1024)] = 2
     """processes that train together, one per core; another number gives another run"""
     resume: str | None = None
-    """run folder to continue; only --total-timesteps, --track and --cuda may be given with it"""
+    """run folder to continue; only --total-timesteps, --track and --cuda may be changed"""
 
     # The run
     config: str | None = None
     """settings file (TOML); default: configs/{map}.toml if there is one"""
-    exp_name: str = "ppo_selfplay_diplomacy"
+    exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
     start_from: str | None = None
     """checkpoint or run folder of a policy to begin with, instead of a random one"""
@@ -71,109 +66,108 @@ class Args:
     cuda: bool = False
     """use a GPU if there is one"""
     track: bool = False
-    """log to Weights & Biases as well"""
-    wandb_project_name: str = "diplomacy-selfplay"
-    """W&B project"""
-    wandb_entity: str | None = None
-    """W&B team or user"""
+    """log to Weights & Biases as well; WANDB_PROJECT and WANDB_ENTITY say where"""
 
     # Games
-    num_envs: Annotated[int, Between(1, 10**6)] = 256
+    num_envs: Annotated[int, Meta(ge=1, le=10**6)] = 256
     """games played at once, by all processes together"""
-    max_years: Annotated[int, Between(0, 10_000)] | None = None
+    max_years: Annotated[int, Meta(ge=0, le=10_000)] | None = None
     """game years after which a game ends (default: the map's; 0: never)"""
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: a draw by rule, which pays end rewards; truncate: a cut, the value is bootstrapped"""
-    reward: str = "sum_of_squares"
+    reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small
     """a name, module:function, or a mix with weights: sum_of_squares=1,center_delta=1..0"""
-    teams: str = ""
-    """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
-    team_victory: Annotated[int, Between(0, 10_000)] = 0
-    """centers with which a team wins after a fall, if no other has as many; 0: none does"""
-    learner_seats: Positive = 1
-    """seats of each game that the learner plays and learns from; with --teams one team"""
-    self_play_share: Share = 0.0
-    """share of the games in which the learner plays all seats"""
-    weak_seats: Share = 0.0
-    """how much more often the learner plays powers with which it wins less; 0: not at all"""
-    opponent_temperature: Annotated[float, Between(0.01, 100)] = 1.0
+    learner_seats: Count = 1
+    """seats of each game that the learner plays and learns from"""
+    weak_seats: Share = 0.95  # more games as ENGLAND, which RUSSIA nearly always beats
+    """how much more often the learner plays powers that win less: weight 1 - this * win rate"""
+    opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 3.0  # so ENGLAND can win games
     """opponents draw orders at a temperature between 1 and this, drawn for each seat"""
     warm_up_share: Share = 0.0
     """probability that a power begins a game with some phases of random orders"""
 
     # Opponents
-    pool_size: Positive = 10
+    pool_size: Count = 20  # copies of the whole run: old ones are beatable opponents, too
     """frozen copies that new games draw from"""
-    pool_interval: Positive = 50_000
+    pool_interval: Count = 45_000
     """learner decisions between two copies"""
-    pool_sampling: Literal["latest", "uniform", "recency", "pfsp"] = "latest"
-    """how a copy is drawn: newest with --latest-prob, uniformly, by age, or by how hard it is"""
+    pool_sampling: Literal["latest", "recency", "pfsp"] = "latest"
+    """how a copy is drawn: newest with --latest-prob, by age, or by how hard it is to beat"""
     latest_prob: Share = 0.5
-    """probability of the newest copy; the older ones share the rest"""
-    freeze_score: Share | None = None
-    """freeze the learner sooner, once it scores this (win 1, draw 0.5) against the newest copy"""
+    """probability of the newest copy; the older ones share the rest evenly (0: all are alike)"""
     pool_bots: tuple[str, ...] = ()
     """bots, searches and policies (names or paths) to play against as well"""
     pool_bot_prob: Share = 0.2
     """probability that an opponent's seat goes to one of them, if there are any"""
 
     # PPO
-    learning_rate: NonNegative = 1e-3
+    learning_rate: Weight = 1e-3
     """step size of Adam"""
     anneal_lr: bool = True
     """let the learning rate fall linearly to 0"""
-    num_steps: Annotated[int, Between(2, 10**6)] = 32  # one alone is followed by no other
+    num_steps: Annotated[int, Meta(ge=2, le=10**6)] = 16  # small updates; GAE needs a next decision
     """an update comes once a seat of the learner (a stream) has made this many decisions"""
     gamma: Share = 0.99
     """discount per decision"""
-    gae_lambda: Share = 0.95
+    gae_lambda: Share = 0.8  # credits an order with about five decisions: learns faster at first
     """lambda of generalized advantage estimation"""
-    num_minibatches: Annotated[int, Between(1, 10**6)] = 4
+    num_minibatches: Annotated[int, Meta(ge=1, le=10**6)] = 8
     """minibatches of one epoch"""
-    update_epochs: Annotated[int, Between(1, 10**6)] = 2
+    update_epochs: Annotated[int, Meta(ge=1, le=10**6)] = 3
     """epochs of one update"""
-    norm_adv: bool = True
-    """normalize advantages in each minibatch"""
-    clip_coef: NonNegative = 0.2
-    """clipping range of the policy ratio (and of the value)"""
-    clip_vloss: bool = False
-    """clip the value loss"""
-    ent_coef: NonNegative = 0.02
+    clip_coef: Weight = 0.2
+    """clipping range of the policy ratio"""
+    ent_coef: Weight = 0.05
     """weight of the entropy, measured as a share (0..1) of the greatest possible one"""
-    anneal_ent: bool = False
+    anneal_ent: bool = True
     """let the weight of the entropy fall linearly to 0"""
-    vf_coef: NonNegative = 0.5
+    vf_coef: Weight = 0.5
     """weight of the value loss"""
-    max_grad_norm: NonNegative = 0.5
+    max_grad_norm: Weight = 0.5
     """clipping norm of the gradient"""
-    target_kl: NonNegative | None = None
+    target_kl: Weight | None = None
     """stop an update's epochs once the mean KL divergence of one passes this"""
-    average: NonNegative = 0.0
-    """play and freeze averaged weights, where update n counts n ** AVERAGE; 0: the newest"""
+    average_power: Weight = 2.0  # the newest weights go around in circles; their average does not
+    """play and freeze averaged weights, where update n has weight n ** AVERAGE_POWER; 0: newest"""
 
     # Network
-    hidden: Annotated[int, Between(1, 10**6)] = 64
+    hidden: Annotated[int, Meta(ge=1, le=10**6)] = 64
     """width of the network's layers"""
-    num_layers: Annotated[int, Between(0, 1024)] = 2
+    num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0  # as good here, in half the time
     """rounds of exchange between neighboring provinces"""
     autoregressive: bool = True
     """a unit's orders see those already given to earlier units of the decision"""
 
     # Evaluation and records
-    eval_interval: Positive = 100_000
+    eval_interval: Count = 75_000
     """learner decisions between evaluations against the bots"""
-    eval_games: Annotated[int, Between(1, 10**6)] = 200
+    eval_games: Annotated[int, Meta(ge=1, le=10**6)] = 200
     """games of one evaluation against one bot, all seats equally often"""
     eval_bots: tuple[str, ...] = ("random", "dumbbot")
     """players to evaluate against, by name or path; by default never used for training"""
-    league_games: Annotated[int, Between(0, 10**6)] = 28
-    """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
-    save_interval: Positive = 250_000
+    save_interval: Count = 250_000
     """learner decisions between checkpoints"""
-    capture_games: Annotated[int, Between(0, 1000)] = 1
-    """sample games of each evaluation against one bot, kept with a replay page and images"""
-    capture_thoughts: bool = False
-    """keep the policy's order probabilities and values with the sample games, for the page"""
+    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1
+    """sample games of each evaluation against one bot, with the policy's thoughts and images"""
+
+
+if __name__ == "__main__" and {"-h", "--help"} & set(sys.argv):
+    tyro.cli(Args, **settings.command_line(Args))  # ends here: a help need not load PyTorch
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve the game kernels
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import diplomacy_engine as engine
+from diplomacy_engine.constants import NONE
+from diplomacy_engine.learning import frozen, ops, players, registry, startup, statistics
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
+from diplomacy_engine.learning.checkpoint_state import Kept, check_learned, save
+from diplomacy_engine.learning.evaluations import evaluate
+from diplomacy_engine.learning.experience import Batch, Experience
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
@@ -184,12 +178,25 @@ def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
     return layer
 
 
+class Action(NamedTuple):
+    """The orders of D decisions, and what the policy says of them."""
+
+    chosen: np.ndarray  # (S,) int64, positions in the slots' lists of legal orders
+    logprob: torch.Tensor  # (D,), of all orders of a decision together, at temperature 1
+    entropy: torch.Tensor | None = None  # (D,) of orders scored, as a share of the greatest (0..1)
+    probability: torch.Tensor | None = None  # (N,) of orders drawn: of every legal order
+    value: torch.Tensor | None = None  # (D,)
+
+
 class Agent(nn.Module):
     """Policy and value network; its size does not depend on the number of orders of the map.
 
-    A board is encoded once for all its powers, by province, and borders wire a small graph network.
-    An order is scored from its kind, the provinces it is about and how they stand to the power.
-    With `autoregressive`, a unit's scores also see the orders given to earlier units.
+    A board is encoded once for all its powers: a graph network along the borders gives each
+    province a code. An order is scored from its kind, the provinces it names and how they stand to
+    the power. With `autoregressive`, a unit's scores also see the orders given to earlier units.
+
+    To change the policy, change `encode` (what is seen) or `get_action` (what is chosen): the
+    learner, its frozen copies and every player of a checkpoint choose orders through these two.
     """
 
     def __init__(
@@ -205,6 +212,7 @@ class Agent(nn.Module):
             made = (nn.Linear(hidden, hidden, bias) for _ in range(num_layers))
             return nn.ModuleList(layer_init(layer, std) for layer in made)
 
+        # Each layer adds to a province's code what it makes of that and of its neighbors' mean.
         self.own, self.near, self.out = layers(), layers(bias=False), layers(0.5)
         self.norms = nn.ModuleList(ops.LayerNorm(hidden) for _ in range(num_layers + 1))
 
@@ -215,10 +223,10 @@ class Agent(nn.Module):
         self.earlier_orders = layer_init(nn.Linear(hidden, hidden), 0.5)
         for table in (self.province_features, self.power):
             nn.init.normal_(table.weight, std=0.3)
-        kinds = self.order_kinds.weight.data
-        nn.init.normal_(kinds[: inputs.first_class], std=0.1)
-        nn.init.normal_(kinds[inputs.first_class : inputs.first_relation], std=0.3)
-        nn.init.zeros_(kinds[inputs.first_relation :])
+        standings, kinds, relations = self.order_kinds.weight.data.split(inputs.kind_sizes)
+        nn.init.normal_(standings, std=0.1)  # who holds the provinces that an order names
+        nn.init.normal_(kinds, std=0.3)  # what kind of order it is
+        nn.init.zeros_(relations)  # how it relates to orders given to earlier units
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
         first = layer_init(nn.Linear(3 * hidden, hidden))
         self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
@@ -232,21 +240,41 @@ class Agent(nn.Module):
             y = norm(x)
             x = x + out(ops.exchange(own(y), near(y), self.inputs))  # the near codes' mean
         x = self.norms[-1](x)
-        whole, mine = ops.mean_provinces(x, boards)  # (G, 1, H) of a board, (G, P, H) of own units
-        powers = torch.cat([whole.expand_as(mine), mine, self.power.weight.expand_as(mine)], -1)
+        board, units = ops.mean_provinces(x, boards)  # of all (G, 1, H), by power (G, P, H)
+        powers = torch.cat([board.expand_as(units), units, self.power.weight.expand_as(units)], -1)
         return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
 
     def order_tables(self, codes: Codes, orders: Orders) -> ops.OrderTables:
-        """Return what legal orders are scored from; only provinces that one of them names."""
-        x, layer = codes.provinces.flatten(0, 1), self.order_provinces
-        named = x.index_select(0, torch.cat(orders.named)).split([len(n) for n in orders.named])
-        roles = zip(named, layer.weight.chunk(3), layer.bias.chunk(3))
-        provinces = torch.cat([F.linear(rows, w, bias) for rows, w, bias in roles])
-        earlier = self.earlier_orders if self.autoregressive else None
-        context = self.order_context(codes.view)  # (D, H)
+        """Return the tables whose rows, added up, are the codes that orders are scored from.
+
+        Only provinces that a legal order names have rows, apart for each role they play in it.
+        """
+        layer = self.order_provinces
+        roles = zip(orders.named_codes(codes), layer.weight.chunk(3), layer.bias.chunk(3))
         return ops.OrderTables(
-            provinces, self.order_kinds.weight, context, self.score.weight[0], earlier
+            provinces=torch.cat([F.linear(rows, weight, bias) for rows, weight, bias in roles]),
+            kinds=self.order_kinds.weight,
+            context=self.order_context(codes.view),  # (D, H), added to all orders of a decision
+            weight=self.score.weight[0],
+            earlier=self.earlier_orders if self.autoregressive else None,
         )
+
+    def get_action(
+        self,
+        codes: Codes,
+        orders: Orders,
+        noise: np.ndarray | None = None,
+        temperature: np.ndarray | None = None,
+    ) -> Action:
+        """Draw the orders of D decisions unit by unit, or score those that `orders` has as picked.
+
+        This is the policy. Gumbel `noise` (N,) decides the draws, at a `temperature` (D,).
+        """
+        tables = self.order_tables(codes, orders)
+        if orders.picked is None:
+            chosen, logprob, probability = ops.draw_orders(orders, tables, noise, temperature)
+            return Action(chosen, logprob, probability=probability)
+        return Action(orders.chosen, *ops.score_orders(orders, tables))
 
     def get_value(self, obs: engine.BoardViews) -> torch.Tensor:
         """Return the value (D,) of the boards for the powers that view them."""
@@ -258,60 +286,30 @@ class Agent(nn.Module):
         decisions: engine.Decisions,
         chosen: np.ndarray | None = None,
         noise: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        """Draw the orders of D decisions unit by unit, or score those that are given.
-
-        `chosen` (S,) int64 are positions in the slots' lists, Gumbel `noise` (N,) decides draws.
-        Returns chosen; (D,) log-probability of all orders of a decision together; (D,) entropy
-        along the chosen path, as a share (0..1) of the greatest, None if drawn; (D,) value.
-        """
+        temperature: np.ndarray | None = None,
+    ) -> Action:
+        """Do as `get_action`, with values: draw, or score the orders `chosen` (S,) int64."""
         boards = self.inputs(obs)
         codes = self.encode(boards)
         value = self.critic(codes.view).squeeze(-1)
-        return *self.get_action(boards, codes, decisions, chosen, noise), value
-
-    def get_action(
-        self,
-        boards: Boards,
-        codes: Codes,
-        decisions: engine.Decisions,
-        chosen: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor | None]:
-        """Draw or score orders as above, without values, for boards that have been encoded."""
         orders = self.inputs.orders(boards, decisions, chosen, self.autoregressive)
-        tables = self.order_tables(codes, orders)
-        if chosen is None:
-            noise = ops.draw_noise(decisions) if noise is None else noise
-            chosen, logprob, _ = ops.draw_orders(orders, tables, noise)
-            return chosen, logprob, None
-        bases = tables.context.index_select(0, orders.decision)  # (S, H)
-        if self.autoregressive:  # a unit's orders see what earlier units were given
-            given = bases + ops.sum_rows(orders.given_provinces, tables.provinces)
-            given = given + ops.sum_rows(orders.given_kinds, tables.kinds)
-            bases = bases + ops.sum_of_earlier(self.earlier_orders(F.relu(given)), orders)
-        logprob, entropy, greatest = ops.score_orders(orders, tables, bases)  # (S,) each
-        share = ops.sum_slots(entropy, orders) / ops.sum_slots(greatest, orders).clamp(min=1e-6)
-        return chosen, ops.sum_slots(logprob, orders), share
+        return self.get_action(codes, orders, noise, temperature)._replace(value=value)
 
 
 LEARNER = 0  # a member's number: the learner, then bots, then copies as they are frozen
-AT_RANDOM = NONE  # in the place of a member: the power still begins at random
+AT_RANDOM = NONE  # the number in a power's seat while it begins with random orders
 RANDOM_BOT = engine.load_player("random")
-FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
-MEMORY = 0.995  # per game, of the running means of wins
-LAST_BOTS = {"lookahead": 2, "mcts": 20}  # met at the end, in one of so many games
 RECENCY_DECAY = 0.8  # weight of a copy, relative to the next newer one
 WARM_UP_PHASES = 8  # the most phases of a random beginning
 
 
-class OpponentPool:
+class OpponentPool(Kept):
     """Who else sits at the tables: frozen copies of the learner, and perhaps bots.
 
     New games draw from `copies`, oldest first; `agents` also has older ones still at a table.
     """
 
-    KEPT = ("agents", "frozen_at", "copies", "next_number", "games", "score")
+    REBUILT = ("args", "bots")  # a checkpoint keeps all other attributes
 
     def __init__(self, args: Args, game_map: engine.Map):
         self.args = args
@@ -321,25 +319,21 @@ class OpponentPool:
         self.frozen_at: dict[int, int] = {}  # learner decisions, by number
         self.copies: list[int] = []
         self.next_number = LEARNER + 1 + len(bots)
-        # The learner's games against each of the copies, and its score in them.
-        self.games: dict[int, float] = {}
-        self.score: dict[int, float] = {}
+        self.games: dict[int, float] = {}  # of the learner against each of the copies,
+        self.score: dict[int, float] = {}  # and its score in them: a win 1, a draw 0.5
 
     def freeze(self, agent: Agent, global_step: int) -> None:
         """Add a copy of the learner as it is now; the oldest copy leaves a full pool."""
         number = self.next_number
         self.next_number += 1
-        self.agents[number] = groups.frozen_copy(agent)
+        self.agents[number] = frozen.frozen_copy(agent)
         self.frozen_at[number] = global_step
         self.copies = [*self.copies, number][-self.args.pool_size :]
         self.games[number] = self.score[number] = 0.0
 
     def is_due(self, global_step: int) -> bool:
         """Tell whether the learner is to be frozen now."""
-        newest, wanted = self.copies[-1], self.args.freeze_score
-        games, score = self.games[newest], self.score[newest]
-        beaten = wanted is not None and games >= FREEZE_GAMES and score >= wanted * games
-        return beaten or global_step - self.frozen_at[newest] >= self.args.pool_interval
+        return global_step - self.frozen_at[self.copies[-1]] >= self.args.pool_interval
 
     def weights(self) -> np.ndarray:
         """Return the probabilities (copies,) with which a seat gets each copy."""
@@ -347,10 +341,9 @@ class OpponentPool:
         if args.pool_sampling == "latest":  # the newest, or one of the older ones, evenly
             latest = max(args.latest_prob, 1 / count)
             return np.append(np.full(count - 1, (1 - latest) / max(1, count - 1)), latest)
-        weights = np.ones(count)  # uniform
-        if args.pool_sampling == "recency":  # a copy weighs so much of the next newer one
+        if args.pool_sampling == "recency":
             weights = RECENCY_DECAY ** np.arange(count)[::-1]
-        elif args.pool_sampling == "pfsp":  # who is hard to beat (Vinyals et al. 2019, f_hard)
+        else:  # pfsp: who is hard to beat (Vinyals et al. 2019, f_hard)
             wins = [(self.score[n] + 1.0) / (self.games[n] + 2.0) for n in self.copies]
             weights = (1 - np.array(wins)) ** 2 + 1e-3
         return weights / weights.sum()
@@ -362,6 +355,11 @@ class OpponentPool:
             bots = rng.choice(list(self.bots), shape)
             members = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, members)
         return members
+
+    def act(self, who: np.ndarray, obs, decisions, temperature) -> np.ndarray:
+        """Return what copies `who` (D,), in ascending order, choose, (S,): each by `get_action`."""
+        noise = ops.draw_noise(decisions)
+        return frozen.act(self.agents, who, obs, decisions, noise, temperature)
 
     def record(self, games: np.ndarray, score: np.ndarray) -> None:
         """Count games (copies,) that are over, and the learner's score in them."""
@@ -384,7 +382,7 @@ class Seats(NamedTuple):
     temperature: np.ndarray  # float32, of the draws; 1 for the learner
 
     def learner(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which streams are in use `among` those (streams,) bool, with game and power."""
+        """Return those of the streams `among` (streams,) bool that a seat has, game and power."""
         row, power = np.nonzero(self.stream != NONE)
         order = np.argsort(self.stream[row, power])
         streams, row, power = self.stream[row, power][order], row[order], power[order]
@@ -393,33 +391,29 @@ class Seats(NamedTuple):
 
 
 def assign_seats(run: "Run", rows: np.ndarray) -> None:
-    """Seat learner and opponents in the new games `rows`. A side is a power, or a team of powers.
+    """Seat learner and opponents in the new games `rows`.
 
-    The learner gets all, or `learner_seats` or a team, more often a side with which it wins less.
-    Random beginnings are positions that its play never reaches; hot opponents err, so it can win.
+    The learner gets `learner_seats`, more often of powers with which it wins less. Opponents at a
+    higher temperature err, so it can win; random beginnings are positions its play never reaches.
     """
     args, rng, seats = run.args, run.rng, run.seats
-    side = run.game_map.teams.of_power  # (P,)
-    shape, by_side = (len(rows), len(side)), (len(rows), int(side.max()) + 1)
-    weights = np.maximum(1 - args.weak_seats * run.win_share, 0.05)
-    arrival = rng.exponential(size=by_side) / weights  # the first to arrive are the learner's
-    learns = arrival.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
-    if args.self_play_share > 0:
-        learns |= rng.random((len(rows), 1)) < args.self_play_share
-    members = run.pool.sample(rng, by_side)[:, side]
-    place = arrival[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
-    stream = rows[:, None] * run.streams_per_game + place
-    seats.member[rows] = np.where(learns, LEARNER, members)
-    seats.stream[rows] = np.where(learns, stream, NONE)
+    shape = len(rows), len(run.game_map.powers)
+    # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the lowest keys are in.
+    weights = np.maximum(1 - args.weak_seats * run.results.win_share, 0.05)
+    keys = rng.exponential(size=shape) / weights
+    place = keys.argsort(1).argsort(1)
+    learns = place < args.learner_seats
+    seats.member[rows] = np.where(learns, LEARNER, run.pool.sample(rng, shape))
+    seats.stream[rows] = np.where(learns, rows[:, None] * args.learner_seats + place, NONE)
     if args.opponent_temperature != 1:
-        drawn = args.opponent_temperature ** rng.random(by_side)[:, side]
+        drawn = args.opponent_temperature ** rng.random(shape)
         seats.temperature[rows] = np.where(learns, 1.0, drawn)
     if args.warm_up_share > 0:
         phases = rng.integers(1, WARM_UP_PHASES + 1, shape)
         seats.warm_up[rows] = phases * (rng.random(shape) < args.warm_up_share)
 
 
-class Buffer:
+class Buffer(Kept):
     """What the learner did since its last update, a column for each stream, filled at its own pace.
 
     A transition is open from its orders on. What closes it: the stream's next decision (`add`), the
@@ -427,28 +421,28 @@ class Buffer:
     end of training (with the value of the position).
     """
 
-    KEPT = ("rewards", "values", "next_values", "logprobs", "ends", "closed")
-    KEPT += ("row", "count", "open", "seen", "num_rows")
-
     def __init__(self, num_steps: int, num_streams: int):
-        shape = num_steps, num_streams  # (T, streams)
+        self.clear((num_steps, num_streams))
+
+    def clear(self, shape: tuple[int, int]) -> None:
+        """Empty all columns; `shape` is (T, streams)."""
         self.rewards = np.zeros(shape, np.float32)
         self.values = np.zeros(shape, np.float32)
         self.next_values = np.zeros(shape, np.float32)
         self.logprobs = np.zeros(shape, np.float32)
         self.ends = np.zeros(shape, bool)  # the last transition of a game
         self.closed = np.zeros(shape, bool)
-        self.row = np.zeros(shape, np.int64)  # of `seen`, which is in the order of collection
-        self.count = np.zeros(num_streams, np.int64)
-        self.open = np.zeros(num_streams, bool)
+        self.row = np.zeros(shape, np.int64)  # its number in `seen`, which is in order of time
+        self.count = np.zeros(shape[1], np.int64)  # transitions of each stream
+        self.open = np.zeros(shape[1], bool)
         self.seen: list[Experience] = []
-        self.num_rows = 0  # of all that was seen
+        self.num_rows = 0  # decisions in `seen`
 
     def add(
         self, streams: np.ndarray, seen: Experience, logprobs: np.ndarray, values: np.ndarray
     ) -> None:
         """Store a new decision of each of `streams`; it closes the stream's open one."""
-        self._close(streams, values, ends=False)
+        self.close(streams, values, ends=False)
         t = self.count[streams]
         self.values[t, streams] = values
         self.logprobs[t, streams] = logprobs
@@ -458,17 +452,17 @@ class Buffer:
         self.num_rows += len(streams)
         self.seen.append(seen)
 
-    def pay(self, rewards: np.ndarray) -> None:
-        """Add `rewards` (streams,) to the open transitions."""
-        streams = np.flatnonzero(self.open)
-        self.rewards[self.count[streams] - 1, streams] += rewards[streams]
+    def pay(self, streams: np.ndarray, rewards: np.ndarray) -> None:
+        """Add `rewards` (n,) to the open transitions of `streams` (n,)."""
+        self.rewards[self.count[streams] - 1, streams] += rewards
 
-    def close(self, streams: np.ndarray, final_values: np.ndarray | float) -> np.ndarray:
-        """Close the transitions of `streams` that are open as the last ones; return which were."""
-        final_values = np.broadcast_to(np.asarray(final_values, np.float32), streams.shape)
-        return self._close(streams, final_values, ends=True)
-
-    def _close(self, streams: np.ndarray, next_values: np.ndarray, ends: bool) -> np.ndarray:
+    def close(
+        self, streams: np.ndarray, next_values: np.ndarray | float, ends: bool = True
+    ) -> np.ndarray:
+        """Close the transitions of `streams` that are open, as the last ones of their games or as
+        followed by another; return which were. `next_values` are worth what comes after them.
+        """
+        next_values = np.broadcast_to(np.asarray(next_values, np.float32), streams.shape)
         was_open = self.open[streams]
         streams = streams[was_open]
         t = self.count[streams] - 1
@@ -479,10 +473,7 @@ class Buffer:
         return streams
 
     def take_batch(self, advantages: np.ndarray) -> Batch:
-        """Return all closed transitions and forget them; open ones carry over to the next batch.
-
-        `advantages` is (T, streams), of the closed transitions.
-        """
+        """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
         seen, closed = Experience.join(self.seen), self.closed
         values, advantages = self.values[closed], advantages[closed]
         experience = seen.take(self.row[closed])
@@ -492,41 +483,46 @@ class Buffer:
         carried = seen.take(self.row[t, streams])
         logprobs, values = self.logprobs[t, streams], self.values[t, streams]
         rewards = self.rewards[t, streams]
-        Buffer.__init__(self, *self.rewards.shape)
+        self.clear(self.rewards.shape)
         if len(streams):
             self.add(streams, carried, logprobs, values)
             self.rewards[0, streams] = rewards
         return batch
 
 
-def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-    """Play one phase of every game; return its result and by how much each counter rises."""
+def play_phase(
+    run: "Run",
+    clock: startup.Clock,
+    decisions: engine.Decisions | None = None,
+    view: Callable[[engine.Decisions], engine.BoardViews] | None = None,
+    revalue: Callable[[Experience, np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> tuple[engine.StepResult, dict[str, int]]:
+    """Play one phase of every game; return its result and by how much each counter rises.
+
+    Other learners may give the `decisions`, with fewer legal orders, how powers `view` the board,
+    and what turns orders and values of the learner into the values that are kept.
+    """
     games, seats, pool = run.games, run.seats, run.pool
-    decisions = games.decisions()  # D, of all powers of all games
+    decisions = games.decisions() if decisions is None else decisions  # D, of all powers
+    view = view or (lambda asked: games.view_boards(asked.game, asked.power))
     at = decisions.game, decisions.power
     who = np.where(seats.warm_up[at] > 0, AT_RANDOM, seats.member[at])  # (D,)
     orders = games.new_orders()  # (E, V), merged below
 
-    # The learner: what it does is kept, until the stream's next decision closes it.
-    asked = decisions.take(who == LEARNER)
-    obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
+    # The learner.
+    learner = decisions.take(who == LEARNER)
+    obs, noise = view(learner), ops.draw_noise(learner)
     with clock("inference"), torch.no_grad():
-        chosen, logprobs, _, values = run.agent.get_action_and_value(obs, asked, noise=noise)
-    games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
-    streams = seats.stream[asked.game, asked.power]
-    seen = Experience(obs, asked, chosen)
-    run.buffer.add(streams, seen, logprobs.cpu().numpy(), values.cpu().numpy())
-    run.episodes.decide(streams)
-    counts = {"global_step": asked.count, "order_steps": len(asked.slot_province)}
-    counts["env_steps"] = games.num_games
+        action = run.agent.get_action_and_value(obs, learner, noise=noise)
+    games.write_orders(orders, learner, engine.order_numbers(learner, action.chosen))
 
     # Its frozen copies, all together, each for its own seats.
     rows = np.flatnonzero(who > LEARNER + len(pool.bots))
     rows = rows[np.argsort(who[rows], kind="stable")]
     asked, temperature = decisions.take(rows), seats.temperature[at][rows]
-    obs, noise = games.view_boards(asked.game, asked.power), ops.draw_noise(asked)
+    obs_of_copies = view(asked)
     with clock("inference"):
-        chosen = groups.act(pool.agents, who[rows], obs, asked, noise, temperature)
+        chosen = pool.act(who[rows], obs_of_copies, asked, temperature)
     games.write_orders(orders, asked, engine.order_numbers(asked, chosen))
 
     # Bots, and powers that begin at random.
@@ -534,28 +530,28 @@ def play_phase(run: "Run", clock: launch.Clock) -> tuple[engine.StepResult, dict
         asked = decisions.take(who == number)
         if asked.count:
             games.write_orders(orders, asked, engine.ask_player(games, asked, bot))
-    return games.step(orders), counts
+
+    # What the learner did is kept, until the stream's next decision closes it.
+    seen, values = Experience(obs, learner, action.chosen), action.value.cpu().numpy()
+    values = revalue(seen, orders, values) if revalue else values
+    streams = seats.stream[learner.game, learner.power]
+    run.buffer.add(streams, seen, action.logprob.cpu().numpy(), values)
+    run.episodes.decide(streams)
+    counts = {"global_step": learner.count, "order_steps": len(learner.slot_province)}
+    return games.step(orders), counts | {"env_steps": games.num_games}
 
 
 def pay_learner(run: "Run", result: engine.StepResult) -> None:
-    """Pay the open transitions for the phase, and close those whose game is over.
-
-    A stream ends with its power's team: what becomes of the team still counts for the last decision
-    of a power that is out; otherwise no sacrifice could be learned.
-    """
-    buffer, victory_centers = run.buffer, run.games.board.victory_centers
-    truncates = run.args.year_limit == "truncate"
+    """Pay the open transitions for the phase, and close those whose game is over."""
+    buffer, truncates = run.buffer, run.args.year_limit == "truncate"
     streams, row, power = run.seats.learner(buffer.open)
-    position = engine.reward_input(result, victory_centers, not truncates)
-    paid = {}
-    for name, reward in run.reward.parts.items():
-        paid[name] = np.zeros(len(buffer.open), np.float32)
-        paid[name][streams] = reward(position)[row, power]
+    position = engine.reward_input(result, run.games.board.victory_centers, not truncates)
+    paid = {name: reward(position)[row, power] for name, reward in run.reward.parts.items()}
     rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))
-    buffer.pay(rewards)
-    run.episodes.pay(np.flatnonzero(buffer.open), rewards, paid)
+    buffer.pay(streams, rewards)
+    run.episodes.pay(streams, rewards, paid)
 
-    lives = engine.alive_with_team(result.alive, run.game_map.teams.of_power)[row, power]
+    lives = run.plays_on(result)[row, power]
     over = ~lives | (result.ended != engine.constants.RUNNING)[row]
     # A cut is no end: the position's value stands for what would have come.
     cut = over & lives & truncates & (result.ended == engine.constants.YEAR_LIMIT)[row]
@@ -564,15 +560,14 @@ def pay_learner(run: "Run", result: engine.StepResult) -> None:
     run.episodes.end(np.concatenate([ended, broken_off]))
 
 
-def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, tallies.Sums]:
+def games_over(run: "Run", result: engine.StepResult) -> tuple[np.ndarray, dict]:
     """Return the rows whose game is over for the learner, and what is counted of those games."""
-    seats, side = run.seats, run.game_map.teams.of_power
-    learns, warm = seats.stream != NONE, seats.warm_up > 0  # the warm have just ordered at random
-    seats.warm_up[:] -= warm
-    plays = (engine.alive_with_team(result.alive, side) & learns).any(1)
-    rows = np.flatnonzero((result.ended != engine.constants.RUNNING) | ~plays)
-    where = seats.member, learns & ~warm, side, run.games.board.first_year
-    return rows, tallies.finished_games(result, rows, *where, run.pool.frozen_at, run.pool.copies)
+    seats = run.seats
+    learns, at_random = seats.stream != NONE, seats.warm_up > 0
+    seats.warm_up[:] -= at_random
+    out = ~(run.plays_on(result) & learns).any(1)
+    rows = np.flatnonzero((result.ended != engine.constants.RUNNING) | out)
+    return rows, run.results.of_games(result, rows, seats.member, learns & ~at_random, run.pool)
 
 
 def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
@@ -594,31 +589,20 @@ LOSSES = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", 
 
 
 def ppo_loss(
-    args: Args,
-    ent_coef: float,
-    newlogprob: torch.Tensor,
-    entropy: torch.Tensor,
-    newvalue: torch.Tensor,
-    old: dict[str, torch.Tensor],
-    count: float,
+    args: Args, ent_coef: float, new: Action, old: dict[str, torch.Tensor], count: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return what (B,) transitions add to the PPO loss of a minibatch, and to the LOSSES.
 
-    `old` has logprobs, values, advantages and returns (B,) of when the orders were given, `count`
-    is the size of the minibatch on all ranks together.
+    `new` is what the policy says of them now, `old` has the logprobs, advantages and returns of
+    when the orders were given, `count` is the size of the minibatch on all ranks together.
     """
-    advantages, values, returns = old["advantages"], old["values"], old["returns"]
-    logratio = newlogprob - old["logprobs"]
+    logratio = new.logprob - old["logprobs"]
     ratio = logratio.exp()
-    pg_loss1 = -advantages * ratio
-    pg_loss2 = -advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
+    pg_loss1 = -old["advantages"] * ratio
+    pg_loss2 = -old["advantages"] * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
     pg_loss = torch.max(pg_loss1, pg_loss2).sum() / count
-    v_loss = (newvalue - returns) ** 2
-    if args.clip_vloss:
-        v_clipped = values + torch.clamp(newvalue - values, -args.clip_coef, args.clip_coef)
-        v_loss = torch.max(v_loss, (v_clipped - returns) ** 2)
-    v_loss = 0.5 * v_loss.sum() / count
-    entropy_loss = entropy.sum() / count
+    v_loss = 0.5 * ((new.value - old["returns"]) ** 2).sum() / count
+    entropy_loss = new.entropy.sum() / count
     loss = pg_loss - ent_coef * entropy_loss + v_loss * args.vf_coef
     with torch.no_grad():  # http://joschu.net/blog/kl-approx.html
         old_approx_kl = (-logratio).sum() / count
@@ -628,186 +612,134 @@ def ppo_loss(
     return loss, torch.stack([figure.detach() for figure in figures])
 
 
-def update(run: "Run", batch: Batch, ent_coef: float, ranks: launch.Ranks) -> dict[str, float]:
+def update(run: "Run", batch: Batch, ent_coef: float, ranks: startup.Ranks) -> dict[str, float]:
     """Learn from the batches of all ranks in epochs of minibatches; return means of the LOSSES."""
     args, device = run.args, run.weights.device
-    splits = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
-    moments = tallies.moments(batch.advantages, splits, ranks)  # (epochs, minibatches, 3)
-    collected = []
-    for parts, of_epoch in zip(splits, moments):
-        epoch = []
-        for rows, (count, mean, deviation) in zip(parts, of_epoch):
+    epochs = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
+    # Size of each minibatch on all ranks together, mean and deviation of its advantages.
+    moments = ranks.moments(batch.advantages, epochs)  # (epochs, minibatches, 3)
+    losses = []
+    for minibatches, of_minibatch in zip(epochs, moments):
+        epoch_losses = []
+        for rows, (count, mean, deviation) in zip(minibatches, of_minibatch):
             if not count:
                 continue
-            part = batch.take(rows)  # this rank's part of a minibatch of all ranks
-            if args.norm_adv:
-                part = part._replace(advantages=(part.advantages - mean) / (deviation + 1e-8))
-            _, *new = run.agent.get_action_and_value(*part.experience)
-            loss, figures = ppo_loss(args, ent_coef, *new, part.tensors(device), float(count))
+            own = batch.take(rows)  # what this rank has of the minibatch
+            own = own._replace(advantages=(own.advantages - mean) / (deviation + 1e-8))
+            new = run.agent.get_action_and_value(*own.experience)
+            loss, figures = ppo_loss(args, ent_coef, new, own.tensors(device), float(count))
             run.optimizer.zero_grad(set_to_none=False)
             loss.backward()
-            epoch.append(ranks.sum_gradients(run.weights, figures))
+            epoch_losses.append(ranks.sum_gradients(run.weights, figures))
             nn.utils.clip_grad_norm_(run.weights, args.max_grad_norm)
             run.optimizer.step()
-        collected += epoch
-        approx_kl = torch.stack(epoch).mean(0)[LOSSES.index("approx_kl")]
+        losses += epoch_losses
+        approx_kl = torch.stack(epoch_losses).mean(0)[LOSSES.index("approx_kl")]
         if args.target_kl is not None and approx_kl > args.target_kl:
             break
-    return dict(zip(LOSSES, torch.stack(collected).mean(0).tolist()))
+    return dict(zip(LOSSES, torch.stack(losses).mean(0).tolist()))
 
 
-def evaluate(run: "Run", ranks: launch.Ranks, log: launch.RunLog, last: bool = False) -> None:
-    """Play the policy against each bot, all seats equally often, a part on each rank; log it."""
-    args, parts = run.args, {}
-    games = dict.fromkeys(args.eval_bots, args.eval_games)
-    if last and len(run.game_map.provinces) <= 100:  # searches of larger maps take hours
-        games = {bot: args.eval_games // part for bot, part in LAST_BOTS.items()} | games
-    for number, name in enumerate(bot for bot in games if games[bot]):
-        drawn = [args.seed, run.step, number]
-        seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
-        own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
-        player = run.begun.learner.make_player(run.average, "learner", own)
-        parts[name] = engine.evaluate_player(
-            run.game_map.contested(),
-            player,
-            engine.load_player(name, game_map=run.game_map, seed=theirs),
-            games[name],
-            part=(ranks.rank, ranks.count),
-            samples=args.capture_games,
-            think=launch.thoughts_of(player) if args.capture_thoughts else None,
-            seed=seed,
-            max_years=args.max_years or None,  # an evaluation needs some limit
-            year_limit=args.year_limit,
-            threads=1,
-        )
-    everywhere = ranks.gather(parts)
-    reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
-    ratings = run.league.play(run.average, run.pool, run.begun.learner.make_player)
-    log.evaluations(reports, run.step, ratings, run.begun.policy(run.average, run.step))
+class Run(Kept):
+    """Everything that changes while training goes on."""
 
-
-class Run:
-    """Everything that changes while training goes on; a new run, or as its checkpoint has it."""
-
-    # What a checkpoint keeps: this is the same on all ranks, and each has those of OF_RANK.
-    KEPT = ("agent", "average", "optimizer", "pool", "league", "counters", "win_share", "sums")
-    KEPT += ("next_eval", "next_save")
+    # Made anew by __init__; a checkpoint keeps all other attributes. Those OF_RANK differ from
+    # process to process, what is neither must be the same on all.
+    REBUILT = ("args", "game_map", "setup", "weights", "reward")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")
 
-    def __init__(self, begun: launch.Begun, ranks: launch.Ranks):
-        args, game_map = begun.args, begun.game_map
-        self.args, self.game_map, self.begun = args, game_map, begun
+    def __init__(self, setup: startup.Setup, ranks: startup.Ranks, pool: type = OpponentPool):
+        args, game_map = setup.args, setup.game_map
+        self.args, self.game_map, self.setup = args, game_map, setup
         own = ranks.share(args)  # this rank's part of the games, and a seed of its own
         torch.manual_seed(args.seed)
-        self.agent = begun.learner.make_agent(vars(args), game_map).to(begun.device)
-        if begun.weights:
-            self.agent.load_state_dict(begun.weights)
+        self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device)
+        if setup.weights:
+            self.agent.load_state_dict(setup.weights)
         # Evaluated, frozen and kept: the newest weights go around in circles, averages do not.
-        self.average = groups.frozen_copy(self.agent) if args.average else self.agent
+        self.average = frozen.frozen_copy(self.agent) if args.average_power else self.agent
         self.weights = ops.flatten(self.agent)  # stepped and clipped in one pass over all of them
         self.optimizer = torch.optim.Adam([self.weights], args.learning_rate, eps=1e-5, fused=True)
         if ranks.rank:
             torch.manual_seed(own.seed)  # only the first weights are the same draws on all ranks
         self.rng = np.random.default_rng(own.seed)  # seats, opponents, minibatches; torch's: orders
 
-        threads = ranks.game_threads(begun.device)
-        self.games = engine.VectorGame(
-            game_map, own.num_envs, own.seed, args.max_years, threads, auto_reset=False
-        )
-        self.pool = OpponentPool(args, game_map)
+        games = game_map, own.num_envs, own.seed, args.max_years, ranks.game_threads(setup.device)
+        self.games = engine.VectorGame(*games, auto_reset=False)
+        self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map.teams)
-        powers = len(game_map.powers)
-        self.streams_per_game = launch.streams_per_game(args, powers)
-        num_streams = own.num_envs * self.streams_per_game
+        num_streams = own.num_envs * args.learner_seats
         self.buffer = Buffer(args.num_steps, num_streams)
-        self.episodes = tallies.Episodes(num_streams, self.reward.parts)
-        self.league = League(args, game_map, active=ranks.rank == 0)
-
-        self.counters = dict.fromkeys(tallies.COUNTERS, 0)
-        self.sums = dict.fromkeys(tallies.SELFPLAY, 0.0)  # of games since the last update
-        self.win_share = np.zeros(len(game_map.teams.names))  # running, by power or team
+        self.episodes = statistics.Episodes(num_streams, self.reward.parts)
+        self.results = statistics.Results(game_map)
         self.next_eval, self.next_save = args.eval_interval, args.save_interval
-        whole = np.zeros((own.num_envs, powers), np.int64)
-        self.seats = Seats(whole, whole + NONE, whole.copy(), np.ones(whole.shape, np.float32))
-        assign_seats(self, np.arange(own.num_envs))
-        begun.take_up(self, ranks)
+        none = np.zeros((own.num_envs, len(game_map.powers)), np.int64)
+        self.seats = Seats(none, none + NONE, none.copy(), np.ones(none.shape, np.float32))
 
     @property
     def step(self) -> int:
         """Learner decisions made so far."""
-        return self.counters["global_step"]
+        return self.results.counters["global_step"]
+
+    def plays_on(self, result: engine.StepResult) -> np.ndarray:
+        """Return for which powers (E, P) the game goes on if it does for any."""
+        return result.alive
 
     def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        """Return the value (n,) of the positions of games `rows` (n,) for `powers` (n,).
-
-        Of a power that is out, that for a living one of its team: no policy learns it for the dead.
-        """
-        alive, team = self.games.outcomes().alive[rows], self.game_map.teams.of_power
-        powers = engine.living_mate(alive, team, powers)
+        """Return the value (n,) of the positions of games `rows` (n,) for `powers` (n,)."""
         with torch.no_grad():
             return self.agent.get_value(self.games.view_boards(rows, powers)).cpu().numpy()
 
-    def count(self, total: tallies.Sums) -> None:
-        """Take in the sums of a step of all ranks."""
-        for name in self.counters.keys() & total.keys():
-            self.counters[name] += int(total[name])
-        for name in self.sums:
-            self.sums[name] += total[name]
-        games = total["side_games"]
-        share = total["side_wins"] / np.maximum(games, 1)
-        self.win_share += (1 - MEMORY**games) * (share - self.win_share)
-        self.pool.record(total["copy_games"], total["copy_score"])
 
-
-def learn(run: Run, ranks: launch.Ranks, log: launch.RunLog) -> None:
+def learn(run: Run, ranks: startup.Ranks, log: startup.RunLog) -> None:
     """Estimate advantages of every finished transition of all streams, and learn from them."""
     args = run.args
     with log.clock("batching"):
         batch = run.buffer.take_batch(compute_gae(run.buffer, args.gamma, args.gae_lambda))
-        sums = {"variance": tallies.variance_sums(batch.returns, batch.values)}
-        sums = ranks.sum(sums | run.episodes.take())
-    size = int(sums["variance"][0])
-    begun = run.step - size  # so that the last batch is learned from, too
-    left = max(0.0, 1.0 - begun / args.total_timesteps)
+        sums = ranks.sum(batch.sums() | run.episodes.take())
+    first = run.step - int(sums["batch"][0])  # so that the last batch is learned from, too
+    left = max(0.0, 1.0 - first / args.total_timesteps)
     if args.anneal_lr:
         run.optimizer.param_groups[0]["lr"] = left * args.learning_rate
     ent_coef = args.ent_coef * left if args.anneal_ent else args.ent_coef
     with log.clock("learning"):
         losses = update(run, batch, ent_coef, ranks)
+        counters = run.results.counters
         if run.average is not run.agent:
-            groups.update_average(run.average, run.agent, run.counters["updates"], args.average)
-    state.check_learned(run.agent, run.optimizer, losses)
-    run.counters["updates"] += 1
+            frozen.update_average(run.average, run.agent, counters["updates"], args.average_power)
+    check_learned(run.agent, run.optimizer, losses)
+    counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
-    log.update(run.counters, tallies.of_update(run, losses, sums, charts))
+    log.update(counters, statistics.of_update(run, losses, sums, charts))
 
 
-def train(begun: launch.Begun, ranks: launch.Ranks, until: int | None = None) -> bool:
+def train(setup: startup.Setup, ranks: startup.Ranks, until: int | None = None, **parts) -> bool:
     """Play, learn, evaluate and save until all decisions are made; False if it stops before.
 
-    It stops if a signal asks for it, and after the first evaluation from step `until` on.
+    It stops if a signal asks for it; with `until`, after the first evaluation from that step on,
+    as members of a population do. Other learners give `parts` of their own, by the names below.
     """
-    run, args = Run(begun, ranks), begun.args
-
-    def save() -> None:
-        with log.clock("saving"):
-            state.save(run, begun.policy(run.average, run.step), ranks, log)
-
-    with launch.logs(begun, ranks) as log:
+    make_run, play = parts.get("make_run", Run), parts.get("play", play_phase)
+    seat, assess = parts.get("seat", assign_seats), parts.get("assess", evaluate)
+    run, args = make_run(setup, ranks), setup.args
+    if not setup.resume(run, ranks):
+        seat(run, np.arange(run.games.num_games))
+    with startup.logs(setup, ranks) as log:
         while run.step < args.total_timesteps:
             with log.clock("games"):
-                result, counts = play_phase(run, log.clock)
+                result, counts = play(run, log.clock)
             with log.clock("batching"):
                 pay_learner(run, result)
             rows, finished = games_over(run, result)
-            # What all ranks agree on, so that they go on alike.
+            # Summed over all ranks, so that each comes to the same conclusions.
             flags = {"full": run.buffer.count.max() >= args.num_steps, "stop": log.stop.received}
             total = ranks.sum(counts | finished | flags)
-            run.count(total)
+            run.results.count(total)
+            run.pool.record(total["copy_games"], total["copy_score"])
             with log.clock("games"):
                 run.games.reset(rows)
-                assign_seats(run, rows)
+                seat(run, rows)
             if run.pool.is_due(run.step):
                 run.pool.freeze(run.average, run.step)
                 run.pool.forget(ranks.union(run.seats.member))
@@ -817,33 +749,32 @@ def train(begun: launch.Begun, ranks: launch.Ranks, until: int | None = None) ->
             if run.next_eval <= run.step < args.total_timesteps:
                 run.next_eval += args.eval_interval
                 with log.clock("evaluation"):
-                    evaluate(run, ranks, log)
+                    assess(run, ranks, log)
                 stops = stops or (until is not None and run.step >= until)
             if run.step >= run.next_save or stops:
-                while run.next_save <= run.step:
-                    run.next_save += args.save_interval
-                save()
+                run.next_save = (run.step // args.save_interval + 1) * args.save_interval
+                save(run, ranks, log)
             if stops:
                 return False
-        if ranks.sum({"open": run.buffer.open.sum()})["open"]:  # else a finished run was resumed
-            # What is still open counts as its position is valued.
+        # A resumed run may have been finished; else open transitions count as they are valued.
+        if ranks.sum({"open": run.buffer.open.sum()})["open"]:
             streams, row, power = run.seats.learner(run.buffer.open)
             run.buffer.close(streams, run.values_of(row, power))
             learn(run, ranks, log)
-            evaluate(run, ranks, log, last=True)
-            save()
+            assess(run, ranks, log, last=True)
+            save(run, ranks, log)
+        else:
+            log.message("this run was finished; a larger --total-timesteps continues it")
     return True
 
 
-NETWORK = ("hidden", "num_layers", "autoregressive")  # the settings that a network is made of
+def make_agent(options: dict, game_map: engine.Map) -> Agent:
+    """Return a new agent; what is read of `options`, the settings, says which network it is."""
+    return Agent(game_map, options["hidden"], options["num_layers"], options["autoregressive"])
 
 
-def make_agent(settings: dict, game_map: engine.Map) -> Agent:
-    """Return a new agent with the network settings of `settings`."""
-    return Agent(game_map, *(settings[name] for name in NETWORK))
-
-
-LEARNER_HERE = learners.register(__name__, __file__, Args, make_agent, NETWORK)
+LEARNER_HERE = registry.register(__name__, __file__, Args, make_agent)  # plays its checkpoints
 
 if __name__ == "__main__":
-    sys.exit(launch.main(LEARNER_HERE, train))
+    args = tyro.cli(Args, **settings.command_line(Args))
+    sys.exit(startup.main(LEARNER_HERE, train, args))

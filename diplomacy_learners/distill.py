@@ -24,26 +24,28 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
+import tyro
+from msgspec import Meta
 from torch import nn
 from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine import Map, Player, UserError, VectorGame, evaluate_player, load_player
-from diplomacy_engine._fields import Between, NonNegative, Positive
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games.decisions import order_positions
 from diplomacy_engine.learning import checkpoints
 from diplomacy_engine.learning.experience import Experience
-from diplomacy_engine.learning.groups import frozen_copy
+from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.players.asking import ask_player, begin_games
 from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
 from diplomacy_engine.players.policy import PolicyPlayer
 from diplomacy_engine.players.search.best_response import BestResponse, Search
 from diplomacy_engine.players.search.making import make_search
+from diplomacy_engine.records import convert
 from diplomacy_engine.rules.state import in_movement
+from diplomacy_engine.training import settings
 from diplomacy_engine.training.run_folder import RunFolder
-from diplomacy_engine.training.settings import parse_args
-from ppo_selfplay_diplomacy import LEARNER_HERE, Agent
+from ppo_selfplay_diplomacy import LEARNER_HERE, Agent, Count, Weight
 
 
 @dataclass(frozen=True)
@@ -57,32 +59,32 @@ class Args:
     against: tuple[str, ...] = ()
     """players, one drawn a game, of all powers but one ("self": the policy without a search);
     default: the search plays all powers"""
-    spread: NonNegative = 0.0
+    spread: Weight = 0.0
     """softer teaching: where the search is sure, all candidates are taught with weights
     policy * exp(value / SPREAD); 0: only the orders that were played"""
-    rounds: Positive = 4
+    rounds: Count = 4
     """times that games are played and the policy learns"""
-    games: Positive = 64
+    games: Count = 64
     """games of one round, all played at once"""
-    max_years: tuple[Positive, ...] = (20,)
+    max_years: tuple[Count, ...] = (20,)
     """game years after which such a game ends; several: each for its share of the games"""
-    epochs: Positive = 2
+    epochs: Count = 2
     """passes over a round's decisions"""
-    batch_size: Positive = 1024
+    batch_size: Count = 1024
     """decisions of a minibatch"""
-    learning_rate: NonNegative = 3e-4
+    learning_rate: Weight = 3e-4
     """step size of Adam"""
-    vf_coef: NonNegative = 0.5
+    vf_coef: Weight = 0.5
     """weight of the value loss: the squared distance from the values before the round"""
-    max_grad_norm: NonNegative = 0.5
+    max_grad_norm: Weight = 0.5
     """clipping norm of the gradient"""
     eval_bot: str = "dumbbot"
     """player to evaluate the policy against after each round, without a search"""
-    eval_games: Annotated[int, Between(1, 10**6)] = 200
+    eval_games: Annotated[int, Meta(ge=1, le=10**6)] = 200
     """games of one evaluation against one bot, all seats equally often"""
-    seed: Annotated[int, Between(0, 2**62)] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
     """seed of all random numbers"""
-    threads: Annotated[int, Between(1, 1024)] = 1
+    threads: Annotated[int, Meta(ge=1, le=1024)] = 1
     """threads of the games and of the network"""
     runs_folder: str = "runs"
     """folder in which the run folder is made"""
@@ -182,7 +184,7 @@ def spread_out(
     numbers = orders[d[row], k[row], decisions.slot_province]
     experience = made.experience._replace(chosen=order_positions(decisions, numbers))
     with torch.no_grad():
-        _, logprob, _, _ = policy.agent.agent.get_action_and_value(*experience)
+        logprob = policy.agent.agent.get_action_and_value(*experience).logprob
     weight = logprob.numpy() + means[d, k] / args.spread
     top = np.full(count, -np.inf)
     np.maximum.at(top, rows, weight)
@@ -215,14 +217,14 @@ def learn(
             rows = np.concatenate([by_board[first[b] : first[b + 1]] for b in picked])
             part = lesson.take(rows)
             share, before = torch.from_numpy(part.share), torch.from_numpy(part.value)
-            _, logprob, entropy, value = agent.get_action_and_value(*part.experience)
-            cross_entropy = -(share * logprob).sum() / share.sum()
-            distance = (share * (value - before) ** 2).sum() / share.sum()
+            scored = agent.get_action_and_value(*part.experience)
+            cross_entropy = -(share * scored.logprob).sum() / share.sum()
+            distance = (share * (scored.value - before) ** 2).sum() / share.sum()
             optimizer.zero_grad()
             (cross_entropy + args.vf_coef * 0.5 * distance).backward()
             nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
             optimizer.step()
-            found = cross_entropy, distance, entropy.mean()
+            found = cross_entropy, distance, scored.entropy.mean()
             figures.append([part.item() for part in found])
     names = "cross_entropy", "value_distance", "entropy"
     return dict(zip(names, np.mean(figures, 0).tolist()))
@@ -243,21 +245,21 @@ def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, fl
     return {name: result["overall"][name]["value"] for name in names}
 
 
-def run(argv: list[str]) -> None:
-    """Distil as the command line says."""
-    args = parse_args(Args, argv).args
+def run(args: Args) -> None:
+    """Distil."""
+    args = convert(Args, asdict(args), "flags")
     if not args.policy:
         raise UserError("--policy is missing: name the checkpoint or run folder to train")
     start = LEARNER_HERE.policy("policy", args.policy)
     game_map = checkpoints.map_of(start, args.policy)
-    agent, settings = LEARNER_HERE.agent(start, args.policy), start["args"]
+    agent, trained = LEARNER_HERE.agent(start, args.policy), start["args"]
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
 
     def players(teacher: Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
-        policy = policy_player(teacher, "policy", seed, settings=settings)
+        policy = policy_player(teacher, "policy", seed, settings=trained)
 
         def load(who: PlayerSpec) -> Player:
             return policy if who.text in ("self", "policy") else load_player(who, game_map=game_map)
@@ -293,17 +295,17 @@ def run(argv: list[str]) -> None:
         step = start["global_step"] + decisions
         model, script = agent.state_dict(), LEARNER_HERE.file
         content = io.BytesIO()
-        torch.save(checkpoints.policy_dict(script, settings, game_map, model, step), content)
+        torch.save(checkpoints.policy_dict(script, trained, game_map, model, step), content)
         folder.save_checkpoint(step, content.getvalue())
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)
     log.close()
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(args: Args) -> int:
     """Distil; return the exit status."""
     try:
-        run(sys.argv[1:] if argv is None else argv)
+        run(args)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -314,4 +316,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(tyro.cli(Args, **settings.command_line(Args))))

@@ -39,19 +39,19 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
+import tyro
+from msgspec import Meta
 from torch import nn
 
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player
-from diplomacy_engine._fields import Between, Natural, NonNegative, Positive, Share
 from diplomacy_engine._progress import Progress
 from diplomacy_engine._suggest import did_you_mean, quoted
-from diplomacy_engine.learning import checkpoints, learners
+from diplomacy_engine.learning import checkpoints, registry
 from diplomacy_engine.learning.language_model import (
     LanguageModel,
     load_language_model,
     make_tiny_model,
 )
-from diplomacy_engine.learning.launch import check_wandb_id
 from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.matches.beginnings import random_beginnings
 from diplomacy_engine.matches.evaluation import Evaluation
@@ -62,11 +62,11 @@ from diplomacy_engine.players.language.player import add_thoughts
 from diplomacy_engine.players.language.settings import LanguageSettings
 from diplomacy_engine.players.names import VoiceSpec, parse_player
 from diplomacy_engine.players.protocols import SamplingPlayer
+from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
-from diplomacy_engine.training.checks import check_own_code
+from diplomacy_engine.training import settings
 from diplomacy_engine.training.clock import Clock
 from diplomacy_engine.training.run_folder import RunFolder
-from diplomacy_engine.training.settings import args_from_dictionary, parse_args
 from diplomacy_engine.training.signals import StopSignals
 
 
@@ -80,17 +80,17 @@ class Args:
     # The model
     model: str = "tiny"
     """folder or .gguf file of a model; tiny: a small one with random weights"""
-    lora: Annotated[int, Between(0, 4096)] = 0
+    lora: Annotated[int, Meta(ge=0, le=4096)] = 0
     """rank of the small matrices trained beside the weights (LoRA); 0: train all weights"""
     device: str = "cpu"
     """where the model computes, as PyTorch names it"""
     prompt: Literal["minimal", "windows", "list"] = "minimal"
     """form of the prompts"""
-    history: Annotated[int, Between(0, 20)] = 0
+    history: Annotated[int, Meta(ge=0, le=20)] = 0
     """past movement phases whose orders the prompts show; minimal ones show none"""
-    temperature: Annotated[float, Between(0.01, 10)] = 1.0
+    temperature: Annotated[float, Meta(ge=0.01, le=10)] = 1.0
     """of the draws; training uses the probabilities at this temperature"""
-    batch: Annotated[int, Between(1, 4096)] = 128
+    batch: Annotated[int, Meta(ge=1, le=4096)] = 128
     """decisions that are written at once"""
 
     # The games
@@ -100,68 +100,64 @@ class Args:
     """power that the model plays; each: one a step, in turn; all: the model plays all of them"""
     opponent: str = "random"
     """player of all other powers"""
-    groups: Annotated[int, Between(1, 100_000)] = 8
+    groups: Annotated[int, Meta(ge=1, le=100_000)] = 8
     """positions of a step"""
-    copies: Annotated[int, Between(2, 10_000)] = 16
+    copies: Annotated[int, Meta(ge=2, le=10_000)] = 16
     """times that each position is played on"""
-    years: Annotated[int, Between(1, 10_000)] = 1
+    years: Annotated[int, Meta(ge=1, le=10_000)] = 1
     """springs until a copy is scored"""
-    warm_up: Annotated[int, Between(0, 10_000)] = 0
+    warm_up: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """most phases of random orders before a position; each has between 0 and this many"""
-    opening_share: Share = 0.0
+    opening_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """share of the positions that are the opening, whatever --warm-up is"""
     score: Literal["centers", "share"] = "centers"
     """what is rewarded: own centers, or their share of all (1 for a solo)"""
 
     # Learning
-    steps: Annotated[int, Between(1, 10**9)] = 60
+    steps: Annotated[int, Meta(ge=1, le=10**9)] = 60
     """times that groups are played and learned from"""
     credit: Literal["first", "all"] = "all"
     """decisions of a copy to learn from: the first, which alone is in the group's position, or
     all of them"""
-    min_spread: NonNegative = 0.01
+    min_spread: Annotated[float, Meta(ge=0)] = 0.01
     """groups whose scores have a smaller standard deviation are left out"""
-    epochs: Annotated[int, Between(1, 10**6)] = 2
+    epochs: Annotated[int, Meta(ge=1, le=10**6)] = 2
     """passes over a step's decisions"""
-    batch_size: Annotated[int, Between(1, 10**6)] = 64
+    batch_size: Annotated[int, Meta(ge=1, le=10**6)] = 64
     """decisions of a minibatch"""
-    learning_rate: NonNegative = 1e-3
+    learning_rate: Annotated[float, Meta(ge=0)] = 1e-3
     """step size of Adam; a real model wants about 1e-5"""
-    clip_low: Annotated[float, Between(0, 1)] = 0.2
+    clip_low: Annotated[float, Meta(ge=0, le=1)] = 0.2
     """how far below 1 the ratio of probabilities still counts"""
-    clip_high: NonNegative = 0.28
+    clip_high: Annotated[float, Meta(ge=0)] = 0.28
     """how far above 1"""
-    kl_coef: NonNegative = 0.0
+    kl_coef: Annotated[float, Meta(ge=0)] = 0.0
     """weight of the distance (KL) from the model at the start"""
-    kl_warm_up: Natural = 20
+    kl_warm_up: Annotated[int, Meta(ge=0)] = 20
     """steps in which that weight grows from 0"""
-    max_grad_norm: NonNegative = 1.0
+    max_grad_norm: Annotated[float, Meta(ge=0)] = 1.0
     """clipping norm of the gradient"""
 
     # Evaluation, files
     eval_bot: str = "random"
     """fixed player to evaluate against, as every power"""
-    eval_games: Annotated[int, Between(1, 10**6)] = 20
+    eval_games: Annotated[int, Meta(ge=1, le=10**6)] = 20
     """games of one evaluation against one bot, all seats equally often"""
-    eval_interval: Natural = 20
+    eval_interval: Annotated[int, Meta(ge=0)] = 20
     """steps between evaluations; 0: none"""
-    save_interval: Positive = 10
+    save_interval: Annotated[int, Meta(ge=1)] = 10
     """steps between checkpoints"""
-    capture_games: Annotated[int, Between(0, 1000)] = 1
+    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1
     """sample games of each evaluation against one bot, kept with a replay page and images"""
-    capture_replies: Natural = 1
+    capture_replies: Annotated[int, Meta(ge=0)] = 1
     """copies of each position whose prompts and replies are kept in replies.jsonl; 0: none"""
     track: bool = False
     """log to Weights & Biases as well"""
-    wandb_project_name: str = "diplomacy-selfplay"
-    """W&B project"""
-    wandb_entity: str | None = None
-    """W&B team or user"""
-    seed: Annotated[int, Between(0, 2**62)] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
     """seed of all random numbers"""
-    threads: Annotated[int, Between(1, 1024)] = 1
+    threads: Annotated[int, Meta(ge=1, le=1024)] = 1
     """threads of the games and of the model"""
-    exp_name: str = "grpo"
+    exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
     runs_folder: str = "runs"
     """folder in which the run folder is made"""
@@ -423,7 +419,7 @@ class Run:
                 self.model.clock = Clock()
                 self.report = self.evaluate()
         seconds = time.perf_counter() - began
-        figures["charts/SPS"] = figures["charts/decisions"] / seconds
+        figures["charts/decisions_per_second"] = figures["charts/decisions"] / seconds
         return figures | {f"timing/{name}": x for name, x in waterfall(clock, seconds).items()}
 
     def evaluate(self) -> Evaluation:
@@ -464,7 +460,6 @@ class Run:
     def load(self, saved: dict) -> None:
         """Take up a checkpoint."""
         take_weights(self.model, saved)
-        checkpoints.check_moments(saved["optimizer"], self.optimizer)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.step, self.decisions = saved["step"], saved["global_step"]
         if type(self.step) is not int or not 0 <= self.step < 2**31:
@@ -517,7 +512,7 @@ def load_checkpoint_player(
     What the run started from must be where it was.
     """
     with checkpoints.fitting(path, __file__):
-        args = args_from_dictionary(Args, saved["args"], f"{path}, args")
+        args = convert(Args, saved["args"], f"{path}: args")
         game_map = checkpoints.map_of(saved, path)
         model = make_model(replace(args, device=device), game_map, seed)
         take_weights(model, saved)
@@ -567,29 +562,24 @@ def start_run(args: Args) -> tuple[Run, RunLog]:
         raise
 
 
-def resume_run(args: Args, given: frozenset[str]) -> tuple[Run, RunLog]:
-    """Go on with the run in the folder --resume."""
-    other = given - {"resume", "steps", "track", "opponent", "eval_bot"}
-    if other:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(other))
-        raise UserError(f"{flags} cannot be changed on resume; only --steps and --track can")
+def resume_run(args: Args) -> tuple[Run, RunLog]:
+    """Go on with the run in the folder --resume, which is trusted."""
     folder = RunFolder.open(str(args.resume))
     try:
         saved = {"wandb_id": None, "seconds": 0.0} | checkpoints.read(folder.checkpoint)
-        source = str(folder.path / "args.json")
-        kept = args_from_dictionary(Args, folder.load_args(), source)
-        check_own_code(kept, args, given, folder.path)
-        kept = replace(kept, **{name: getattr(args, name) for name in given & {"steps", "track"}})
-        check_wandb_id(saved, folder.checkpoint)
+        kept = convert(Args, folder.load_args(), folder.path / "args.json")
+        may = {"resume": args.resume, "steps": args.steps, "track": args.track}
+        if args != replace(kept, **may):
+            raise UserError("only --steps and --track can be changed on resume")
         with checkpoints.fitting(folder.checkpoint, __file__):
             game_map = checkpoints.map_of(saved, folder.checkpoint)
-            check_args(kept, game_map)
-            run = Run(kept, game_map)
+            check_args(args, game_map)
+            run = Run(args, game_map)
             run.load(saved)
             folder.cut_back(dict(saved["files"]))
             seconds = float(saved["seconds"])
-        if "steps" in given:
-            folder.save_args(asdict(kept))
+        if args.steps != kept.steps:
+            folder.save_args(asdict(replace(kept, steps=args.steps)))
         return run, open_log(run, folder, saved["wandb_id"], seconds)
     except BaseException:
         folder.close()
@@ -606,10 +596,10 @@ def open_log(
     return RunLog(folder, progress, run.game_map, wandb, wandb_id, seconds)
 
 
-def train(argv: list[str]) -> None:
-    """Train as the command line says."""
-    args, given, _ = parse_args(Args, argv)
-    run, log = resume_run(args, given) if args.resume else start_run(args)
+def train(args: Args) -> int:
+    """Train with some settings; return the exit status."""
+    args = convert(Args, asdict(args), "flags")
+    run, log = resume_run(args) if args.resume else start_run(args)
     args = run.args
     log.announce()
     with contextlib.closing(log), StopSignals() as stop:
@@ -620,30 +610,32 @@ def train(argv: list[str]) -> None:
                 log.folder.log_replies(run.lines)
             log.progress.update(run.step, score=figures["charts/episodic_return"])
             if run.report is not None:
-                log.evaluations({args.eval_bot: run.report}, run.step, {}, run.policy())
+                log.evaluations(
+                    {args.eval_bot: run.report}, run.step, [args.eval_bot], run.policy()
+                )
             if run.step % args.save_interval == 0 or run.step == args.steps or stop.received:
                 run.save(log)
         log.summary = {"steps": run.step, "decisions": run.decisions}
         if run.step < args.steps:
-            return
+            return 130
         run.export(log.folder.path / "model")
         log.summary["model"] = "in the run folder's model/"
+    return 0
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(args: Args) -> int:
     """Train; return the exit status."""
     try:
-        train(sys.argv[1:] if argv is None else argv)
+        return train(args)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("error: interrupted; the last checkpoint is kept", file=sys.stderr)
         return 130
-    return 0
 
 
-LEARNER_HERE = learners.register(__name__, __file__, Args, load=load_checkpoint_player)
+LEARNER_HERE = registry.register(__name__, __file__, Args, load=load_checkpoint_player)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(tyro.cli(Args, **settings.command_line(Args))))

@@ -42,22 +42,22 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
+import tyro
+from msgspec import Meta
 from torch.utils.tensorboard import SummaryWriter
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, load_map
-from diplomacy_engine._fields import Between, Natural
 from diplomacy_engine._files import read_file
-from diplomacy_engine._suggest import quoted
-from diplomacy_engine.learning import checkpoints, launch, learners
+from diplomacy_engine.learning import checkpoints, registry, startup
 from diplomacy_engine.learning.ranks import Ranks, keep_memory
 from diplomacy_engine.matches.population import rank_player
 from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.policy_files import CHECKPOINT
 from diplomacy_engine.players.population import population_folder, read_population
-from diplomacy_engine.training.checks import NAMING_CODE, check_own_code
+from diplomacy_engine.records import convert
+from diplomacy_engine.training import settings
 from diplomacy_engine.training.run_folder import RunFolder
-from diplomacy_engine.training.settings import Settings, args_from_dictionary, parse_args
 
 QUARTER = 0.25  # of the members, and the probability that a setting is drawn anew
 SPREAD = 3.0  # it then is between a third and three times what the population began with
@@ -73,23 +73,21 @@ MOST_LINES = 2**31  # bytes of a member's metrics.jsonl
 class Args(ppo.Args):
     """Settings: those of ppo_selfplay_diplomacy.py, of each member, and the population's."""
 
-    exp_name: str = "population"
+    exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
-    processes: Annotated[int, Between(1, 1024)] = 1
+    processes: Annotated[int, Meta(ge=1, le=1024)] = 1
     """of a member: always one, as Ray runs members side by side"""
-    league_games: Annotated[int, Between(0, 10**6)] = 0
-    """games of one evaluation that rate the learner, three copies and those bots; 0: none"""
     resume: str | None = None
     """folder of a population to continue unchanged; only --address may be given with it"""
-    members: Annotated[int, Between(2, 1000)] = 8
+    members: Annotated[int, Meta(ge=2, le=1000)] = 8
     """trainings that run side by side"""
     metric: str = "population/rating"
     """figure of an evaluation by which members are compared; more is better"""
-    eval_population: Natural = 200
+    eval_population: Annotated[int, Meta(ge=0)] = 200
     """games after each evaluation that rank the member in the map's base population; 0: none"""
     explore: tuple[str, ...] = ("learning_rate", "ent_coef", "gae_lambda", "reward")
     """settings that are varied"""
-    mates: Natural = 1
+    mates: Annotated[int, Meta(ge=0)] = 1
     """newest copies of other members that join a member's pool after each evaluation"""
     address: str | None = None
     """address of a Ray cluster whose machines share this folder (default: RAY_ADDRESS, or this
@@ -158,30 +156,27 @@ class Member:
     def _settings(self) -> dict[str, Any]:
         """Return the settings of the run folder; a new member draws them around those given.
 
-        The first new one has those given. UserError if a folder has a reward of other parts: its
-        code would be run, which nobody has named.
+        The first new one has those given.
         """
         args = self.args
         if self.folder is None:
             rng = np.random.default_rng([args.seed, self.number])
             given = {name: getattr(args, name) for name in args.explore}
             return explored(given, args, rng, anew=1.0) if self.number else given
-        source = self.folder / "args.json"
-        kept = args_from_dictionary(ppo.Args, RunFolder(self.folder).load_args(), str(source))
-        if _parts(kept.reward) != _parts(args.reward):
-            raise UserError(
-                f"{source}: a reward of the parts of {quoted(args.reward)} is needed, "
-                f"not {quoted(kept.reward)}"
-            )
+        kept = self._kept_args()
         return {name: getattr(kept, name) for name in args.explore}
+
+    def _kept_args(self) -> ppo.Args:
+        values = RunFolder(self.folder).load_args() | {"resume": str(self.folder)}
+        return convert(ppo.Args, values, self.folder / "args.json")
 
     def own_args(self) -> ppo.Args:
         """Return the settings of its training."""
-        args, folder = self.args, self.folder
+        args = self.args
         own = {field.name: getattr(args, field.name) for field in fields(ppo.Args)} | self.settings
         own |= {"runs_folder": str(self.home), "exp_name": self.name, "config": None}
         own |= {"seed": args.seed + self.number, "save_interval": args.eval_interval}
-        return ppo.Args(**own | {"resume": str(folder) if folder else None})
+        return ppo.Args(**own | {"resume": None})
 
     def train(self, target: int) -> dict[str, Any]:
         """Train until `target` evaluations are made; return where it stands, or stood, then."""
@@ -199,24 +194,20 @@ class Member:
             raise UserError(f"--metric {self.args.metric}: no evaluation has such a figure")
         return stand
 
-    def begin(self) -> launch.Begun:
-        """Return what the training begins or goes on with; others' copies have joined the pool.
-
-        What names code has been named on the command line of the population. None of it may be
-        another in the run folder, and nothing there says that a network or a server is to be used.
-        """
-        own, learner = self.own_args(), ppo.LEARNER_HERE
+    def begin(self) -> startup.Setup:
+        """Return what the training begins or goes on with; others' copies have joined the pool."""
+        learner = ppo.LEARNER_HERE
         if self.folder is None:
-            return launch.new_run(learner, Settings(own, frozenset(), None), Ranks())
-        given = frozenset({"resume", "track", "cuda"} | (NAMING_CODE.keys() & vars(own).keys()))
-        begun = launch.resumed_run(learner, Settings(own, given, None), Ranks())
+            return startup.new_run(learner, self.own_args(), Ranks())
+        own = self._kept_args()
+        setup = startup.resumed_run(learner, own, Ranks())
         others = self.home.glob(f"*__member-*__*/{CHECKPOINT}")
         others = sorted(path for path in others if path.parent != self.folder)
-        rng = np.random.default_rng([self.args.seed, self.number, begun.saved["global_step"]])
-        with checkpoints.fitting(begun.folder.checkpoint, learner.file):
+        rng = np.random.default_rng([self.args.seed, self.number, setup.saved["global_step"]])
+        with checkpoints.fitting(setup.folder.checkpoint, learner.file):
             for place in rng.permutation(len(others))[: self.args.mates]:
-                join_pool(begun.saved["run"]["pool"], checkpoints.read(others[place]), own)
-        return begun
+                join_pool(setup.saved["run"]["pool"], checkpoints.read(others[place]), own)
+        return setup
 
     def judge(self) -> None:
         """Rank the newest policy, log where it stands, and note its score in the checkpoint."""
@@ -239,7 +230,7 @@ class Member:
         """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
-        player = learners.load_player(self.folder / CHECKPOINT, seed=args.seed)
+        player = registry.load_player(self.folder / CHECKPOINT, seed=args.seed)
         members = load_members(population, threads=1)
         rules = {"seed": args.seed, "threads": 1}
         stands = rank_player(population, player, members, args.eval_population, **rules)
@@ -305,11 +296,6 @@ class Member:
         return stand | {"judged": "score" in saved, "score": saved.get("score")}
 
 
-def _parts(reward: str) -> list[str]:
-    """Return the names of the rewards of a mix."""
-    return [part.partition("=")[0].strip() for part in reward.split(",")]
-
-
 def join_pool(pool: dict, met: dict, args: ppo.Args) -> None:
     """Let the policy of a checkpoint join another one's pool, whose newest copy stays that."""
     number, copies = pool["next_number"], pool["copies"]
@@ -368,8 +354,7 @@ def check(args: Args) -> None:
 def check_members(args: Args) -> str:
     """Return the map of a new population; UserError if its members could not train."""
     first = Member(Path(args.runs_folder), 0, args, {}).own_args()
-    settings = Settings(replace(first, resume=None), frozenset(), None)
-    game_map = launch.new_run(ppo.LEARNER_HERE, settings, Ranks()).game_map
+    game_map = startup.new_run(ppo.LEARNER_HERE, first, Ranks()).game_map
     if args.eval_population:
         read_population(population_folder(None, game_map), game_map)
     return game_map.name
@@ -387,18 +372,14 @@ def make_folder(args: Args, map_name: str) -> Path:
     return folder.path.resolve()
 
 
-def resumed(args: Args, given: frozenset[str]) -> tuple[Path, Args]:
-    """Return the folder of a population that goes on, and its settings.
-
-    The folder may come from somebody else: code that it names must be named in `given`, too.
-    """
-    if given - {"resume", "address", *NAMING_CODE}:
+def resumed(args: Args) -> tuple[Path, Args]:
+    """Return the folder of a population that goes on, and its settings."""
+    home = Path(args.resume).resolve()
+    kept = convert(Args, RunFolder(home).load_args(), home / "args.json")
+    if args != replace(kept, resume=args.resume, address=args.address):
         raise UserError(
             "a population continues unchanged: only --address may be given with --resume"
         )
-    home = Path(args.resume).resolve()
-    kept = args_from_dictionary(Args, RunFolder(home).load_args(), str(home / "args.json"))
-    check_own_code(kept, args, given, home)
     check(kept)
     return home, replace(kept, address=args.address)
 
@@ -507,15 +488,14 @@ def train_population(home: Path, args: Args) -> None:
         print(f"{args.metric} {score:8.3f}  {member.folder}  {member.settings}")
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(args: Args) -> int:
     """Train a population; return the exit status, of what the user did wrong as well."""
     try:
-        argv = sys.argv[1:] if argv is None else argv
-        args, given, _ = parse_args(Args, argv, launch.CONFIGS)
+        args = convert(Args, asdict(args), "flags")
         if find_spec("ray") is None:
             raise UserError('training a population needs Ray: pip install "ray[tune]"')
         if args.resume:
-            home, args = resumed(args, given)
+            home, args = resumed(args)
             with connected(args.address):
                 train_population(home, args)
         else:
@@ -530,4 +510,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(tyro.cli(Args, **settings.command_line(Args))))

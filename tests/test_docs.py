@@ -34,7 +34,7 @@ from diplomacy_engine.environments.registration import IDS
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning.launch import CONFIGS
+from diplomacy_engine.learning.startup import CONFIGS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,

@@ -14,7 +14,7 @@ from diplomacy_engine._suggest import quoted
 from diplomacy_engine.commands import check_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 from diplomacy_engine.players.loading import PlayerError
 
 
@@ -57,10 +57,10 @@ def test_a_command_reports_what_the_user_did_and_not_its_own_bugs(monkeypatch, c
 
 def test_so_does_the_trainer(monkeypatch, tmp_path, capsys):
     argv = ["--runs-folder", str(tmp_path), "--processes", "1"]
-    monkeypatch.setattr(launch, "new_run", fail(UserError("no such thing")))
+    monkeypatch.setattr(startup, "new_run", fail(UserError("no such thing")))
     assert train(argv) == 2
     assert capsys.readouterr().err == "error: no such thing\n"
-    monkeypatch.setattr(launch, "new_run", fail(ValueError("a bug")))
+    monkeypatch.setattr(startup, "new_run", fail(ValueError("a bug")))
     with pytest.raises(ValueError, match="a bug"):
         train(argv)
     assert capsys.readouterr().err == ""

@@ -14,7 +14,7 @@ LEARNING = "learning"  # the home of PyTorch
 FLOORS = (
     (
         *("_fields", "_files", "_jit", "_progress", "_short", "_suggest", "_timed_reader"),
-        *("constants", "errors"),
+        *("constants", "errors", "records"),
     ),
     ("rules", "scoring"),
     ("pictures", "map_import"),
@@ -32,6 +32,7 @@ FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 FOREIGN = {
     "numpy": ("",),
     "gymnasium": ("environments",),
+    "msgspec": ("",),
     "numba": ("_jit.py",),
     "pettingzoo": ("environments/pettingzoo_env.py",),
     "PIL": ("pictures/png.py",),

@@ -53,7 +53,7 @@ from ..players.population import (
 )
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
-from ..training.settings import INSTALLED_CONFIGS
+from ..training.settings import CONFIGS
 from ._arguments import (
     add_assume,
     add_script,
@@ -65,9 +65,7 @@ from ._arguments import (
 )
 from ._console import make_console, print_table
 
-RUNS = Path(__file__).parents[2] / "configs" / "population" / "runs.toml"
-if not RUNS.is_file():  # installed by pip
-    RUNS = INSTALLED_CONFIGS / "population" / "runs.toml"
+RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
 MEMBER_BOTS = ("random", "hold", "chaos", "dumbbot-paquette", "dumbbot")
 TOURNAMENT = {"small": 20_000, "three": 10_000, "standard": 10_000}  # games that rate a new one

@@ -10,9 +10,11 @@ from ..players.loading import learning
 def main() -> int:
     """Train as the script does; return its exit status, or 2 if packages for it are missing."""
     try:
-        launch = learning("launch")
+        startup = learning("startup")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     script = importlib.import_module("ppo_selfplay_diplomacy")
-    return launch.main(script.LEARNER_HERE, script.train)
+    settings = importlib.import_module("diplomacy_engine.training.settings")
+    args = settings.parse_args(script.Args, sys.argv[1:])
+    return startup.main(script.LEARNER_HERE, script.train, args)

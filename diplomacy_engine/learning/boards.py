@@ -125,6 +125,16 @@ class Orders:
             own = decisions.part(first, last)
             yield Orders(self.columns, own, lookup, of_part, None)
 
+    @property
+    def chosen(self) -> np.ndarray:
+        """Return the positions (S,) of the picked orders in the slots' lists."""
+        return self.picked - self.decisions.order_start[:-1]
+
+    def named_codes(self, codes: Codes) -> tuple[torch.Tensor, ...]:
+        """Return the codes (any, H) of the provinces named as source, as place and as other."""
+        rows = codes.provinces.flatten(0, 1).index_select(0, torch.cat(self.named))
+        return rows.split([len(places) for places in self.named])
+
     @cached_property
     def decision(self) -> torch.Tensor:
         """Return the decision of each slot, (S,) int64."""
@@ -151,8 +161,8 @@ class BoardInputs(nn.Module):
         borders: (V, V) float32, each province's row shares 1 among those next to it.
         num_features, num_globals, num_kinds: rows of the table of province features, width of
             `Boards.globals`, rows of the table of order kinds.
-        first_class, first_relation: rows of that table from which on it has classes of orders, and
-            how they relate to orders of earlier units; before them stands how provinces are held.
+        kind_sizes: of that table the rows of how provinces are held, of kinds of orders, and of how
+            orders relate to those of earlier units.
     """
 
     def __init__(self, game_map: Map):
@@ -162,7 +172,7 @@ class BoardInputs(nn.Module):
         self.num_powers, self.num_provinces = len(game_map.powers), len(game_map.provinces)
         self.num_features, self.num_globals = self.network.num_features, self.network.num_globals
         self.num_kinds = self.network.num_kinds
-        self.first_class, self.first_relation = FIRST_CLASS, FIRST_RELATION
+        self.kind_sizes = np.diff([0, FIRST_CLASS, FIRST_RELATION, self.num_kinds]).tolist()
         self.register_buffer("borders", torch.from_numpy(self.network.borders), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":

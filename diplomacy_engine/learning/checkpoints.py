@@ -73,16 +73,6 @@ def read(path: str | Path) -> dict:
     return saved
 
 
-def renamed(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of any version of the plain learner, with the names that they have today."""
-    args = dict(args)
-    if "reward_mix" in args:  # which counted beside `reward` if it was not empty
-        args["reward"] = args.pop("reward_mix") or args.get("reward")
-    if "threads" in args and "processes" not in args:
-        args["processes"] = args.pop("threads")
-    return args
-
-
 def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
     """Raise ValueError unless a file holds as much as it says, and that is not too much.
 
@@ -136,31 +126,6 @@ def check_weights(found: Any, expected: Mapping[str, torch.Tensor]) -> None:
             raise ValueError(f"the shape of {name} is not what its settings say")
         if not is_sound([weight], []):
             raise ValueError(f"its weights are not numbers, or beyond {MOST_WEIGHT:,.0f}")
-
-
-def check_moments(found: Any, optimizer: torch.optim.Optimizer) -> None:
-    """Raise ValueError unless a checkpoint's state of Adam can be that of an optimizer.
-
-    Args:
-        found: what the checkpoint gives as the state dictionary.
-        optimizer: of the same settings, in whose place the state is to be.
-    """
-    (group,), (own,) = found["param_groups"], optimizer.state_dict()["param_groups"]
-    rate, weights = group["lr"], optimizer.param_groups[0]["params"]
-    if group | {"lr": 0} != own | {"lr": 0} or type(rate) is not float or not 0 <= rate < 1e12:
-        raise ValueError("its optimizer has different settings")
-    if found["state"].keys() not in (set(), set(range(len(weights)))):
-        raise ValueError("its optimizer belongs to different weights")
-    for number, moments in found["state"].items():
-        if not isinstance(moments, dict):
-            raise ValueError("its optimizer has no figures")
-        step, mean, square = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
-        if len(moments) != 3 or step.shape != () or not 0 <= float(step) < 1e12:
-            raise ValueError("its optimizer has different figures")
-        if not mean.shape == square.shape == weights[number].shape or bool((square < 0).any()):
-            raise ValueError("its optimizer has impossible figures")
-    if not is_sound([], found["state"].values()):
-        raise ValueError("its optimizer has figures that are not numbers")
 
 
 def is_sound(

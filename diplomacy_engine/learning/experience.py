@@ -5,10 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ..constants import NONE
 from ..games.decisions import Decisions, join_decisions, ragged_rows
-from ..games.observation import UNIT_KIND, UNIT_OWNER, BoardViews, feature_sizes
-from ..games.vector_game import VectorGame
+from ..games.observation import BoardViews
 from ..policy.talk_views import OfferViews, TalkViews
 from .boards import on_device
 
@@ -49,6 +47,13 @@ class Batch(NamedTuple):
         """Return the transitions of the given rows, in that order."""
         return Batch(self.experience.take(rows), *(array[rows] for array in self[1:]))
 
+    def sums(self) -> dict[str, np.ndarray]:
+        """Return `batch`: its size, and the sums that `statistics.explained_variance` needs."""
+        returns = self.returns.astype(np.float64)
+        left = (self.returns - self.values).astype(np.float64)
+        sums = [array.sum() for array in (returns, returns**2, left, left**2)]
+        return {"batch": np.array([len(returns), *sums])}
+
     def tensors(self, device: torch.device) -> dict[str, torch.Tensor]:
         """Return the arrays by name as tensors on a device, (B,) each."""
         arrays = zip(self._fields[1:], self[1:])
@@ -65,52 +70,3 @@ class Batch(NamedTuple):
         part = np.searchsorted(edges, rng.permutation(len(board)), side="right")[row]
         rows = np.lexsort((row, part))
         return np.split(rows, np.searchsorted(part[rows], np.arange(1, count)))
-
-
-def check_experience(experience: Experience, games: VectorGame) -> None:
-    """Raise ValueError unless decisions that a file gives can be of the map of `games`.
-
-    Kernels use what is in them as indices, unchecked.
-    """
-    no_rows = np.zeros(0, np.int64)
-    views = games.view_boards(no_rows, no_rows.astype(np.int8))
-    kind = type(experience.obs)
-    if kind is not BoardViews:
-        views = kind.of(views, num_powers=games.num_powers)
-    like = Experience(views, games.decisions(no_rows), no_rows)
-    arrays = [*zip(experience.obs, like.obs), *zip(experience.decisions, like.decisions)]
-    for array, known in [*arrays, (experience.chosen, no_rows)]:
-        same = isinstance(array, np.ndarray) and array.dtype == known.dtype
-        # One that is not contiguous may be far larger than the file that it comes from.
-        if not same or array.shape[1:] != known.shape[1:] or not array.flags.c_contiguous:
-            raise ValueError("a decision has a different shape or type")
-    board, last_order, scalars, row, power, *talk = experience.obs
-    game, decider, slot_start, slot_province, order_start, order = experience.decisions
-    chosen, slots, orders = experience.chosen, np.diff(slot_start), np.diff(order_start)
-    last = len(games.vocabulary) - 1
-    sound = (
-        len(board) == len(last_order) == len(scalars)
-        and len(row) == len(power) == len(game) == len(decider) == len(slots)
-        and len(chosen) == len(slot_province) == len(orders)
-        and _within(board, 0, np.array(feature_sizes(games.num_powers)) - 1)
-        and ((board[..., UNIT_KIND] != 0) | (board[..., UNIT_OWNER] == 0)).all()
-        and _within(last_order, NONE, last)
-        and _within(row, 0, len(board) - 1)
-        and _within(power, 0, games.num_powers - 1)
-        and _within(game, 0, games.num_games - 1)
-        and _within(slots, 1, len(games.board.terrain))
-        and (int(slot_start[0]), int(slot_start[-1])) == (0, len(orders))
-        and _within(slot_province, NONE, len(games.board.terrain) - 1)
-        and _within(orders, 1, last + 1)
-        and (int(order_start[0]), int(order_start[-1])) == (0, len(order))
-        and _within(order, 0, last)
-        and _within(chosen, 0, orders - 1)
-        and all(len(array) == len(row) for array in talk)
-        and (not talk or experience.obs.talk_is_sound(len(games.board.terrain)))
-    )
-    if not sound:
-        raise ValueError("a decision has impossible numbers")
-
-
-def _within(array: np.ndarray, low: int, high: int | np.ndarray) -> bool:
-    return bool(((array >= low) & (array <= high)).all())

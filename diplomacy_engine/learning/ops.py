@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from ..constants import NONE
 from ..games.decisions import Decisions
@@ -67,7 +68,7 @@ def gumbel(count: int, generator: torch.Generator | None = None) -> np.ndarray:
 def draw_orders(
     orders: Orders,
     tables: OrderTables,
-    noise: np.ndarray,
+    noise: np.ndarray | None = None,
     temperature: np.ndarray | None = None,
 ) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     """Choose orders, unit by unit.
@@ -75,7 +76,8 @@ def draw_orders(
     Args:
         orders: of which nothing is picked yet.
         tables: what their scores are computed from.
-        noise: (N,) Gumbel noise, by which they are drawn; LIKELIEST: the likeliest ones.
+        noise: (N,) Gumbel noise, by which they are drawn; LIKELIEST: the likeliest ones; None: from
+            torch's own generator.
         temperature: (D,), divides the scores that are drawn from; None for 1.
 
     Returns:
@@ -83,6 +85,7 @@ def draw_orders(
         log-probability of all orders of a decision together, at temperature 1; (N,) float32,
         probabilities.
     """
+    noise = draw_noise(orders.decisions) if noise is None else noise
     if not uses_kernels(tables.context):
         return plain_ops.draw_orders(orders, tables, noise, temperature)
     if tables.earlier is None:
@@ -140,10 +143,27 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
     return plain_ops.exchange(own, near, inputs)
 
 
-def score_orders(
+def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
+    """Score the orders that were picked, as `draw_orders` would have drawn them.
+
+    Returns:
+        (D,) log-probability of all orders of a decision together; (D,) entropy along the picked
+        orders, as a share (0..1) of the greatest possible one.
+    """
+    bases = tables.context.index_select(0, orders.decision)  # (S, H)
+    if tables.earlier is not None:  # a unit's orders see what earlier units were given
+        given = bases + sum_rows(orders.given_provinces, tables.provinces)
+        given = given + sum_rows(orders.given_kinds, tables.kinds)
+        bases = bases + sum_of_earlier(tables.earlier(F.relu(given)), orders)
+    logprob, entropy, greatest = score_slots(orders, tables, bases)
+    share = sum_slots(entropy, orders) / sum_slots(greatest, orders).clamp(min=1e-6)
+    return sum_slots(logprob, orders), share
+
+
+def score_slots(
     orders: Orders, tables: OrderTables, bases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Score orders that have been chosen, against all that could have been.
+    """Score each slot's picked order against all that could have been.
 
     Args:
         orders: with what was picked.
@@ -156,7 +176,7 @@ def score_orders(
     """
     if uses_kernels(bases):
         return _SlotScores.apply(orders, tables.provinces, tables.kinds, bases, tables.weight)
-    return plain_ops.score_orders(orders, tables, bases)
+    return plain_ops.score_slots(orders, tables, bases)
 
 
 def sum_slots(parts: torch.Tensor, orders: Orders) -> torch.Tensor:

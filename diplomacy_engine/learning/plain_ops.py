@@ -49,7 +49,7 @@ def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torc
     return F.relu(own + inputs.borders @ near)
 
 
-def score_orders(
+def score_slots(
     orders: Orders, tables: OrderTables, bases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     device, slots = bases.device, len(bases)

@@ -17,15 +17,13 @@ class AgentNetwork:
     """An agent in arrays, as players ask it (players/policy.py).
 
     Args:
-        agent: with `inputs`, `encode`, `order_tables` and `critic` as in the script.
+        agent: with `inputs`, `get_value` and `get_action_and_value` as in the script.
     """
 
     def __init__(self, agent: nn.Module):
         self.agent = agent
-        self.vocabulary_hash, self.num_powers = (
-            agent.inputs.vocabulary_hash,
-            agent.inputs.num_powers,
-        )
+        self.vocabulary_hash = agent.inputs.vocabulary_hash
+        self.num_powers = agent.inputs.num_powers
 
     @torch.no_grad()
     def act(
@@ -42,35 +40,25 @@ class AgentNetwork:
             noise = ops.LIKELIEST
         elif noise is None:
             noise = ops.draw_noise(decisions, generator)
-        chosen, logprob, _, value = self._draw(obs, decisions, noise, temperature)
-        return chosen, logprob, value
+        action = self.agent.get_action_and_value(
+            obs, decisions, noise=noise, temperature=temperature
+        )
+        return action.chosen, _array(action.logprob), _array(action.value)
 
     @torch.no_grad()
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation:
         """Return the probability of every legal order, (N,), and the values (D,)."""
-        _, _, probability, value = self._draw(obs, decisions, ops.LIKELIEST, None)
-        return Explanation(probability, value)
+        action = self.agent.get_action_and_value(obs, decisions, noise=ops.LIKELIEST)
+        return Explanation(_array(action.probability), _array(action.value))
 
     @torch.no_grad()
     def values(self, obs: BoardViews) -> np.ndarray:
         """Return the value (D,) float32 of boards for the powers that view them."""
-        return self.agent.get_value(obs).float().cpu().numpy()
+        return _array(self.agent.get_value(obs))
 
-    def _draw(
-        self,
-        obs: BoardViews,
-        decisions: Decisions,
-        noise: np.ndarray,
-        temperature: np.ndarray | None,
-    ) -> tuple[np.ndarray, ...]:
-        """Return what `ops.draw_orders` does, and the values (D,), as arrays."""
-        boards = self.agent.inputs(obs)
-        codes = self.agent.encode(boards)
-        orders = self.agent.inputs.orders(boards, decisions)
-        tables = self.agent.order_tables(codes, orders)
-        value = self.agent.critic(codes.view).squeeze(-1)
-        chosen, *found = ops.draw_orders(orders, tables, noise, temperature)
-        return chosen, *(tensor.float().cpu().numpy() for tensor in (*found, value))
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.float().cpu().numpy()
 
 
 def policy_player(

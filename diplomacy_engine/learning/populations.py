@@ -23,9 +23,8 @@ from ..players.policy_files import policy_file
 from ..players.population import Population, PopulationMember
 from ..players.protocols import Player
 from ..rules.state import seed_from
-from ..training.settings import flags_of, parse_args
-from . import checkpoints, groups, learners, ops
-from .launch import CONFIGS
+from ..training.settings import flags_of, with_file
+from . import checkpoints, frozen, ops, registry
 from .ranks import keep_memory
 
 STACKED = 16  # networks whose boards are encoded together: many more no longer fit into a cache
@@ -52,9 +51,10 @@ class PolicyGroup:
         self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
         self.stacks = []
         for alike in shapes.values():
-            for first in range(0, len(alike), STACKED):
-                own = [self.number[id(player)] for player in alike[first : first + STACKED]]
-                self.stacks.append(groups.Stack({number: self.agents[number] for number in own}))
+            size = STACKED if frozen.stackable(alike[0].agent.agent) else 1
+            for first in range(0, len(alike), size):
+                own = [self.number[id(player)] for player in alike[first : first + size]]
+                self.stacks.append(frozen.Stack({number: self.agents[number] for number in own}))
         self.stack = np.repeat(np.arange(len(self.stacks)), [len(s.numbers) for s in self.stacks])
         self.greedy = np.array([player.greedy for player in self.players])
         self.threads = threads
@@ -93,12 +93,12 @@ class PolicyGroup:
         return found
 
     def _choose(self, rows: slice, who, obs, decisions, noise, temperature) -> np.ndarray:
-        """Return what is chosen for some of the decisions, as `groups.act` does."""
+        """Return what is chosen for some of the decisions, as `frozen.act` does."""
         own = decisions.part(rows.start, rows.stop)
         begin = decisions.order_start[decisions.slot_start[rows.start]]
         noise = noise[begin : begin + len(own.order)]
         obs = obs.part(rows.start, rows.stop)
-        return groups.act(self.agents, who[rows], obs, own, noise, temperature[rows], self.stacks)
+        return frozen.act(self.agents, who[rows], obs, own, noise, temperature[rows], self.stacks)
 
 
 def population_players(
@@ -110,7 +110,7 @@ def population_players(
     threads: int,
 ) -> list[PolicyPlayer]:
     """Return members as players that are asked together, in `threads` threads; see load_members."""
-    learner, known, players = learners.plain(), {}, []
+    learner, known, players = registry.plain(), {}, []
     for number, (member, arrays) in enumerate(zip(members, weights)):
         path = population.folder / member.file
         settings = learner.settings({"args": member.settings})
@@ -121,7 +121,7 @@ def population_players(
             known[shape] = agent = learner.agent(saved, path).requires_grad_(False).eval()
         else:  # a new network takes longer to make than a copy of one that is there
             with checkpoints.fitting(path, learner.file):
-                agent = groups.frozen_copy(known[shape], model)
+                agent = frozen.frozen_copy(known[shape], model)
         own = seed_from(seed, number) >> 1
         players.append(learner.make_player(agent, member.name, own, greedy, settings))
     PolicyGroup(players, threads)
@@ -139,7 +139,7 @@ class Policy(NamedTuple):
 
 
 # What a member's settings keep beside what its network is made of: what its values mean.
-KEPT = ("map", "reward", "gamma", "year_limit", "teams")
+KEPT = ("map", "reward", "gamma", "year_limit")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
@@ -151,12 +151,13 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
     Raises:
         UserError: there is no such run, or its policies are not those of the plain learner.
     """
-    newest, learner = policy_file(folder), learners.plain()
+    newest, learner = policy_file(folder), registry.plain()
     found: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
         if len(found) >= copies:
             break
         saved = checkpoints.read(path)
+        registry.of_checkpoint(saved, path)  # not one of a script that is not bundled
         learner.agent(saved, path)  # says what is wrong if it cannot be played
         settings = learner.settings(saved)
         command = command_of(settings, saved["script_name"])
@@ -195,9 +196,9 @@ def command_of(settings: dict[str, Any], script: str) -> str:
     Flags that only another script than the plain trainer has are left out.
     """
     game_map = settings["map"]
-    defaults = parse_args(learners.plain().args_class, ["--map", game_map], CONFIGS).args
+    defaults = with_file(registry.plain().args_class, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}
     flags = flags_of(defaults, {n: v for n, v in settings.items() if n not in left_out})
-    module = learners.COME_ALONG.get(script, learners.PLAIN)
-    script = script if module == learners.PLAIN else f"-m {module}"
+    module = registry.BUNDLED.get(script, registry.PLAIN)
+    script = script if module == registry.PLAIN else f"-m {module}"
     return f"{script} --map {shlex.quote(game_map)} {flags}".strip()

@@ -25,8 +25,8 @@ import torch
 from torch import distributed
 
 from ..errors import UserError
-from .tallies import Sums
 
+Sums = dict[str, float | np.ndarray]  # by names that are the same on all ranks
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
 PR_SET_PDEATHSIG = 1  # of Linux's prctl(2)
 PATIENCE = 5.0  # seconds in which processes that were started must end once their work is over
@@ -236,6 +236,24 @@ class Ranks:
             name: total.reshape(part.shape) if isinstance(value, np.ndarray) else float(total[0])
             for name, total, part, value in found
         }
+
+    def moments(self, advantages: np.ndarray, epochs: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+        """Return count, mean and deviation of the advantages of each minibatch of all ranks.
+
+        Args:
+            advantages: (B,) of this rank's batch.
+            epochs: of each epoch by minibatch the rows of this rank; as many everywhere.
+
+        Returns:
+            (epochs, minibatches, 3) float32; a deviation of 1 where there are less than two.
+        """
+        wide = advantages.astype(np.float64)
+        own = [[(len(r), wide[r].sum(), (wide[r] ** 2).sum()) for r in parts] for parts in epochs]
+        count, total, squares = np.moveaxis(self.sum({"own": np.array(own)})["own"], 2, 0)
+        mean = total / np.maximum(count, 1)
+        variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
+        deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
+        return np.stack([count, mean, deviation], 2).astype(np.float32)
 
     def sum_gradients(self, weights: torch.nn.Parameter, figures: torch.Tensor) -> torch.Tensor:
         """Make the gradient of `weights` (any,) its sum over all ranks.

@@ -25,14 +25,17 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils.tensorboard import SummaryWriter
 
 from .._progress import Progress
+from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
 from ..matches.texts import share_text
+from ..players.names import short_name, short_names
 from ..rules.map import Map
 from ..training.clock import Clock
 from ..training.next_steps import next_steps
 from ..training.run_folder import RunFolder
 from ..training.sample_games import show_games
+from ..training.settings import origins
 
 # Counter -> its name in the summary of a run.
 SUMMARY = {
@@ -73,7 +76,7 @@ class RunLog:
     ):
         self.player, self.match_flags = player, match_flags
         self.folder, self.progress, self.game_map = folder, progress, game_map
-        self.exploited = exploited
+        self.exploited = exploited and short_name(exploited)
         self.writer = SummaryWriter(str(folder.path))
         # TensorBoard's thread would print a traceback of a full disk, which its next call raises.
         threading.excepthook = _pass_over_full_disks
@@ -117,7 +120,7 @@ class RunLog:
         self,
         reports: Mapping[str, Evaluation],
         global_step: int,
-        ratings: Mapping[str, float],
+        eval_bots: Sequence[str],
         policy: Mapping,
     ) -> None:
         """Log an evaluation, and keep the sample games, also as a page that replays them.
@@ -125,33 +128,22 @@ class RunLog:
         Args:
             reports: of the games against each bot.
             global_step: learner decisions so far.
-            ratings: `league/*`.
-            policy: what played. If it has won more games against the last bot than at any
-                evaluation before, it is kept as best.pt.
+            eval_bots: that are met at every evaluation; the last one is the yardstick.
+            policy: what played. If it has won more games against the last of `eval_bots` than at
+                any evaluation before, it is kept as best.pt.
         """
-        evaluations = {bot: report.result() for bot, report in reports.items()}
-        samples = {bot: report.saved_games for bot, report in reports.items()}
+        labels = dict(zip(reports, short_names(list(reports))))
+        evaluations = {labels[bot]: report.result() for bot, report in reports.items()}
+        samples = {labels[bot]: report.saved_games for bot, report in reports.items()}
         self._evaluations = evaluations
-        figures = {
-            f"eval/{bot}/{name}": figure["value"]
-            for bot, result in evaluations.items()
-            for name, figure in result["overall"].items()
-        }
-        figures |= {
-            f"eval/{bot}/win_{side}": figure["win"]["value"]
-            for bot, result in evaluations.items()
-            for side, figure in _by_side(result).items()
-        }
-        figures |= {
-            f"eval/{bot}/orders/{name}": share
-            for bot, result in evaluations.items()
-            for name, share in result["orders"].items()
-        }
-        if reports:
-            name = f"eval/{list(reports)[-1]}/win"
+        figures = {}
+        for bot, label in labels.items():
+            figures |= self._curves(f"eval/{label}", evaluations[label], bot in eval_bots)
+        if eval_bots:
+            name = f"eval/{labels[eval_bots[-1]]}/win"
             if figures[name] > self.folder.most(name):
                 self.folder.save_best(partial(torch.save, dict(policy)))
-        self.scalars(figures | ratings, global_step)
+        self.scalars(figures, global_step)
         games = list(itertools.chain.from_iterable(samples.values()))
         if games:
             self.folder.save_games(f"{global_step:012d}", games)
@@ -165,28 +157,44 @@ class RunLog:
             self.progress.update(global_step, **_wins(evaluations))
         self._pages(samples, global_step)
 
-    def begin(self, args: Any, config: Path | None) -> None:
+    def _curves(self, tag: str, result: dict, often: bool) -> dict[str, float]:
+        """Return the figures of an evaluation that are logged; less of those that come only once.
+
+        Left out is what others say already, or what the map's rules make constant.
+        """
+        overall = {name: figure["value"] for name, figure in result["overall"].items()}
+        left_out = {"elimination", "loss", "most_centers", "rank"}
+        left_out |= {"survival"} if len(self.game_map.powers) == 2 else set()
+        names = overall.keys() - left_out if often else {"win", "solo", "draw", "centers"}
+        figures = {f"{tag}/{name}": value for name, value in overall.items() if name in names}
+        for side, found in _by_side(result).items():
+            figures[f"{tag}/win_{side}"] = found["win"]["value"]
+        if often:
+            convoys = bool((self.game_map.board.terrain == SEA).any())
+            orders = result["orders"].items()
+            orders = ((name, share) for name, share in orders if convoys or "convoy" not in name)
+            figures |= {f"{tag}/orders/{name}": share for name, share in orders}
+        return figures
+
+    def begin(self, args: Any) -> None:
         """Log what does not change in a run: its settings, and how TensorBoard shows its figures.
 
         Args:
             args: the settings, a dataclass whose defaults are what they are compared with.
-            config: the settings file that was read.
         """
-        defaults = asdict(type(args)())
-        changed = {name: value for name, value in asdict(args).items() if value != defaults[name]}
-        source = f"`{config.name}` and flags" if config else "flags"
-        if changed:
-            said = ", ".join(f"{name} {value}" for name, value in changed.items())
-            self.progress.message(f"settings from {source.replace('`', '')}: {said}")
+        defaults, said = asdict(type(args)()), origins(args)
+        for line in said:
+            self.progress.message(line)
         rows = "".join(
-            f"| {name} | {_cell(value)} | {_cell(defaults[name]) if name in changed else ''} |\n"
-            for name, value in asdict(args).items()
+            f"| {name} | {_cell(value)} | {_cell(None if value == before else before)} |\n"
+            for (name, value), before in zip(asdict(args).items(), defaults.values())
         )
-        about = f"Settings other than the defaults come from {source}.\n\n"
+        about = "".join(f"{line}\n\n" for line in said)
         table = f"| setting | value | default, if different |\n|---|---|---|\n{rows}"
         with self._writing_events():
             self.writer.add_text("settings", about + table)
-            self.writer.add_custom_scalars(dashboard(args.eval_bots, self.game_map.teams.names))
+            opponents = short_names(args.eval_bots)
+            self.writer.add_custom_scalars(dashboard(opponents, self.game_map.teams.names))
 
     def announce(self) -> None:
         """Say where the run is, and how to look at its curves."""
@@ -243,20 +251,21 @@ class RunLog:
         Args:
             counters: `global_step` and others, which are charts too.
             groups: figures by name, by the group that stands before their names: at least `losses`,
-                `selfplay` (empty before a game has ended), `league` and `charts`.
+                `selfplay` (empty before a game has ended), `pool` and `charts`.
         """
         self._counters = dict(counters)
         global_step = counters["global_step"]
-        speed = {"SPS": global_step / self.seconds}
+        speed = {"decisions_per_second": global_step / self.seconds}
         groups = {**groups, "timing": self.clock.figures()}
-        groups = {**groups, "charts": {**counters, **groups["charts"], **speed}}
+        counted = {name: count for name, count in counters.items() if name != "global_step"}
+        groups = {**groups, "charts": {**counted, **groups["charts"], **speed}}
         figures = {
             f"{group}/{name}": value for group in groups for name, value in groups[group].items()
         }
         self.scalars(figures, global_step)
         played = groups["selfplay"]
         shown = {"win_pool": played.get("win"), "draw_share": played.get("draw")}
-        shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["league"]["pool_size"]}
+        shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["pool"]["size"]}
         wins = _wins(self._evaluations)
         known = {name: value for name, value in shown.items() if value is not None}
         self.progress.update(global_step, **wins, **known)
@@ -349,7 +358,7 @@ class NoLog(RunLog):
 def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
     """Start a W&B run; UserError if it cannot.
 
-    W&B itself reads WANDB_MODE, WANDB_TAGS and other variables of the environment.
+    W&B itself reads WANDB_ENTITY, WANDB_MODE, WANDB_TAGS and other variables of the environment.
     """
     try:
         wandb = importlib.import_module("wandb")
@@ -363,9 +372,8 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
             raise UserError(f"W&B cannot be reached at {server} ({reason}); try later{offline}")
     tags = [tag.strip() for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag.strip()]
     try:
-        return wandb.init(
-            project=args.wandb_project_name,
-            entity=args.wandb_entity,
+        run = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", "diplomacy-selfplay"),
             name=folder.path.name,
             tags=[Path(args.map).stem, *tags],
             id=wandb_id,
@@ -379,6 +387,19 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
             f"W&B could not start ({str(error).splitlines()[0]}); log in with `wandb login`"
             f"{offline}"
         ) from None
+    other = [name for name, value in asdict(args).items() if _differs(run.config, name, value)]
+    if other and not wandb_id:
+        run.finish(exit_code=2)
+        raise UserError(
+            f"W&B has other values than this run for {', '.join(other)}: give every value of a "
+            "sweep as a flag, with ${args}"
+        )
+    return run
+
+
+def _differs(config: Mapping[str, Any], name: str, value: Any) -> bool:
+    value = list(value) if isinstance(value, tuple) else value
+    return name in config and config[name] != value
 
 
 def unreachable(server: str, seconds: float = 10.0) -> str:
@@ -435,8 +456,7 @@ DASHBOARD = {
         "return of a game": "charts/episodic_return",
         "decisions of a game": "charts/episodic_length",
         "opponents' age in decisions": "selfplay/opponent_age",
-        "rating": "league/rating_learner",
-        "copies in the pool": "league/pool_size",
+        "copies frozen so far": "pool/frozen",
     },
     "learning": {
         "entropy, 0 to 1 (share of the greatest possible, not nats)": "losses/entropy",
@@ -449,7 +469,7 @@ DASHBOARD = {
         "weight of the entropy": "charts/ent_coef",
     },
     "timing": {
-        "decisions per second": "charts/SPS",
+        "learner decisions per second": "charts/decisions_per_second",
         "share outside the network": "timing/outside_network_share",
     },
 }

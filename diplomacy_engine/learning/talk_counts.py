@@ -7,17 +7,19 @@ import numpy as np
 
 from ..constants import NONE
 from ..policy.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
-from .tallies import Sums
+from .checkpoint_state import Kept
+from .ranks import Sums
+from .statistics import Episodes
 
 
-class WishCounts:
+class WishCounts(Kept):
     """Adds up the wishes of movement phases.
 
     Args:
         powers: names of the powers.
     """
 
-    KEPT: tuple[str, ...] = ("asked", "wished", "met", "made", "phases")
+    REBUILT = ("powers",)
     said = "wishes"  # what the learner's part is called
 
     def __init__(self, powers: Sequence[str]):
@@ -53,7 +55,7 @@ class WishCounts:
 
     def take(self) -> Sums:
         """Return the sums since the last call, which processes that train together add up."""
-        sums = {name: getattr(self, name) for name in self.KEPT}
+        sums = {name: getattr(self, name) for name in self.kept()}
         self._clear()
         return sums
 
@@ -89,7 +91,6 @@ class OfferCounts(WishCounts):
     to, and `accepted/TEMPLATE` of each kind. Deals are of any kind.
     """
 
-    KEPT = (*WishCounts.KEPT, "offered", "heard", "agreed", "chances")
     said = "offers"
 
     def _clear(self) -> None:
@@ -128,3 +129,19 @@ class OfferCounts(WishCounts):
         for kind, agreed, n in zip(TEMPLATES, sums["agreed"], sums["heard"]):
             figures |= {f"accepted/{kind}": float(agreed / n)} if n else {}
         return figures
+
+
+class TalkEpisodes(Episodes):
+    """Episodes of powers that talk: the group `press` has the figures of `counts`."""
+
+    def __init__(self, num_streams: int, parts: Sequence[str], counts: WishCounts):
+        super().__init__(num_streams, parts)
+        self.counts = counts
+
+    def take(self) -> Sums:
+        """Return the sums over what has ended, and was said, since the last call."""
+        return super().take() | self.counts.take()
+
+    def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        """Return the figures by group."""
+        return super().figures(sums) | {"press": self.counts.figures(sums)}

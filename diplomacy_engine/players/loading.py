@@ -141,10 +141,10 @@ def _policy(
     seed: int,
 ) -> Player:
     """Return the policy of a checkpoint; see `load_player`."""
-    path, learners = _checkpoint(spec), learning("learners")
+    path, registry = _checkpoint(spec), learning("registry")
     if game_map is not None:
-        _check_map(learners.header(path), path, game_map)
-    player = learners.load_player(path, spec.script or script, greedy, seed, device)
+        _check_map(registry.header(path), path, game_map)
+    player = registry.load_player(path, spec.script or script, greedy, seed, device)
     player.name = short_name(spec)
     return player
 
@@ -172,7 +172,7 @@ def policy_map(name: str | Path | PlayerSpec, script: str | Path | None = None) 
 
 def _map_of_policy(spec: PolicySpec) -> Map:
     path = _checkpoint(spec)
-    header = learning("learners").header(path)
+    header = learning("registry").header(path)
     if header["map_name"] in MAP_NAMES:
         known = load_map(header["map_name"])
         if vocabulary(known).hash == header["vocabulary_hash"]:

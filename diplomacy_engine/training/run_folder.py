@@ -14,8 +14,7 @@
 A checkpoint stores `sizes()`, the lengths of the files that only grow. On resume `cut_back(sizes)`
 takes away what was written after it, so that a continued run's files equal an uninterrupted one's.
 
-A folder may come from somebody else. Nothing is read or written through a link that leads out of
-it, and one process at a time works in it.
+One process at a time works in a folder.
 """
 
 import contextlib
@@ -38,6 +37,20 @@ from ..players.policy_files import CHECKPOINT
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
 _GROWING = ("metrics.jsonl", "events.out.tfevents*", "games/*.jsonl", "replies.jsonl")
+
+
+def check_new(root: str | Path, exp_name: str) -> None:
+    """Raise UserError unless the folder of a new run could be made in `root`."""
+    if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
+        raise UserError(
+            f"experiment name {exp_name!r:.120} must be 1 to 100 characters without slashes"
+        )
+    root = Path(root)
+    there = next((path for path in (root, *root.absolute().parents) if path.exists()), root)
+    if not there.is_dir():
+        raise UserError(f"{there} is a file, not a folder for runs")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"run folder {root} cannot be made: {there}: permission denied")
 
 
 class RunFolder:
@@ -70,10 +83,7 @@ class RunFolder:
         Raises:
             UserError: the name cannot be part of a folder's, or nothing can be written there.
         """
-        if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
-            raise UserError(
-                f"experiment name {exp_name!r:.120} must be 1 to 100 characters without slashes"
-            )
+        check_new(root, exp_name)
         now = int(time.time())
         while True:
             run = cls(Path(root) / f"{map_name}__{exp_name}__{seed}__{now}")
@@ -101,8 +111,8 @@ class RunFolder:
         """Return an existing run folder to go on with; leftovers of a killed write are removed.
 
         Raises:
-            UserError: it is no run folder, has no checkpoint, has a link or pipe in the place of a
-                file, another process works in it, or it cannot be written in.
+            UserError: it is no run folder, has no checkpoint, another process works in it, or it
+                cannot be written in.
         """
         run = cls(path)
         for name in ("args.json", CHECKPOINT):
@@ -110,7 +120,6 @@ class RunFolder:
                 raise UserError(f"{run.path} cannot be continued: it has no {name}")
         try:
             run._lock = FolderLock(run.path)
-            run._check_entries()
             check_writable(run.path)
             (run.path / "checkpoints").mkdir(exist_ok=True)
             (run.path / "games").mkdir(exist_ok=True)
@@ -126,19 +135,6 @@ class RunFolder:
             run.close()
             raise
         return run
-
-    def _check_entries(self) -> None:
-        """Raise UserError if an entry leads out of the folder, or is neither file nor folder."""
-        home = Path(os.path.realpath(self.path))
-        for name in ("", "checkpoints", "games", "wandb"):
-            folder = self.path / name
-            for entry in folder.iterdir() if folder.is_dir() else ():
-                if not Path(os.path.realpath(entry)).is_relative_to(home):
-                    raise UserError(f"{entry} is a link that leads out of the run's folder")
-                if not entry.is_file() and not entry.is_dir():
-                    raise UserError(f"{entry} is neither a file nor a folder")
-        if (self.path / "wandb" / "settings").exists():
-            raise UserError(f"{self.path / 'wandb' / 'settings'} would tell W&B where to send data")
 
     def close(self) -> None:
         """Let other processes work in the folder."""

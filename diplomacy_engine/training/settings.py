@@ -1,91 +1,86 @@
-"""Settings: a flat frozen dataclass, filled from TOML files and the command line.
+"""Settings: a flat frozen dataclass, which tyro fills from a settings file and the command line.
 
 A flag wins over the settings file, which wins over the dataclass. The file is the one given with
-`--config`, else `{map}.toml` of the configs folder if there is one. argparse prints the help; the
-flags are read here, because it refuses `--flag=True` (what W&B's `${args}` sends) and `1e6` for a
-whole number, and does not say which flags were given.
+`--config`, else `{map}.toml` of the configs folder if there is one.
 """
 
-import argparse
-import ast
 import dataclasses
-import inspect
+import itertools
+import os
 import re
 import shlex
+import signal
 import sys
-import textwrap
 import tomllib
 import typing
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from .._fields import Kind, check_values, convert, field_kinds, kind_of, kind_text, today
+import tyro
+
 from .._files import read_file
-from .._progress import forget
-from .._suggest import did_you_mean
 from ..errors import UserError
-from .next_steps import program
+from ..players.loading import learning
+from ..players.policy_files import CHECKPOINT, above, policy_path, ready_policies
+from ..records import convert
+from ..rules.map import MAP_NAMES
+from .run_folder import RunFolder
 
-INSTALLED_CONFIGS = Path(__file__).parents[1] / "configs"  # setup.py puts them there
+CONFIGS = Path(__file__).parents[2] / "configs"
+if not CONFIGS.is_dir():
+    CONFIGS = Path(__file__).parents[1] / "configs"  # setup.py puts them there
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
-
-_FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
-_BOOLS = {"true": True, "false": False}
-
-
-class Settings(NamedTuple):
-    """What parse_args found."""
-
-    args: Any  # the dataclass
-    given: frozenset[str]  # fields set on the command line
-    config: Path | None  # the settings file that was applied
+_BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_FOLLOWING = {  # settings of CleanRL's that are none here
+    "batch_size": "--num-envs and --num-steps",
+    "minibatch_size": "--num-minibatches",
+    "num_iterations": "--total-timesteps",
+}
+_Args = TypeVar("_Args")
 
 
-def parse_args(
-    args_class: type,
-    argv: list[str],
-    configs_folder: Path | None = None,
-    about: str | None = None,
-) -> Settings:
-    """Return the settings of a command line (without the program's name).
+def command_line(
+    args_class: type, argv: list[str] | None = None, about: str | None = None
+) -> dict[str, Any]:
+    """Return with what `tyro.cli(args_class, ...)` is to be called.
 
-    Prints the help and exits with 0 for `--help` or `-h`, showing the values of the settings file.
+    That is the words of the command line as tyro reads them, and as default the dataclass with the
+    values of the settings file, or of a run that is resumed. What is wrong with these is printed,
+    and the program ends.
 
     Args:
-        args_class: a flat dataclass with defaults; `config` and `map` are optional fields of it.
+        args_class: a flat dataclass with defaults. Fields `map` and `config` make it take a
+            settings file, `resume` the settings of a run, `start_from` the map of a policy.
         argv: `sys.argv[1:]`.
-        configs_folder: where `{map}.toml` is looked for; INSTALLED_CONFIGS, if it is not there.
-        about: what the help begins with, a title and then examples; None: the docstring of the
-            dataclass's module.
-
-    Raises:
-        UserError: an unknown flag or key, a wrong type, a number out of range, an unreadable file.
+        about: what the help begins with; None: the docstring of the dataclass's module.
     """
-    kinds = field_kinds(args_class)
-    wants_help = "--help" in argv or "-h" in argv
-    words = _read_flags(kinds, [word for word in argv if word not in ("--help", "-h")])
-    given = {name: _from_words(kinds[name], f"--{_dashes(name)}", words[name]) for name in words}
-    for field in dataclasses.fields(args_class):  # as when a shell's variable was not set
-        if field.default is None and given.get(field.name) == "":
-            raise UserError(f"--{_dashes(field.name)} is empty")
-    config, values = _settings_file(args_class, given, configs_folder)
-    defaults = args_class(**values)
-    if wants_help:
-        _print_help(defaults, about or sys.modules[args_class.__module__].__doc__, config)
-    return Settings(dataclasses.replace(defaults, **given), frozenset(given), config)
+    if hasattr(signal, "SIGPIPE") and {"-h", "--help"} & set(sys.argv):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `--help | head`
+    first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
+    try:
+        words = _words(args_class, sys.argv[1:] if argv is None else argv)
+        default = _default(args_class, words)
+    except UserError as error:
+        if first:
+            fail(error)
+        raise SystemExit(2) from None
+    about = about or sys.modules[args_class.__module__].__doc__ or ""
+    help_text = "\n\n".join(about.split("\n\n")[:2])
+    return {
+        "args": words,
+        "default": default,
+        "description": help_text,
+        "console_outputs": first,
+    }
 
 
-def args_from_dictionary(args_class: type, values: dict, source: str) -> Any:
-    """Return the dataclass with the values of a dictionary, such as that of args.json.
-
-    Raises:
-        UserError: unknown setting, wrong type, or number out of range; names `source` and the key.
-    """
-    return args_class(**check_values(args_class, values, source))
+def parse_args(args_class: type[_Args], argv: list[str]) -> _Args:
+    """Return the settings of a command line; SystemExit where something is wrong with it."""
+    return tyro.cli(args_class, **command_line(args_class, argv))
 
 
-def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
-    """Return the values that a TOML file sets, checked and converted to the fields' types.
+def load_config(args_class: type[_Args], path: str | Path, **given: Any) -> _Args:
+    """Return the dataclass with the values that a TOML file sets, and those given.
 
     Raises:
         UserError: the file cannot be read, or has an unknown setting or a value that does not fit.
@@ -93,10 +88,38 @@ def load_config(args_class: type, path: str | Path) -> dict[str, Any]:
     try:
         values = tomllib.loads(read_file(path, MAX_FILE_BYTES).decode())
     except OSError as error:
-        raise UserError(f"settings file {path} cannot be read: {error.strerror}") from None
+        raise UserError(
+            f"settings file {path} cannot be read: {error.strerror}{_meant(str(path))}"
+        ) from None
     except (ValueError, RecursionError) as error:  # also of numbers too long for Python
         raise UserError(f"settings file {path} is not TOML: {error}") from None
-    return check_values(args_class, values, f"settings file {path}")
+    if "config" in values:
+        raise UserError(f"{path}: config: can only be given as a flag")
+    return convert(args_class, values | given, path)
+
+
+def map_file(game_map: str) -> Path | None:
+    """Return the settings file of a map, if there is one."""
+    path = CONFIGS / f"{game_map}.toml"
+    return path if re.fullmatch(r"[A-Za-z0-9_-]+", game_map) and path.is_file() else None
+
+
+def with_file(args_class: type[_Args], game_map: str, config: str | None = None) -> _Args:
+    """Return the dataclass with the values of the settings file that is used on a map."""
+    path = config or map_file(game_map)
+    return load_config(args_class, path) if path else args_class()
+
+
+def origins(args: Any) -> list[str]:
+    """Return what a settings file and flags have set, in a line each, if they have anything."""
+    before, lines = type(args)(), []
+    path = args.config or map_file(args.map)
+    if path:
+        found = with_file(type(args), args.map, args.config)
+        lines.append(f"settings file {Path(path).name}: {flags_of(before, vars(found))}")
+        before = found
+    flags = flags_of(before, vars(args))
+    return [*lines, f"flags: {flags}"] if flags else lines
 
 
 def flags_of(defaults: Any, values: dict[str, Any]) -> str:
@@ -125,197 +148,110 @@ def fail(message: object) -> NoReturn:
     raise SystemExit(2)
 
 
-def _settings_file(
-    args_class: type, given: dict[str, Any], configs_folder: Path | None
-) -> tuple[Path | None, dict[str, Any]]:
-    """Return the settings file to apply and its values."""
-    names = {field.name: field.default for field in dataclasses.fields(args_class)}
-    game_map = given.get("map", names.get("map"))
-    if given.get("config"):
-        path = Path(given["config"])
-    elif configs_folder is not None and re.fullmatch(r"[A-Za-z0-9_-]+", str(game_map)):
-        path = Path(configs_folder) / f"{game_map}.toml"
-        if not Path(configs_folder).is_dir():
-            path = INSTALLED_CONFIGS / path.name
-        try:
-            if not path.is_file():
-                return None, {}
-        except OSError as error:
-            raise UserError(f"settings file {path} cannot be read: {error.strerror}") from None
-    else:
-        return None, {}
-    values = load_config(args_class, path)
-    if "config" in values:
-        raise UserError(f"settings file {path}: 'config' can only be given as a flag")
-    if not given.get("config") and values.get("map", game_map) != game_map:
-        raise UserError(
-            f"settings file {path} is for map {game_map!r} but sets map = {values['map']!r}"
-        )
-    return path, values
-
-
-def _print_help(defaults: Any, about: str | None, config: Path | None) -> NoReturn:
-    """Print the help of a dataclass, with the values of `defaults`, and exit.
-
-    A comment on a line of its own, such as `# The games`, is the heading of the fields below it.
-    """
-    args_class = type(defaults)
-    parts = (about or "").split("\n\n")[:2]
-    if parts[-1].startswith("  "):
-        parts[-1] = f"examples:\n{parts[-1]}"
-    parts.append(inspect.getdoc(args_class) or "")
-    if config is not None:
-        parts.append(f"Defaults shown are those of {config.parent.name}/{config.name}.")
-    parser = argparse.ArgumentParser(
-        prog=program(),
-        usage="%(prog)s [options]",
-        description="\n\n".join(parts),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        add_help=False,
-    )
-    groups: dict[str, Any] = {}
-    headings = _about_fields(args_class)
-    for name, kind in field_kinds(args_class).items():
-        heading, sentence = headings[name]
-        group = groups.get(heading)
-        if group is None:
-            group = groups[heading] = parser.add_argument_group(heading or "options")
-        _add_flag(group, name, kind, sentence, getattr(defaults, name))
-    parser.add_argument_group("help").add_argument("-h", "--help", action="help", help="show this")
-    try:
-        try:
-            parser.print_help()
-        finally:
-            sys.stdout.flush()  # here, where a closed pipe can still be told
-    except BrokenPipeError:  # of a reader such as `head`, which has seen enough
-        forget(sys.stdout)
-    raise SystemExit(0)
-
-
-def _add_flag(group: Any, name: str, kind: Kind, sentence: str, default: Any) -> None:
-    """Add a field to a group of a help."""
-    flag, notes = f"--{_dashes(name)}", []
-    if kind.range is not None and kind.range.high == 1:  # others say what anybody would expect
-        notes.append(str(kind.range))
-    if "default:" not in sentence:
-        if isinstance(default, bool):
-            default = "on" if default else "off"
-        elif isinstance(default, tuple):
-            default = " ".join(map(str, default))
-        notes.append(f"default: {'none' if default in (None, '') else default}")
-    text = f"{sentence} ({'; '.join(notes)})" if notes else sentence
-    options: dict[str, Any] = {"help": text.strip().replace("%", "%%")}
-    item = kind.type
-    if typing.get_origin(item) is tuple:
-        options["nargs"], item = "*", kind_of(typing.get_args(kind.type)[0]).type
-    if kind.type is bool:
-        group.add_argument(flag, f"--no-{_dashes(name)}", action="store_true", **options)
-    elif typing.get_origin(item) is typing.Literal:
-        group.add_argument(
-            flag, metavar=f"{{{','.join(filter(None, typing.get_args(item)))}}}", **options
-        )
-    else:
-        group.add_argument(flag, metavar=item.__name__.upper(), **options)
-
-
-def _about_fields(args_class: type) -> dict[str, tuple[str, str]]:
-    """Return the heading above each field in the source, and the sentence below it."""
-    about: dict[str, tuple[str, str]] = {}
-    for base in args_class.__mro__[::-1]:
-        about |= _about_own_fields(base) if dataclasses.is_dataclass(base) else {}
-    return about
-
-
-def _about_own_fields(args_class: type) -> dict[str, tuple[str, str]]:
-    source = textwrap.dedent(inspect.getsource(args_class))
-    lines, (found,) = source.splitlines(), ast.parse(source).body
-    assert isinstance(found, ast.ClassDef)
-    about, heading, read = {}, "", found.lineno
-    for node, after in zip(found.body, [*found.body[1:], ast.Pass()]):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            above = [line.strip() for line in lines[read : node.lineno - 1]]
-            heading = next((line[1:].strip() for line in above if line[:1] == "#"), heading)
-            below = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            about[node.target.id] = heading, str(after.value.value) if below else ""
-        read = node.end_lineno
-    return about
-
-
 def _dashes(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _read_flags(kinds: dict[str, Kind], argv: list[str]) -> dict[str, list[str]]:
-    """Return the words given for each field; of two times the last counts.
+def _words(args_class: type, argv: list[str]) -> list[str]:
+    """Return a command line in the forms that tyro reads.
 
-    `--num-envs 8`, `--num_envs 8` and `--num-envs=8` are the same; so are `--cuda`, `--cuda=True`
-    and `--cuda True`, and `--no-cuda` and `--cuda=False`.
+    W&B's `${args}` sends `--track=False`, `--anneal_lr True` and lists in brackets, and people
+    write `1e6` for a whole number.
     """
-    words: dict[str, list[str]] = {}
-    bools = [name for name, kind in kinds.items() if kind.type is bool]
-    rest = list(argv)
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("--") or word == "--":
-            raise UserError(f"{word!r} is not a flag such as --seed{_stray_hint(words)}")
-        flag, equals, value = word[2:].partition("=")
-        name = today(flag.replace("-", "_"), kinds)
-        if name not in kinds and name.startswith("no_") and name[3:] in bools:
-            if equals:
-                raise UserError(f"--{flag} takes no value; --{flag[3:]}={value} does")
-            words[name[3:]] = ["false"]
-            continue
-        if name not in kinds:
-            near = did_you_mean(f"--{_dashes(name)}", [f"--{_dashes(known)}" for known in kinds])
-            raise UserError(f"unknown flag --{flag}{near}")
-        if equals:
-            words[name] = [value]
-        elif name in bools:
-            bare = rest and rest[0].lower() in _BOOLS
-            words[name] = [rest.pop(0)] if bare else ["true"]
+    hints = typing.get_type_hints(args_class)
+    words: list[str] = []
+    kinds: tuple = ()  # of the flag before a word
+    for word in (part for text in argv for part in _split(text)):
+        if word.startswith("--"):
+            name = word[2:].replace("-", "_")
+            if name in _FOLLOWING and name not in hints:
+                raise UserError(f"there is no {word}: it follows from {_FOLLOWING[name]}")
+            hint = hints.get(name)
+            kinds = (hint, *typing.get_args(hint))
+            words.append(word)
+        elif bool in kinds and word.lower() in _BOOLS:
+            words[-1] = words[-1] if _BOOLS[word.lower()] else f"--no-{words[-1][2:]}"
+            kinds = ()
+        elif int in kinds and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d+", word):
+            number = float(word)
+            words.append(str(int(number)) if number.is_integer() else word)
+        elif Ellipsis in kinds and word[:1] in ("[", "("):
+            words += filter(None, (part.strip(" '\"") for part in word.strip("()[]").split(",")))
         else:
-            words[name] = []
-            many = typing.get_origin(kinds[name].type) is tuple
-            while rest and not _FLAG.match(rest[0]) and (many or not words[name]):
-                words[name].append(rest.pop(0))
-            if not words[name] and not many:
-                raise UserError(f"--{flag} needs a value: {kind_text(kinds[name])}")
+            words.append("None" if type(None) in kinds and word.lower() == "none" else word)
     return words
 
 
-def _stray_hint(words: dict[str, list[str]]) -> str:
-    last = list(words)[-1:] if words else []
-    return f" (after --{_dashes(last[0])} {words[last[0]][-1]})" if last and words[last[0]] else ""
+def _split(word: str) -> list[str]:
+    flag, equals, value = word.partition("=")
+    return [flag, value] if equals and flag.startswith("--") else [word]
 
 
-def _from_words(kind: Kind, flag: str, words: list[str]) -> Any:
-    """Return the value that the words given for a flag stand for."""
+def _given(words: list[str], name: str) -> str | None:
+    """Return the last value of a flag, as a command line has it."""
+    found = None
+    for flag, value in itertools.pairwise(words):
+        if flag.startswith("--") and flag[2:].replace("-", "_") == name:
+            found = value
+    return found
+
+
+def _default(args_class: type[_Args], words: list[str]) -> _Args:
+    """Return the settings that flags change."""
+    names = {field.name for field in dataclasses.fields(args_class)}
+    given = {name: _given(words, name) if name in names else None for name in _DECIDING}
+    if given["resume"] is not None:
+        return _resumed(args_class, given["resume"])
+    if "config" not in names:
+        return args_class()
+    game_map, config = given["map"], given["config"]
+    if game_map and game_map.endswith(".toml") and Path(game_map).parent.name == CONFIGS.name:
+        raise UserError(f"--map {game_map} is a settings file: --config {game_map}")
+    if config:
+        return load_config(args_class, config)
+    if game_map is None and given["start_from"]:
+        game_map = _map_of_policy(given["start_from"])
+    game_map = game_map or args_class().map
+    return dataclasses.replace(with_file(args_class, game_map), map=game_map)
+
+
+_DECIDING = ("map", "config", "resume", "start_from")
+
+
+def _map_of_policy(name: str) -> str:
+    _, colon, path = name.rpartition(".py:")
+    file = policy_path("start-from", path if colon else name)
+    return learning("registry").header(file)["args"]["map"]
+
+
+def _resumed(args_class: type[_Args], path: str) -> _Args:
+    """Return the settings of a run that is to go on.
+
+    Raises:
+        UserError: it is no run, or one of another script.
+    """
+    folder = Path(path)
+    if path in ready_policies() or (folder / "policy.pt").is_file():
+        raise UserError(
+            f"--resume {path} is a kept policy, not a run: --start-from {path} trains on from it"
+        )
+    if not (folder / "args.json").is_file():
+        hint = above(folder, CHECKPOINT) or ": it has no args.json"
+        hint = hint if folder.exists() else ": there is no such folder"
+        raise UserError(f"--resume {path} is not a run to continue{hint}")
+    script = Path(sys.modules[args_class.__module__].__file__ or "").name
+    scripts = [file.name for file in folder.glob("*.py")]
+    if scripts and script not in scripts:
+        raise UserError(f"{path} is a run of {scripts[0]}: continue it with that script")
+    kept = RunFolder(path).load_args()
     try:
-        if kind.optional and len(words) == 1 and words[0].lower() == "none":
-            return None
-        if typing.get_origin(kind.type) is tuple:
-            item = kind_of(typing.get_args(kind.type)[0])
-            if len(words) == 1 and words[0][:1] in ("", "(", "["):  # a list as Python prints it
-                words = [word.strip(" '\"") for word in words[0].strip("()[]").split(",")]
-            return tuple(_from_text(item, word) for word in words if word)
-        return _from_text(kind, words[0])
-    except ValueError:
-        shown = " ".join(words)
-        raise UserError(f"{flag} must be {kind_text(kind)}, not {shown!r:.60}") from None
+        return convert(args_class, kept | {"resume": path}, folder / "args.json")
+    except UserError as error:
+        raise UserError(f"{error}; another version of {script} may have begun this run") from None
 
 
-def _from_text(kind: Kind, text: str) -> Any:
-    """Return a value of a simple type; ValueError if the text is none."""
-    value: Any = text
-    if typing.get_origin(kind.type) is typing.Literal:
-        value = {str(choice): choice for choice in typing.get_args(kind.type)}.get(text, text)
-    elif kind.type is bool:
-        value = _BOOLS.get(text.lower(), text)
-    elif kind.type is int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = float(text)
-    elif kind.type is float:
-        value = float(text)
-    return convert(kind, value)
+def _meant(path: str) -> str:
+    known = CONFIGS / f"{path}.toml"
+    if path in MAP_NAMES:
+        return f": did you mean --map {path}?"
+    return f": did you mean {CONFIGS.name}/{known.name}?" if known.is_file() else ""

@@ -20,7 +20,7 @@ from support.training import REPOSITORY, stop_in_step, train
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import launch, learners
+from diplomacy_engine.learning import registry, startup
 from diplomacy_engine.players.loading import load_player
 
 Try = Callable[[random.Random], str]
@@ -33,7 +33,7 @@ TENSORS = (
 
 def load_pytorch() -> None:
     """Load all learners; PyTorch has programs of its own, which it starts when it is loaded."""
-    for module in set(learners.COME_ALONG.values()):
+    for module in set(registry.COME_ALONG.values()):
         import_module(module)
 
 
@@ -83,7 +83,7 @@ LENGTHS = {
 }  # fmt: skip
 
 
-def train_briefly(begun: launch.Begun, ranks: launch.Ranks) -> bool:
+def train_briefly(begun: startup.Begun, ranks: startup.Ranks) -> bool:
     """Train with the settings of a run, but not as long as these may say."""
     args = vars(begun.args)
     short = {name: min(args[name], most) for name, most in LENGTHS.items() if args[name]}
@@ -109,7 +109,7 @@ def run_folders(folder: Path) -> Iterator[Try]:
         err = io.StringIO()
         with redirect_stdout(io.StringIO()), redirect_stderr(err):
             words = ["--resume", str(given)]
-            return launch.main(ppo.LEARNER_HERE, train_briefly, words), err.getvalue()
+            return startup.main(ppo.LEARNER_HERE, train_briefly, words), err.getvalue()
 
     shutil.copytree(source, given)
     assert resume() == (0, "")  # with all that is loaded on the way

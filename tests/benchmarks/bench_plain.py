@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT))
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Game, VectorGame, load_map, order_numbers
 from diplomacy_engine.learning.experience import Experience
-from diplomacy_engine.learning.launch import CONFIGS
 from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.learning.startup import CONFIGS
 from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.training.settings import parse_args
 

@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from diplomacy_engine import load_map, load_player
-from diplomacy_engine.learning import groups
+from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.populations import PolicyGroup
 from diplomacy_engine.matches.population import candidate_seats
@@ -32,7 +32,7 @@ def policies(map_name: str, count: int) -> list:
     kinds = [load_player(f"{map_name}-pure-{n}") for n in (1, 2, 3)]
     players = []
     for number in range(count):
-        agent = groups.frozen_copy(kinds[number % 3].agent.agent)
+        agent = frozen.frozen_copy(kinds[number % 3].agent.agent)
         generator = torch.Generator().manual_seed(number)
         for weight in agent.parameters():
             noise = torch.randn(weight.shape, generator=generator)

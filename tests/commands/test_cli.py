@@ -199,7 +199,7 @@ def test_scripts_that_cannot_play(tmp_path, script):
         load_player(path, script=tmp_path / "none.py")
     (tmp_path / "other.py").write_text("x = 1\n")
     with pytest.raises(
-        UserError, match=r"other\.py is not a learner: it does not call learners.register"
+        UserError, match=r"other\.py is not a learner: it does not call registry.register"
     ):
         load_player(path, script=tmp_path / "other.py")
     (tmp_path / "needs.py").write_text("import no_such_module\n")

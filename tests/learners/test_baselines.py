@@ -23,7 +23,7 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.position import load_state
-from diplomacy_engine.learning import checkpoints, launch, ops
+from diplomacy_engine.learning import checkpoints, ops, startup
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy_files import policy_file
 from diplomacy_engine.players.search.leaves import Leaves
@@ -38,7 +38,7 @@ SMALL = {"num_steps": 64, "hidden": 16, "num_layers": 1, "reward": "score"}
 
 def main(argv: list[str]) -> int:
     """Run the script in this process, as its command line does; return the exit status."""
-    return launch.main(baselines.LEARNER_HERE, baselines.train, argv)
+    return startup.main(baselines.LEARNER_HERE, baselines.train, argv)
 
 
 def refused(flags: list[str], message: str, tmp_path, capsys) -> None:
@@ -64,7 +64,7 @@ def make_run(**changes) -> ppo.Run:
     args = baselines.Args(**SMALL | {"map": "three"} | changes)
     game_map = load_map(args.map).with_teams(args.teams)
     baselines.check_seating(args, game_map)
-    begun = launch.Begun(baselines.LEARNER_HERE, args, game_map, CPU)
+    begun = startup.Begun(baselines.LEARNER_HERE, args, game_map, CPU)
     return baselines.make_run(begun, Ranks())
 
 

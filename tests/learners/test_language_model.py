@@ -21,7 +21,7 @@ import diplomacy_learners.language_model as grpo
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine._fields import field_kinds
-from diplomacy_engine.learning import checkpoints, launch
+from diplomacy_engine.learning import checkpoints, startup
 from diplomacy_engine.matches.forks import fork
 from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.training.settings import parse_args
@@ -326,7 +326,7 @@ def test_every_number_has_a_range():
 
 
 def test_the_other_trainer_says_whose_run_it_is(finished, capsys):
-    assert launch.main(ppo.LEARNER_HERE, ppo.train, ["--resume", str(finished)]) == 2
+    assert startup.main(ppo.LEARNER_HERE, ppo.train, ["--resume", str(finished)]) == 2
     said = capsys.readouterr().err
     assert said.endswith("is a run of 'language_model.py', not of ppo_selfplay_diplomacy.py\n")
 

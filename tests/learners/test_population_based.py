@@ -18,7 +18,7 @@ from support.training import REPOSITORY, load, main, metrics, write_config
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, make_reward_mix
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 from diplomacy_engine.training.settings import parse_args
 from diplomacy_learners import population_based as pbt
 
@@ -64,7 +64,7 @@ def population(folder: Path, *flags: str, **changes) -> list[pbt.Member]:
     """Return members of a new population of tiny trainings."""
     config = write_config(folder / "tiny.toml", **{"league_games": 0} | changes)
     words = ["--config", config, "--runs-folder", str(folder / "runs"), *FLAGS, *flags]
-    args = parse_args(pbt.Args, words, launch.CONFIGS).args
+    args = parse_args(pbt.Args, words, startup.CONFIGS).args
     pbt.check(args)
     home = pbt.make_folder(args, pbt.check_members(args))
     return [pbt.Member(home, number, args) for number in range(args.members)]
@@ -136,7 +136,7 @@ def test_members_meet(tmp_path):
     second.train(1), first.train(1)
     before = load(first.folder)["run"]["pool"]
     begun = first.begin()
-    pool = ppo.Run(begun, launch.Ranks()).pool
+    pool = ppo.Run(begun, startup.Ranks()).pool
     begun.folder.close()
     assert len(pool.copies) == 4 and pool.copies[-1] == before["copies"][-1]
     assert pool.copies[-2] == before["next_number"] == pool.next_number - 1

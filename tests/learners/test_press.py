@@ -16,7 +16,7 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Game, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine._fields import field_kinds
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import launch, state
+from diplomacy_engine.learning import checkpoint_state, startup
 from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.offer_round import OfferRound
 from diplomacy_engine.learning.ranks import Ranks
@@ -44,7 +44,7 @@ def begin(**changes) -> tuple[ppo.Run, press.LearnerTalk]:
     settings |= {"num_layers": 1, "reward": "score", "pool_bots": ()}
     args = press.Args(**settings | changes)
     device = torch.device("cpu")
-    return press.begin(launch.Begun(press.LEARNER_HERE, args, load_map("three"), device), ALONE)
+    return press.begin(startup.Begun(press.LEARNER_HERE, args, load_map("three"), device), ALONE)
 
 
 def make_run(**changes) -> tuple[ppo.Run, press.LearnerTalk]:
@@ -63,7 +63,7 @@ def make_run(**changes) -> tuple[ppo.Run, press.LearnerTalk]:
 
 def play_phase(run: ppo.Run, talk: press.LearnerTalk) -> None:
     """Play one phase as the loop does."""
-    result, _ = press.play_phase(run, talk, launch.Clock())
+    result, _ = press.play_phase(run, talk, startup.Clock())
     ppo.pay_learner(run, result)
     rows, _ = ppo.games_over(run, result)
     run.games.reset(rows)
@@ -79,7 +79,7 @@ def figures(talk: press.LearnerTalk) -> dict[str, float]:
 
 
 def main(argv: list[str]) -> int:
-    return launch.main(press.LEARNER_HERE, press.train, argv)
+    return startup.main(press.LEARNER_HERE, press.train, argv)
 
 
 def train(folder: Path, *flags: str, **changes) -> Path:
@@ -235,7 +235,7 @@ def test_a_player_says_what_the_policy_says_in_training(protocol, monkeypatch):
         trained, played = Press(run.games, protocol), Press(run.games, protocol)
         with monkeypatch.context() as patch:
             patch.setattr(type(run.agent), "draw_talk", likeliest)
-            talk.hold(talk._replace(press=trained), run, run.games.decisions(), launch.Clock())
+            talk.hold(talk._replace(press=trained), run, run.games.decisions(), startup.Clock())
         seats = np.zeros(run.seats.member.shape, int)
         negotiate(played, run.games.decisions(), [player], seats)
         assert np.array_equal(trained.deals.dealt, played.deals.dealt)
@@ -293,7 +293,7 @@ def learn_of_deals(sign: float) -> list[float]:
     found = []
     for _ in range(10):
         while run.buffer.count.max() < run.args.num_steps:
-            result, _ = press.play_phase(run, talk, launch.Clock())
+            result, _ = press.play_phase(run, talk, startup.Clock())
             deals = np.zeros(run.buffer.open.shape, np.float32)
             deals[run.seats.stream] = talk.press.deals.dealt.sum(2)
             run.buffer.pay(sign * deals)
@@ -580,10 +580,10 @@ def refuses(run: ppo.Run, saved: dict, number: int, **changes: torch.Tensor) -> 
         parts = [*saved["seen"][:number], seen, *saved["seen"][number + 1 :]]
         buffer = ppo.Buffer(*run.buffer.rewards.shape)
         if sound:
-            state.restore(buffer, saved | {"seen": parts}, run.games)
+            checkpoint_state.restore(buffer, saved | {"seen": parts}, run.games)
             continue
         with pytest.raises(ValueError, match="a decision has"):
-            state.restore(buffer, saved | {"seen": parts}, run.games)
+            checkpoint_state.restore(buffer, saved | {"seen": parts}, run.games)
 
 
 def test_offers_in_hostile_checkpoints():
@@ -591,7 +591,7 @@ def test_offers_in_hostile_checkpoints():
     run, talk = make_run(press="offers")
     for _ in range(8):
         play_phase(run, talk)
-    saved = state.pack(run.buffer)
+    saved = checkpoint_state.pack(run.buffer)
     bad_values = {
         "places": (-2, 37),
         "choice": (-2, 3 * SLOTS, 0),
@@ -616,7 +616,7 @@ def test_wishes_in_hostile_checkpoints():
     run, talk = make_run()
     for _ in range(4):
         play_phase(run, talk)
-    saved = state.pack(run.buffer)
+    saved = checkpoint_state.pack(run.buffer)
     for name, bad in (("wish", 2), ("talk_logprob", 1), ("talk_logprob", np.nan)):
         array = saved["seen"][0]["obs"][name].clone()
         array[0] = bad
@@ -631,14 +631,14 @@ def negative(counts: torch.Tensor) -> torch.Tensor:
 
 def check_counts(talk: press.LearnerTalk, *changes: dict) -> None:
     """Check that counts are restored as they were, and not with such changes."""
-    games, saved = talk.press.games, state.pack(talk.counts)
+    games, saved = talk.press.games, checkpoint_state.pack(talk.counts)
     counts = type(talk.counts)(games.map.powers)
-    state.restore(counts, saved, games)
+    checkpoint_state.restore(counts, saved, games)
     assert counts.figures(counts.take()) == figures(talk)
     for change in changes:
         bad = {name: new(saved[name]) if callable(new) else new for name, new in change.items()}
         with pytest.raises(ValueError):
-            state.restore(type(talk.counts)(games.map.powers), saved | bad, games)
+            checkpoint_state.restore(type(talk.counts)(games.map.powers), saved | bad, games)
 
 
 def test_silent_voices_are_refused(tmp_path, capsys):

@@ -13,7 +13,7 @@ from support.training import train
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.learning import groups, launch
+from diplomacy_engine.learning import frozen, startup
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.matches.population import candidate_seats
@@ -33,7 +33,7 @@ def agents(map_name: str) -> list[ppo.Agent]:
     torch.set_num_threads(1)
     settings, game_map = vars(ppo.Args()) | {"hidden": 24}, load_map(map_name)
     found = [ppo.make_agent(settings | shape, game_map).eval() for shape in SHAPES]
-    found += [groups.frozen_copy(agent) for agent in found]
+    found += [frozen.frozen_copy(agent) for agent in found]
     for number, agent in enumerate(found):
         weight = agent.score.weight.detach()  # so that they prefer something, and not the same
         agent.score.weight.data = 30 * weight.roll(number, 1)
@@ -128,7 +128,7 @@ def test_the_command_of_a_run_trains_the_same(population):
     member = next(m for m in read_population(population).members if m.file)
     words = shlex.split(member.command)
     assert words[0] == "ppo_selfplay_diplomacy.py"
-    args = launch.read_settings(ppo.LEARNER_HERE, words[1:]).args
+    args = startup.read_settings(ppo.LEARNER_HERE, words[1:]).args
     assert {name: getattr(args, name) for name in member.settings} == member.settings
     assert member.settings.keys() == {*ppo.NETWORK, *pop.KEPT}
 
@@ -206,7 +206,7 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
 
     def run(words, check):
         started.append(words)
-        assert launch.main(ppo.LEARNER_HERE, ppo.train, words[3:]) == 0
+        assert startup.main(ppo.LEARNER_HERE, ppo.train, words[3:]) == 0
 
     monkeypatch.setattr("diplomacy_engine.commands.population.subprocess.run", run)
     words = ["population", "make", "--map", "small", "--recipe", str(recipe)]

@@ -238,7 +238,7 @@ def test_a_file_chooses_no_code_and_no_server(tmp_path, monkeypatch, capsys):
     Path("g.jsonl").write_text(text.replace('"hold"', '"mine.py:small-pure-1"'))
     words = ["play", "--text", "--resume", "g.jsonl", "--against", "mine.py:small-pure-1"]
     assert main(words) == 2
-    assert "mine.py is not a learner: it does not call learners.register" in capsys.readouterr().err
+    assert "mine.py is not a learner: it does not call registry.register" in capsys.readouterr().err
 
 
 def test_players_take_turns_and_the_file_has_a_name(tmp_path):

@@ -162,7 +162,7 @@ def test_a_policy_is_played_by_the_script_that_it_names(tmp_path):
     mine.write_text(
         "from diplomacy_engine.learning import learners\n"
         "from ppo_selfplay_diplomacy import NETWORK, Args, make_agent\n"
-        "learners.register(__name__, __file__, Args, make_agent, NETWORK)\n"
+        "registry.register(__name__, __file__, Args, make_agent, NETWORK)\n"
     )
     for name in ("fast:{}:small-pure-1", "nash+{}:small-pure-1", "greedy:{}:small-pure-1"):
         assert load_player(name.format(mine)).name == name.format("mine.py")

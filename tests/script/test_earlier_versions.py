@@ -10,7 +10,7 @@ from support.training import REPOSITORY, files, load, refused, train
 from diplomacy_engine import Game, VectorGame, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.games.saved_game import read_saved_games
-from diplomacy_engine.learning import learners
+from diplomacy_engine.learning import registry
 
 PLAIN = "ppo_selfplay_diplomacy.py"
 EARLIER = Path(__file__).parent / "version_0_1"
@@ -40,7 +40,7 @@ def test_a_checkpoint_plays_as_it_did(tmp_path, capsys):
 
 
 def test_its_script_is_known():
-    assert learners.header(EARLIER / "run" / "checkpoint.pt")["script_name"] == PLAIN
+    assert registry.header(EARLIER / "run" / "checkpoint.pt")["script_name"] == PLAIN
 
 
 def test_a_run_goes_on_with_its_own_version_only(tmp_path, capsys):
@@ -89,5 +89,5 @@ def test_a_saved_game_is_played_on_and_replayed(tmp_path, capsys):
 def test_the_reference_policies_are_its_as_well(name):
     """They were trained by version 0.1, too."""
     folder = REPOSITORY / "runs" / "reference" / name
-    assert learners.header(folder / "policy.pt")["script_name"] == PLAIN
+    assert registry.header(folder / "policy.pt")["script_name"] == PLAIN
     assert load_player(folder).agent.vocabulary_hash

@@ -14,7 +14,7 @@ from support.training import REPOSITORY, main
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine._fields import check_values
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import launch, learners
+from diplomacy_engine.learning import registry, startup
 from diplomacy_engine.training.settings import _about_fields, parse_args
 
 FILES = sorted(path.stem for path in (REPOSITORY / "diplomacy_learners").glob("[a-z]*.py"))
@@ -65,7 +65,7 @@ def test_names_of_version_0_2_are_understood(tmp_path, capsys):
 
 def test_every_setting_of_the_trainer_is_explained_in_a_group(capsys):
     with pytest.raises(SystemExit):
-        parse_args(ppo.Args, ["--help"], launch.CONFIGS)
+        parse_args(ppo.Args, ["--help"], startup.CONFIGS)
     shown = capsys.readouterr().out
     for heading in ("Games", "PPO", "Network", "Opponents", "Evaluation and records"):
         assert f"\n{heading}:\n" in shown
@@ -79,7 +79,7 @@ def test_every_learner_runs_as_a_command(name, monkeypatch, capsys):
     imported(name)
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(learners, "_known", dict(learners._known))  # it registers once more
+    monkeypatch.setattr(registry, "_known", dict(registry._known))  # it registers once more
     with pytest.raises(SystemExit) as end:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     assert end.value.code in (0, None) and "--seed" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from support.self_play import learner_powers, make_run, play_phase, take_batch
 from diplomacy_engine.constants import Phase, phase_name
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import tallies
+from diplomacy_engine.learning import statistics
 from ppo_selfplay_diplomacy import Run
 
 
@@ -92,7 +92,7 @@ def test_rewards_of_a_solo_by_hand():
         "episodic_return_center_delta": pytest.approx(4 / 5),  # without its weight of 5
         "episodic_return_terminal": 1,
     }
-    figures = tallies.selfplay_figures(run.sums, 8)
+    figures = statistics.selfplay_figures(run.sums, 8)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
     assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)
     batch = take_batch(buffer, 1.0, 1.0)
@@ -126,7 +126,7 @@ def test_the_year_limit_by_hand(year_limit):
     np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
     assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
     assert run.games.state.turn[0] == 0
-    figures = tallies.selfplay_figures(run.sums, 2)
+    figures = statistics.selfplay_figures(run.sums, 2)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 0, 1, 0)
 
 
@@ -190,7 +190,7 @@ def test_elimination(year_limit):
     assert buffer.ends[:2, 0].tolist() == [False, True]
     assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
     assert games.state.turn[0] == 0 and games.state.year[0] == 1901
-    figures = tallies.selfplay_figures(run.sums, 2)
+    figures = statistics.selfplay_figures(run.sums, 2)
     assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
     assert "opponent_age" not in figures  # bots have none
 

@@ -11,7 +11,7 @@ import torch
 from support.training import REPOSITORY
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import learners
+from diplomacy_engine.learning import registry
 
 POLICY = REPOSITORY / "runs" / "reference" / "small__pure__1" / "policy.pt"
 
@@ -42,7 +42,7 @@ def weights_with(value: float) -> dict:
 
 def refusal(path: Path) -> str:
     with pytest.raises(UserError) as caught:
-        learners.load_player(path)
+        registry.load_player(path)
     sentence = str(caught.value)
     assert str(path) in sentence and sentence.isprintable() and len(sentence) < 400, sentence
     return sentence
@@ -87,7 +87,7 @@ def test_a_weight_that_is_larger_than_its_file(tmp_path):
 
 
 def test_the_policy_itself_is_taken(tmp_path):
-    learners.load_player(saved_with(tmp_path / "policy.pt"))
+    registry.load_player(saved_with(tmp_path / "policy.pt"))
 
 
 def test_a_file_that_unpacks_to_more_than_itself(tmp_path):

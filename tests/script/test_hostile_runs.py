@@ -17,7 +17,7 @@ import torch
 from support.training import REPOSITORY, files, load, refused, resume, stop_in_step, train
 
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.ranks import Ranks
 
 SECONDS = 60  # for one resume, which takes less than one
@@ -65,7 +65,7 @@ import json, math, os, random, shutil, signal, sys, io, contextlib
 from pathlib import Path
 import torch
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.ranks import Ranks
 
 source, target = map(Path, sys.argv[1:3])
@@ -159,7 +159,7 @@ for number, (path, name, other) in enumerate(mutations(saved)):
     signal.alarm(SECONDS)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = launch.main(ppo.LEARNER_HERE, ppo.train, ["--resume", str(target)])
+        status = startup.main(ppo.LEARNER_HERE, ppo.train, ["--resume", str(target)])
     signal.alarm(0)
     print(json.dumps([status, err.getvalue()]), flush=True)
 """
@@ -223,7 +223,7 @@ def test_counts_of_a_pool_that_do_not_fit(run, name, wrong, capsys):
 @pytest.mark.parametrize("others", [None, 3, "text"])
 def test_ranks_that_are_no_list(others):
     with pytest.raises(UserError, match=r"^runs/x: its checkpoint cannot be continued"):
-        launch._check_ranks(Path("runs/x"), {"ranks": others}, 1)
+        startup._check_ranks(Path("runs/x"), {"ranks": others}, 1)
 
 
 # --- args.json ------------------------------------------------------------------------------------

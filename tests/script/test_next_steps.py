@@ -13,7 +13,7 @@ from support.training import is_clock, main, metrics, train
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.commands import cli
-from diplomacy_engine.learning import launch, learners
+from diplomacy_engine.learning import registry, startup
 from diplomacy_engine.learning.run_log import dashboard
 from diplomacy_engine.training.next_steps import next_steps
 from diplomacy_engine.training.run_folder import RunFolder
@@ -91,15 +91,15 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
 def test_the_log_of_a_run_knows_them(tmp_path, monkeypatch):
     """The launcher says what the run's policy is called, and how it talks."""
     made = []
-    monkeypatch.setattr(launch, "RunLog", lambda *given: made.append(given))
-    monkeypatch.setattr(launch, "announce_compilation", lambda: None)
-    settings = launch.read_settings(
+    monkeypatch.setattr(startup, "RunLog", lambda *given: made.append(given))
+    monkeypatch.setattr(startup, "announce_compilation", lambda: None)
+    settings = startup.read_settings(
         ppo.LEARNER_HERE, ["--map", "three", "--teams", "ENGLAND+ITALY"]
     )
-    begun = launch.new_run(ppo.LEARNER_HERE, settings, launch.Ranks())
+    begun = startup.new_run(ppo.LEARNER_HERE, settings, startup.Ranks())
     folder = RunFolder(tmp_path)
-    launch._make_log(begun, folder)
-    own = learners.Learner(Path("/my/own.py"), ppo.Args, ppo.make_agent, (), None)
-    launch._make_log(launch.Begun(own, begun.args, begun.game_map, begun.device), folder)
+    startup._make_log(begun, folder)
+    own = registry.Learner(Path("/my/own.py"), ppo.Args, ppo.make_agent, (), None)
+    startup._make_log(startup.Begun(own, begun.args, begun.game_map, begun.device), folder)
     assert made[0][-2:] == (None, "--teams ENGLAND+ITALY")
     assert made[1][-2:] == (f"/my/own.py:{tmp_path}", "--teams ENGLAND+ITALY")

@@ -45,12 +45,12 @@ TOGETHER = """
 import hashlib, json, os, signal, sys
 from pathlib import Path
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 
 config, folder = sys.argv[1], Path(sys.argv[2])
-ranks = launch.Ranks.of_torchrun()
+ranks = startup.Ranks.of_torchrun()
 close, ranks.close = ranks.close, lambda: None
-launch.Ranks.of_torchrun = lambda: ranks
+startup.Ranks.of_torchrun = lambda: ranks
 found, runs = {"own_decisions": 0}, []
 play_phase, make = ppo.play_phase, ppo.Run.__init__
 
@@ -72,7 +72,7 @@ def counting(*args):
 
 
 def main(*words):
-    status = launch.main(ppo.LEARNER_HERE, ppo.train, [*words])
+    status = startup.main(ppo.LEARNER_HERE, ppo.train, [*words])
     ranks.gather(None)
     return status
 
@@ -213,9 +213,9 @@ def test_wrong_use(together, capsys):
 CRASH = """
 import os, signal, sys, time
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 
-steps, play_phase, close = 0, ppo.play_phase, launch.RunLog.close
+steps, play_phase, close = 0, ppo.play_phase, startup.RunLog.close
 def dying(*args):
     global steps
     steps += 1
@@ -225,8 +225,8 @@ def dying(*args):
 def slow(*rest):
     time.sleep(3)  # meanwhile torchrun tells the others to end
     close(*rest)
-ppo.play_phase, launch.RunLog.close = dying, slow
-sys.exit(launch.main(ppo.LEARNER_HERE, ppo.train, sys.argv[1:]))
+ppo.play_phase, startup.RunLog.close = dying, slow
+sys.exit(startup.main(ppo.LEARNER_HERE, ppo.train, sys.argv[1:]))
 """
 
 

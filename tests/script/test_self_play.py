@@ -8,7 +8,7 @@ from diplomacy_engine import order_numbers
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import groups
+from diplomacy_engine.learning import frozen
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 from ppo_selfplay_diplomacy import LEARNER, Run
 
@@ -20,7 +20,7 @@ class Spy:
         self.run = run
         self.asked: list[tuple[np.ndarray, Decisions, np.ndarray]] = []  # who decides what
         self.added = None
-        draw, act = run.agent.get_action_and_value, groups.act
+        draw, act = run.agent.get_action_and_value, frozen.act
         add, step = run.buffer.add, run.games.step
 
         def spying_draw(obs, decisions, *rest, **options):
@@ -45,7 +45,7 @@ class Spy:
             return self.result
 
         monkeypatch.setattr(run.agent, "get_action_and_value", spying_draw)
-        monkeypatch.setattr(groups, "act", spying_act)
+        monkeypatch.setattr(frozen, "act", spying_act)
         monkeypatch.setattr(run.buffer, "add", spying_add)
         monkeypatch.setattr(run.games, "step", spying_step)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.training import differences, load, refused, train, write_config
 
-from diplomacy_engine.learning import learners
+from diplomacy_engine.learning import registry
 
 CHANGES = {"total_timesteps": 200, "eval_games": 2}
 
@@ -35,7 +35,7 @@ def test_a_policy_may_have_other_settings_than_todays(first, tmp_path):
     saved["args"] |= {"gone_since": 0.5}
     del saved["args"]["average"]
     torch.save(saved, tmp_path / "older.pt")
-    assert learners.load_player(tmp_path / "older.pt").agent.vocabulary_hash
+    assert registry.load_player(tmp_path / "older.pt").agent.vocabulary_hash
     flags = "--start-from", str(tmp_path / "older.pt"), "--hidden", "24"
     run = train(tmp_path / "on", *flags, "--learning-rate", "0", **CHANGES)
     assert differences(dict(load(run)["model"]), dict(saved["model"])) == []

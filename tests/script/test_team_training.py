@@ -19,9 +19,9 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.position import load_state
-from diplomacy_engine.learning import state
-from diplomacy_engine.learning.launch import Begun
+from diplomacy_engine.learning import checkpoint_state
 from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.startup import Begun
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.teams import Teams
 from ppo_selfplay_diplomacy import Run, assign_seats
@@ -110,7 +110,9 @@ def test_teams_of_one_power_train_bit_for_bit_as_without():
         run = Run(Begun(ppo.LEARNER_HERE, args, table, CPU), Ranks())
         for _ in range(60):
             play_phase(run)
-        found.append([state.pack(part) for part in (run.buffer, run.seats, run.win_share)])
+        found.append(
+            [checkpoint_state.pack(part) for part in (run.buffer, run.seats, run.win_share)]
+        )
     assert differences(*found) == []
 
 

@@ -49,7 +49,7 @@ def test_every_figure_is_logged_once(tmp_path, monkeypatch, capsys):
         runs.append(FakeRun(wandb_id, logged))
         return runs[-1]
 
-    monkeypatch.setattr("diplomacy_engine.learning.launch.start_wandb", start)
+    monkeypatch.setattr("diplomacy_engine.learning.startup.start_wandb", start)
     assert main([*TINY.split(), "--runs-folder", str(tmp_path), "--track"]) == 0
     (folder,) = tmp_path.iterdir()
     shown = capsys.readouterr().out  # the run's own table and commands are what one sees last

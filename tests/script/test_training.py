@@ -49,7 +49,7 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.saved_game import read_saved_games
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import groups, launch, learners, run_log
+from diplomacy_engine.learning import frozen, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import TrainingError
 from diplomacy_engine.matches.evaluation import evaluate_player
@@ -149,10 +149,10 @@ def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch)
         runs.append(run)
         return original(run, *args, **kwargs)
 
-    original, freeze = ppo.Run.__init__, groups.frozen_copy
+    original, freeze = ppo.Run.__init__, frozen.frozen_copy
     evaluate = ppo.engine.evaluate_player
     monkeypatch.setattr(ppo.Run, "__init__", made)
-    monkeypatch.setattr(groups, "frozen_copy", lambda agent: copied.append(agent) or freeze(agent))
+    monkeypatch.setattr(frozen, "frozen_copy", lambda agent: copied.append(agent) or freeze(agent))
     monkeypatch.setattr(
         ppo.engine,
         "evaluate_player",
@@ -228,7 +228,7 @@ def test_learning_beats_random(tmp_path):
         eval_interval=10**9,
         eval_games=2,
     )
-    trained = win_rate(learners.load_player(run / "checkpoint.pt", seed=1))
+    trained = win_rate(registry.load_player(run / "checkpoint.pt", seed=1))
     torch.manual_seed(1)
     fresh = ppo.Agent(load_map("small"), 32, 2)
     untrained = win_rate(policy_player(fresh, "untrained", 1))
@@ -280,7 +280,7 @@ def test_resumed_equals_uninterrupted(name, whole, tmp_path, monkeypatch, capsys
 KILLED = """
 import os, signal, sys
 from diplomacy_engine import _files
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 import ppo_selfplay_diplomacy as ppo
 
 class Dying:
@@ -303,7 +303,7 @@ def open_to_die(path, mode="r", *rest, **options):
     return Dying(file) if writes == {number} and ".checkpoint.pt" in str(path) else file
 
 _files.open = open_to_die
-launch.main(ppo.LEARNER_HERE, ppo.train, sys.argv[1:])
+startup.main(ppo.LEARNER_HERE, ppo.train, sys.argv[1:])
 """
 
 
@@ -394,7 +394,7 @@ def test_interrupted_before_the_games_begin(monkeypatch, tmp_path, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(launch, "new_run", interrupted)
+    monkeypatch.setattr(startup, "new_run", interrupted)
     assert main(["--runs-folder", str(tmp_path), "--processes", "1"]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
 
@@ -539,7 +539,7 @@ def test_a_map_of_ones_own(tmp_path):
     assert run.name.startswith("mine__")
     path.unlink()
     assert resume(run, "--total-timesteps", "200") == 0
-    player = learners.load_player(run / "checkpoint.pt")
+    player = registry.load_player(run / "checkpoint.pt")
     assert player.agent.vocabulary_hash
 
 
@@ -696,7 +696,7 @@ def test_a_damaged_checkpoint_does_not_play(damage, copied, tmp_path, capsys):
     damage(copied, marker)
     capsys.readouterr()
     with pytest.raises(UserError, match=DAMAGES[damage]):
-        learners.load_player(copied / "checkpoint.pt")
+        registry.load_player(copied / "checkpoint.pt")
     argv = ["evaluate", "--map", "small", "--player", str(copied), "--against", "hold"]
     assert cli.main([*argv, "--games", "2"]) == 2
     err = capsys.readouterr().err
@@ -712,7 +712,7 @@ def test_a_checkpoint_plays_its_own_map_only(copied, capsys):
     assert cli.main([*argv, "--map", "three"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "small" in err and "three" in err
-    player = learners.load_player(copied / "checkpoint.pt")
+    player = registry.load_player(copied / "checkpoint.pt")
     games = VectorGame("three", 1, threads=1)
     with pytest.raises(UserError, match="another map"):
         player.act(games, games.decisions())
@@ -720,7 +720,7 @@ def test_a_checkpoint_plays_its_own_map_only(copied, capsys):
 
 def test_a_checkpoint_plays_as_it_was_trained(copied):
     """Loading gives the very weights; seeds and greediness make play repeatable."""
-    one = learners.load_player(copied / "checkpoint.pt", seed=3)
+    one = registry.load_player(copied / "checkpoint.pt", seed=3)
     saved = load(copied)["model"]
     assert all(
         (saved[name] == weight).all() for name, weight in one.agent.agent.state_dict().items()
@@ -729,7 +729,7 @@ def test_a_checkpoint_plays_as_it_was_trained(copied):
     decisions = games.decisions()
 
     def orders(**options):
-        player = learners.load_player(copied / "checkpoint.pt", **options)
+        player = registry.load_player(copied / "checkpoint.pt", **options)
         return player.act(games, decisions).reshape(30, -1)
 
     assert (orders(seed=3) == orders(seed=3)).all() and (orders(seed=3) != orders(seed=4)).any()
@@ -750,10 +750,10 @@ def test_read_only_run_folder(copied):
         done = run_python(
             f"""
             import os, sys
-            from diplomacy_engine.learning import launch
+            from diplomacy_engine.learning import startup
             import ppo_selfplay_diplomacy as ppo
             {drop}
-            sys.exit(launch.main(ppo.LEARNER_HERE, ppo.train, ["--resume", {str(copied)!r}]))
+            sys.exit(startup.main(ppo.LEARNER_HERE, ppo.train, ["--resume", {str(copied)!r}]))
             """
         )
     finally:

@@ -17,7 +17,7 @@ from support.self_play import (
 )
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import ops, state
+from diplomacy_engine.learning import checkpoint_state, ops
 from diplomacy_engine.learning.ranks import Ranks, TrainingError
 from ppo_selfplay_diplomacy import Buffer, compute_gae, ppo_loss, update
 
@@ -171,9 +171,9 @@ def test_a_loss_that_is_not_finite_is_refused():
     batch.advantages[3] = np.nan
     losses = update(run, batch, 0.01, Ranks())
     with pytest.raises(TrainingError, match="not finite"):
-        state.check_learned(agent, run.optimizer, losses)
+        checkpoint_state.check_learned(agent, run.optimizer, losses)
     with pytest.raises(TrainingError, match="a weight is not finite"):
-        state.check_learned(agent, run.optimizer, {"policy_loss": 0.0})
+        checkpoint_state.check_learned(agent, run.optimizer, {"policy_loss": 0.0})
 
 
 @pytest.mark.parametrize("name", ["small", "standard"])

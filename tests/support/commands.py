@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import torch
 
-from diplomacy_engine.learning import learners
+from diplomacy_engine.learning import registry
 from diplomacy_engine.players.bots import make_bot
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def make_agent(settings, game_map):
 def make_player(agent, name, seed, greedy, settings):
     return Policy(name, greedy, seed, agent.weight.device.type, make_bot(settings["plays"]))
 
-LEARNER = learners.register(__name__, __file__, Args, make_agent, (), make_player)
+LEARNER = registry.register(__name__, __file__, Args, make_agent, (), make_player)
 """
 
 

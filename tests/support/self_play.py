@@ -8,8 +8,8 @@ from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning.experience import Batch
-from diplomacy_engine.learning.launch import Begun
 from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.startup import Begun
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.clock import Clock
 from ppo_selfplay_diplomacy import Agent, Args, Buffer, OpponentPool, Run

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import launch
+from diplomacy_engine.learning import startup
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
@@ -74,7 +74,7 @@ SETTINGS = {"plain": {}, "rich": RICH, "frozen": FROZEN}
 
 def main(argv: list[str]) -> int:
     """Run the script in this process, as its command line does; return the exit status."""
-    return launch.main(ppo.LEARNER_HERE, ppo.train, argv)
+    return startup.main(ppo.LEARNER_HERE, ppo.train, argv)
 
 
 def write_config(path: Path, **changes) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml  # comes with wandb
 
-from diplomacy_engine.learning.launch import CONFIGS
+from diplomacy_engine.learning.startup import CONFIGS
 from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
 from diplomacy_engine.training.checks import check_args

@@ -10,10 +10,13 @@ import numpy as np
 
 from ..constants import NONE
 from ..games.vector_game import StepResult
+from ..rules.map import Map
 from ..scoring.outcomes import Outcomes
+from .checkpoint_state import Kept
+from .ranks import Sums
 
-Sums = dict[str, float | np.ndarray]
 COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
+MEMORY = 0.995  # per game, of the running means of wins
 
 
 def finished_games(
@@ -66,7 +69,6 @@ def finished_games(
         "win": int(win.sum()),
         "solo": int(won_solo.sum()),
         "draw": int(draw.sum()),
-        "loss": int(opposed.sum() - won_solo.sum() - draw.sum()),
         "centers": float(own.sum()),
         "centers_behind": float((outcomes.centers.max(1, initial=0) - own).sum()),
         "years": int(years.sum()),
@@ -79,7 +81,7 @@ def finished_games(
     }
 
 
-RESULTS = ("win", "solo", "draw", "loss", "centers_behind")  # of games with an opponent
+RESULTS = ("win", "solo", "draw", "centers_behind")  # of games with an opponent
 SELFPLAY = ("games", "opposed", *RESULTS, "centers", "years", "frozen_at", "opponents")
 
 
@@ -91,13 +93,63 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
         return {}
     opponents, frozen_at, opposed = (sums.pop(n) for n in ("opponents", "frozen_at", "opposed"))
     counts = {name: opposed if name in RESULTS else games for name in sums}
-    figures = {"games": games} | {n: sums[n] / count for n, count in counts.items() if count}
+    figures = {name: sums[name] / count for name, count in counts.items() if count}
     if opponents:  # that are copies
         figures["opponent_age"] = global_step - frozen_at / opponents
     return figures
 
 
-class Episodes:
+class Results(Kept):
+    """What has been counted so far, and how the learner's games have gone.
+
+    Args:
+        game_map: with its teams; a side is a team, or a power that plays alone.
+
+    Attributes:
+        counters: by the names COUNTERS.
+        win_share: (sides,), running means of the learner's wins; they begin at 0.
+        side_games: (sides,), the games that these are of.
+    """
+
+    REBUILT = ("game_map",)
+
+    def __init__(self, game_map: Map):
+        self.game_map = game_map
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.sums = dict.fromkeys(SELFPLAY, 0.0)  # of games since the last update
+        self.win_share = np.zeros(len(game_map.teams.names))
+        self.side_games = np.zeros(len(game_map.teams.names))
+
+    def of_games(
+        self, result: StepResult, rows: np.ndarray, member: np.ndarray, learns: np.ndarray, pool
+    ) -> Sums:
+        """Return `finished_games` of this map; `pool` has `frozen_at` and `copies`."""
+        side, first_year = self.game_map.teams.of_power, self.game_map.board.first_year
+        about = side, first_year, pool.frozen_at, pool.copies
+        return finished_games(result, rows, member, learns, *about)
+
+    def count(self, total: Sums) -> None:
+        """Take in the sums of a step of all ranks."""
+        for name in self.counters.keys() & total.keys():
+            self.counters[name] += int(total[name])
+        for name in self.sums:
+            self.sums[name] += total[name]
+        games = total["side_games"]
+        share = total["side_wins"] / np.maximum(games, 1)
+        self.win_share += (1 - MEMORY**games) * (share - self.win_share)
+        self.side_games += games
+
+    def take(self) -> dict[str, float]:
+        """Return the figures `selfplay/*` of the games since the last call."""
+        figures = selfplay_figures(self.sums, self.counters["global_step"])
+        self.sums = dict.fromkeys(self.sums, 0.0)
+        for side, share, games in zip(self.game_map.teams.names, self.win_share, self.side_games):
+            if games:  # the mean has begun at 0, which weighs MEMORY ** games
+                figures[f"win_{side}"] = float(share / (1 - MEMORY**games))
+        return figures
+
+
+class Episodes(Kept):
     """Counts episodes, a stream's decisions in one game, and what they are paid.
 
     Args:
@@ -105,7 +157,7 @@ class Episodes:
         parts: names of the rewards of a mix; each is counted by itself, too.
     """
 
-    KEPT = ("running", "ended")
+    REBUILT = ("parts",)
 
     def __init__(self, num_streams: int, parts: Sequence[str]):
         self.parts = tuple(parts)
@@ -118,10 +170,10 @@ class Episodes:
         self.running[streams, 0] += 1
 
     def pay(self, streams: np.ndarray, rewards: np.ndarray, parts: Mapping[str, np.ndarray]):
-        """Count what `streams` (n,) are paid, (all streams,) float32, in all and in parts."""
-        self.running[streams, 1] += rewards[streams]
+        """Count what `streams` (n,) are paid, (n,) float32, in all and in parts."""
+        self.running[streams, 1] += rewards
         for column, name in enumerate(self.parts, 2):
-            self.running[streams, column] += parts[name][streams]
+            self.running[streams, column] += parts[name]
 
     def end(self, streams: np.ndarray) -> None:
         """Count the episodes of `streams` (n,) as ended."""
@@ -133,8 +185,8 @@ class Episodes:
         ended, self.ended = self.ended, np.zeros_like(self.ended)
         return {"episodes": ended}
 
-    def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
-        """Return means over episodes from sums of `take`; nothing if none has ended.
+    def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        """Return means over episodes from sums of `take`, by group: `charts`, and of others more.
 
         `episodic_length` counts decisions, `episodic_return` is the sum of the trained reward,
         without discount, `episodic_return_NAME` that of a reward of a mix, without its weight.
@@ -143,14 +195,8 @@ class Episodes:
         names = ["episodic_length", "episodic_return"]
         if len(self.parts) > 1:
             names += [f"episodic_return_{part}" for part in self.parts]
-        return {name: total / count for name, total in zip(names, totals)} if count else {}
-
-
-def variance_sums(returns: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the sums (5,) that `explained_variance` needs of a batch; the arrays are (B,)."""
-    returns, left = returns.astype(np.float64), (returns - values).astype(np.float64)
-    sums = [array.sum() for array in (returns, returns**2, left, left**2)]
-    return np.array([len(returns), *sums])
+        means = {name: total / count for name, total in zip(names, totals)} if count else {}
+        return {"charts": means}
 
 
 def explained_variance(sums: np.ndarray) -> float:
@@ -161,47 +207,22 @@ def explained_variance(sums: np.ndarray) -> float:
     return 1 - unexplained / variance if variance > 1e-12 else 0.0
 
 
-def moments(
-    advantages: np.ndarray, splits: Sequence[Sequence[np.ndarray]], ranks: Any
-) -> np.ndarray:
-    """Return count, mean and deviation of the advantages of each minibatch of all ranks.
-
-    Args:
-        advantages: (B,) of this rank's batch.
-        splits: by epoch and minibatch the rows of this rank; as many everywhere.
-        ranks: that train together.
-
-    Returns:
-        (epochs, minibatches, 3) float32; a deviation of 1 where there are less than two.
-    """
-    wide = advantages.astype(np.float64)
-    own = [[(len(r), wide[r].sum(), (wide[r] ** 2).sum()) for r in parts] for parts in splits]
-    count, total, squares = np.moveaxis(ranks.sum({"own": np.array(own)})["own"], 2, 0)
-    mean = total / np.maximum(count, 1)
-    variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
-    deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
-    return np.stack([count, mean, deviation], 2).astype(np.float32)
-
-
 def of_update(
     run: Any, losses: Mapping[str, float], sums: Mapping[str, Any], charts: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
     """Return the figures of an update by group, and forget what they are of.
 
     Args:
-        run: of a learner, with `counters`, `episodes`, `sums`, `win_share`, `pool` and `game_map`.
+        run: of a learner, with `results`, `episodes` and `pool`.
         losses: means over the update's minibatches.
-        sums: of all ranks, of `variance_sums` and `Episodes.take`.
+        sums: of all ranks, of `Batch.sums` and `Episodes.take`.
         charts: more figures, of the group `charts`.
     """
-    played = selfplay_figures(run.sums, run.counters["global_step"])
-    pool = run.pool
+    episodes, pool = run.episodes.figures(sums), run.pool
     frozen = pool.next_number - len(pool.bots) - 1  # copies so far
-    shares = zip(run.game_map.teams.names, run.win_share.tolist())
-    run.sums = dict.fromkeys(run.sums, 0.0)
-    return {
-        "losses": {**losses, "explained_variance": explained_variance(sums["variance"])},
-        "selfplay": played | {f"win_{side}": share for side, share in shares},
-        "charts": {**charts, "batch_size": sums["variance"][0], **run.episodes.figures(sums)},
-        "league": {"pool_size": len(pool.copies), "frozen": frozen},
+    return episodes | {
+        "losses": {**losses, "explained_variance": explained_variance(sums["batch"])},
+        "selfplay": run.results.take(),
+        "charts": {**charts, "batch_size": sums["batch"][0], **episodes["charts"]},
+        "pool": {"size": len(pool.copies), "frozen": frozen},
     }

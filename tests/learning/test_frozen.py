@@ -6,7 +6,7 @@ import torch
 from support.positions import positions, slot_ranges
 from support.self_play import make_agent
 
-from diplomacy_engine.learning import groups, ops
+from diplomacy_engine.learning import frozen, ops
 from diplomacy_engine.learning.players import AgentNetwork
 
 
@@ -27,7 +27,7 @@ def test_many_are_asked_as_each_alone(name, greedy, hot):
     agents[11] = make_agent(name, 5)
     noise = ops.LIKELIEST if greedy else ops.draw_noise(decisions, torch.Generator().manual_seed(3))
     heat = rng.uniform(0.5, 3, decisions.count).astype(np.float32) if hot else None
-    found = groups.act(agents, who, obs, decisions, noise, heat)
+    found = frozen.act(agents, who, obs, decisions, noise, heat)
     assert found.shape == decisions.slot_province.shape
     ranges = slot_ranges(decisions)
     for d in [*rng.choice(decisions.count, 15, replace=False), decisions.count - 1]:
@@ -41,32 +41,32 @@ def test_many_are_asked_as_each_alone(name, greedy, hot):
             temperature=None if heat is None else heat[row],
         )
         assert found[a:b].tolist() == alone.tolist()
-    some = groups.act(agents, np.full(decisions.count, 2), obs, decisions, noise, heat)
+    some = frozen.act(agents, np.full(decisions.count, 2), obs, decisions, noise, heat)
     assert (some != found).any()
 
 
 def test_nobody_is_asked():
     decisions, obs, _ = positions("small")
     none = np.zeros(0, np.int64)
-    found = groups.act({}, none, obs.take(none), decisions.take(none), ops.LIKELIEST)
+    found = frozen.act({}, none, obs.take(none), decisions.take(none), ops.LIKELIEST)
     assert found.shape == (0,) and found.dtype == np.int64
 
 
 def test_a_copy_has_weights_of_its_own():
     agent, other = make_agent(seed=1), make_agent(seed=2)
-    copied = groups.frozen_copy(agent, other.state_dict())
+    copied = frozen.frozen_copy(agent, other.state_dict())
     assert all((copied.state_dict()[n] == w).all() for n, w in other.state_dict().items())
     assert not any(weight.requires_grad for weight in copied.parameters())
     with pytest.raises(ValueError, match="the shape of"):
-        groups.frozen_copy(agent, make_agent(hidden=8).state_dict())
+        frozen.frozen_copy(agent, make_agent(hidden=8).state_dict())
 
 
 def test_the_average_counts_late_weights_more():
     agents = [make_agent(seed=seed) for seed in (1, 2, 3, 4)]
     for power, shares in ((1.0, (1, 2, 3, 4)), (2.0, (2, 6, 12, 20))):  # n (n + 1) for power 2
-        average = groups.frozen_copy(make_agent(seed=9))  # forgotten at the first update
+        average = frozen.frozen_copy(make_agent(seed=9))  # forgotten at the first update
         for updates, agent in enumerate(agents):
-            groups.update_average(average, agent, updates, power)
+            frozen.update_average(average, agent, updates, power)
         for kept, *weights in zip(average.parameters(), *(a.parameters() for a in agents)):
             wanted = sum(share * weight for share, weight in zip(shares, weights)) / sum(shares)
             torch.testing.assert_close(kept, wanted)

@@ -16,7 +16,7 @@ from diplomacy_engine import VectorGame, load_player
 from diplomacy_engine._files import file_sha256
 from diplomacy_engine.commands import cli
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import checkpoints, learners
+from diplomacy_engine.learning import checkpoints, registry
 
 TRAINER = REPOSITORY / "ppo_selfplay_diplomacy.py"
 POLICY = REPOSITORY / "runs" / "reference" / "small__pure__1" / "policy.pt"
@@ -74,7 +74,7 @@ def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):
     with pytest.raises(UserError) as caught:
         load_player(run)
     assert str(caught.value).endswith(f"or the name {copy}:{run / 'checkpoint.pt'}")
-    assert copy not in learners._known  # it was pointed out, not run
+    assert copy not in registry._known  # it was pointed out, not run
     named = f"{copy}:{run}"
     expected = asked(POLICY)  # the weight more has no effect
     assert asked(named) == asked(run, script=copy) == asked(run, script="own") == expected
@@ -105,7 +105,7 @@ def test_scripts_of_one_name_are_told_apart(tmp_path):
     assert [player.bot.name for player in players] == ["hold", "dumbbot"]
     assert type(players[0]) is not type(players[1])
     again = tmp_path / "a" / "twin.py"
-    assert learners.of_file(again) is learners.of_file(str(again))  # imported once
+    assert registry.of_file(again) is registry.of_file(str(again))  # imported once
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_no_checkpoint_chooses_code(name, tmp_path, monkeypatch):
 
 def test_learners_that_come_along_are_found_by_name():
     """Under the names that they had in version 0.2, too."""
-    for name, module in learners.COME_ALONG.items():
+    for name, module in registry.COME_ALONG.items():
         assert re.fullmatch(r"\w+\.py", name)
         file = REPOSITORY / (module.replace(".", "/") + ".py")
         assert file.is_file(), file
-    found = learners.of_checkpoint({"script_name": TRAINER.name}, POLICY)
+    found = registry.of_checkpoint({"script_name": TRAINER.name}, POLICY)
     assert found is ppo.LEARNER_HERE and found.file == TRAINER.resolve()
 
 

@@ -1,9 +1,9 @@
-"""Which code a checkpoint is played with: the learners that are known, by the names of their files.
+"""Which code a checkpoint is played with: the scripts that are known, by the names of their files.
 
-A script registers itself when it is imported or run. A checkpoint names the script that trained it;
-those that come along are found by that name, and any other only by a path that the user gives, as
-`FILE.py:PATH` or with `--script FILE.py`. No checkpoint chooses code: the copy of a script in a run
-folder is pointed out, and runs only if it is named, or if `--script own` says so for all.
+A script registers itself when it is imported or run. A checkpoint names the script that trained it,
+and only a script of that name plays it: a bundled one, the one that runs, or one that the user
+names, as `FILE.py:PATH` or with `--script FILE.py`. No checkpoint chooses code: the copy of a
+script in a run folder is pointed out, and runs only if `--script own` says so.
 """
 
 import importlib
@@ -11,6 +11,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,30 +19,28 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from .._fields import check_values
 from .._files import file_sha256
 from .._suggest import quoted
 from ..errors import UserError
 from ..players.policy import PolicyPlayer
-from ..players.policy_files import policy_path
+from ..players.policy_files import REFERENCE, policy_path
 from ..players.protocols import Player
-from ..rules.map import Map
+from ..records import convert
+from ..rules.map import Map, load_map
 from . import checkpoints
 from .players import policy_player
 
 PLAIN = "ppo_selfplay_diplomacy"
 OWN = "own"  # in the place of a script: the copy in the folder of each policy
-# Name of a script in a checkpoint -> the module that it is today, of those that come along.
-COME_ALONG = {
+# Name of a bundled script in a checkpoint -> its module.
+BUNDLED = {
     f"{PLAIN}.py": PLAIN,
     "press.py": "diplomacy_learners.press",
     "baselines.py": "diplomacy_learners.baselines",
     "language_model.py": "diplomacy_learners.language_model",
-    "ppo_press_diplomacy.py": "diplomacy_learners.press",  # names of version 0.2
-    "ppo_baselines_diplomacy.py": "diplomacy_learners.baselines",
-    "grpo_llm_diplomacy.py": "diplomacy_learners.language_model",
 }
 _known: dict[Path, "Learner"] = {}
+_noted: set[str] = set()  # files of which a note has been printed
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,9 @@ class Learner:
     file: Path
     args_class: type  # its settings; its defaults are for what an older checkpoint lacks
     make_agent: Callable[[dict, Map], nn.Module] | None  # of settings: a new network
-    network: tuple[str, ...]  # the settings that say which network it is
     make_player: Callable[..., PolicyPlayer]  # of agent, name, seed, greedy, settings
     talks: bool = False  # whether powers talk before they order, in training and evaluations
-    # In the place of these three, if what it trains is no network of policies.
+    # In the place of these two, if what it trains is no network of policies.
     load: Callable[..., Player] | None = None
 
     @property
@@ -62,18 +60,24 @@ class Learner:
         """Of the script, as its checkpoints and messages say it."""
         return self.file.name
 
+    @cached_property
+    def network(self) -> tuple[str, ...]:
+        """The settings that a network is made of: those that `make_agent` reads."""
+        settings = _Read(asdict(self.args_class()))
+        with torch.device("meta"), _NoDraws():
+            self.make_agent(settings, load_map("small"))
+        return tuple(name for name in settings if name in settings.read)
+
     def settings(self, saved: dict) -> dict:
         """Return the settings with which a checkpoint was trained."""
-        return asdict(self.args_class()) | checkpoints.renamed(saved["args"])
+        return asdict(self.args_class()) | saved["args"]
 
     def agent(self, saved: dict, path: str | Path) -> nn.Module:
         """Return the network of a checkpoint; UserError if it does not fit this script."""
         with checkpoints.fitting(path, self.file):
             game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
-            if settings.get("value_shares"):
-                raise UserError(f"{path}: its values are shares, which only version 0.2 plays")
             sizes = {name: settings[name] for name in self.network}
-            check_values(self.args_class, sizes, f"{path}, args")
+            convert(self.args_class, sizes, f"{path}: args")
             if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
                 raise ValueError("its weights do not match")
             checkpoints.check_weights(saved["model"], self.weights(settings, game_map))
@@ -87,11 +91,35 @@ class Learner:
             return self.make_agent(settings, game_map).state_dict()
 
     def policy(self, flag: str, name: str) -> dict:
-        """Return the policy that a flag names, as `checkpoints.policy_part` does."""
-        path = policy_path(flag, name)
+        """Return the policy that a flag names, as `checkpoints.policy_part` does.
+
+        Raises:
+            UserError: there is none, it does not fit, or another script made it and the name does
+                not say, as `FILE.py:PATH`, that this one computes the same.
+        """
+        script, colon, rest = name.rpartition(".py:")
+        path = policy_path(flag, rest if colon else name)
         saved = checkpoints.read(path)
+        maker, trusted = saved["script_name"], Path(f"{script}.py").name == self.name and colon
+        if maker != self.name and not trusted and not {maker, self.name} <= BUNDLED.keys():
+            raise UserError(
+                f"--{flag} {name} was made by {quoted(maker, 60)}: if {self.name} computes the "
+                f"same with its weights, --{flag} {self.name}:{path}"
+            )
         self.agent(saved, path)  # says what is wrong if it does not fit
         return checkpoints.policy_part(saved | {"args": self.settings(saved)})
+
+
+class _Read(dict):
+    """A dictionary that knows which of its keys were read."""
+
+    def __init__(self, values: dict):
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
 
 
 class _NoDraws(TorchFunctionMode):
@@ -108,7 +136,6 @@ def register(
     file: str,
     args_class: type,
     make_agent: Callable[[dict, Map], nn.Module] | None = None,
-    network: tuple[str, ...] = (),
     make_player: Callable[..., PolicyPlayer] = policy_player,
     talks: bool = False,
     load: Callable[..., Player] | None = None,
@@ -118,15 +145,15 @@ def register(
     Args:
         module, file: the script's `__name__` and `__file__`.
         args_class: its settings.
-        make_agent: returns a new network for settings, as a dictionary, and a map.
-        network: names of the settings that the network is made of.
+        make_agent: returns a new network for settings, as a dictionary, and a map. What it reads of
+            the settings decides which network a checkpoint has.
         make_player: returns an agent as a player; see `policy_player`.
         talks: whether powers talk before they order.
-        load: in the place of the three before, returns the player of a checkpoint for its
+        load: in the place of the two before, returns the player of a checkpoint for its
             dictionary, path, whether it is greedy, seed and device.
     """
     path = Path(file).resolve()
-    learner = Learner(path, args_class, make_agent, network, make_player, talks, load)
+    learner = Learner(path, args_class, make_agent, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
         package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
         sys.modules.setdefault(package + path.stem, sys.modules[module])
@@ -160,7 +187,7 @@ def of_file(file: str | Path) -> Learner:
         del sys.modules[name]
         raise
     if path not in _known:
-        raise UserError(f"{file} is not a learner: it does not call learners.register")
+        raise UserError(f"{file} is not a learner: it does not call registry.register")
     return _known[path]
 
 
@@ -176,19 +203,44 @@ def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = Non
         saved: its dictionary.
         path: its file.
         script: that the user has named; OWN: the copy in its run folder, if that has trained it.
+
+    Raises:
+        UserError: another script made it than those that are known.
     """
-    name, copy = saved["script_name"], None
+    name = saved["script_name"]
     if script == OWN:
         copy = _copy_of_script(saved, Path(path))
+        if copy is not None:
+            return of_file(copy)
     elif script is not None:
         return of_file(script)
-    if copy is not None:
-        return of_file(copy)
     running = [learner for learner in _known.values() if learner.name == name]
-    if running and name not in COME_ALONG:
-        return running[-1]
-    module = importlib.import_module(COME_ALONG.get(name, PLAIN))
-    return _known[Path(module.__file__).resolve()]
+    if running:
+        return _noted_if_changed(running[-1], saved, path)
+    if name in BUNDLED:
+        module = importlib.import_module(BUNDLED[name])
+        return _noted_if_changed(_known[Path(module.__file__).resolve()], saved, path)
+    own = f", or --script {OWN} to run the copy in its folder" if script != OWN else ""
+    raise UserError(
+        f"{path} was made by {quoted(name, 60)}, which says how it is played: name that script "
+        f"before it, as in {Path(name).name}:{path}{own}"
+    )
+
+
+def _noted_if_changed(learner: Learner, saved: dict, path: str | Path) -> Learner:
+    """Print a note, once a file, if a script has changed since it made a checkpoint.
+
+    Kept policies are older than the script, and known to be played as they were.
+    """
+    kept = Path(path).resolve().is_relative_to(REFERENCE.resolve())
+    if saved["script_sha256"] != file_sha256(learner.file) and not kept and str(path) not in _noted:
+        _noted.add(str(path))
+        print(
+            f"note: {learner.name} has changed since it made {path}; --script {OWN} plays it with "
+            "the copy in its folder",
+            file=sys.stderr,
+        )
+    return learner
 
 
 def _copy_of_script(saved: dict, path: Path) -> Path | None:

@@ -10,7 +10,6 @@ from torch import nn
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
-from . import ops
 from .boards import Boards, Codes
 from .checkpoints import check_weights
 
@@ -35,6 +34,16 @@ def update_average(average: nn.Module, agent: nn.Module, updates: int, power: fl
     """
     for kept, new in zip(average.parameters(), agent.parameters()):
         kept.lerp_(new.detach(), (power + 1) / (power + 1 + updates))
+
+
+def stackable(agent: nn.Module) -> bool:
+    """Tell whether `Stack` finds all weights of an agent, which may have layers of its own."""
+    known = "province_features", "power", "order_kinds"
+    return all(
+        name in known or isinstance(layer, nn.LayerNorm) or type(layer) is nn.Linear
+        for name, layer in agent.named_modules()
+        if list(layer.parameters(recurse=False))
+    )
 
 
 class Stack:
@@ -114,8 +123,8 @@ def act(
         who: (D,) which of them decides, in ascending order.
         obs: (D,) of the deciding powers.
         decisions: D of them.
-        noise: (N,), see `ops.draw_orders`.
-        temperature: (D,), the same.
+        noise: (N,) Gumbel noise of the draws; empty: the likeliest orders.
+        temperature: (D,), divides the scores that are drawn from; None for 1.
         stacks: in which some of the agents are, of numbers that follow each other.
 
     Returns:
@@ -139,12 +148,11 @@ def act(
     codes = _codes(agents, numbers, boards, firsts, edges, stacks)
     parts = orders.split(firsts, edges * inputs.num_provinces)
     for number, first, last, code, own in zip(numbers, firsts, firsts[1:], codes, parts):
-        tables = agents[int(number)].order_tables(code, own)
         slots = slice(decisions.slot_start[first], decisions.slot_start[last])
         begin, end = decisions.order_start[slots.start], decisions.order_start[slots.stop]
         heat = None if temperature is None else temperature[first:last]
         own_noise = noise[begin:end] if len(noise) else noise
-        chosen[slots], _, _ = ops.draw_orders(own, tables, own_noise, heat)
+        chosen[slots] = agents[int(number)].get_action(code, own, own_noise, heat).chosen
     return chosen
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.constants import NONE, YEAR_LIMIT
-from diplomacy_engine.learning import tallies
+from diplomacy_engine.learning import statistics
 from diplomacy_engine.learning.ranks import Ranks
 
 
@@ -21,7 +21,7 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
         year=np.full(3, 1905),
     )
     member = np.where(mine, 0, 4)
-    sums = tallies.finished_games(
+    sums = statistics.finished_games(
         result, np.arange(3), member, mine, np.arange(3), 1901, {3: 100, 4: 250}, [3, 4]
     )
     assert (sums["games"], sums["win"], sums["solo"], sums["draw"]) == (3, 1, 0, 3)
@@ -29,18 +29,20 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
     assert sums["side_games"].tolist() == [2, 2, 2] and sums["side_wins"].tolist() == [0, 1, 0]
     assert sums["copy_games"].tolist() == [0, 3] and sums["copy_score"].tolist() == [0, 2.0]
     assert (sums["opponents"], sums["frozen_at"]) == (3, 750)
-    figures = tallies.selfplay_figures({n: sums[n] for n in tallies.SELFPLAY}, 1000)
+    figures = statistics.selfplay_figures({n: sums[n] for n in statistics.SELFPLAY}, 1000)
     assert figures["opponent_age"] == 750 and figures["centers"] == 11 / 3
     assert figures["centers_behind"] == (0 + 0 + 7) / 3
     assert figures["win"] == 1 / 3 and figures["games"] == 3
-    bots = tallies.finished_games(
+    bots = statistics.finished_games(
         result, np.arange(3), member, mine, np.arange(3), 1901, {3: 100}, [3]
     )
-    assert "opponent_age" not in tallies.selfplay_figures({n: bots[n] for n in tallies.SELFPLAY}, 9)
+    assert "opponent_age" not in statistics.selfplay_figures(
+        {n: bots[n] for n in statistics.SELFPLAY}, 9
+    )
 
 
 def test_episodes_are_counted_when_they_end():
-    episodes = tallies.Episodes(2, ("score", "leader"))
+    episodes = statistics.Episodes(2, ("score", "leader"))
     for paid in (np.float32([1, 2]), np.float32([4, 8])):
         episodes.decide(np.arange(2))
         parts = {"score": np.ones(2, np.float32), "leader": paid / 2}
@@ -59,7 +61,7 @@ def test_episodes_are_counted_when_they_end():
     assert episodes.figures(episodes.take()) == {}
     episodes.end(np.array([1]))
     assert episodes.figures(episodes.take())["episodic_return"] == 10
-    alone = tallies.Episodes(1, ("score",))
+    alone = statistics.Episodes(1, ("score",))
     alone.end(np.array([0]))
     assert alone.figures(alone.take()).keys() == {"episodic_length", "episodic_return"}
 
@@ -69,17 +71,17 @@ def test_explained_variance():
     returns, error = rng.normal(5, 2, 1000), rng.normal(0, 1, 1000)
     values = (returns + error).astype(np.float32)
     parts = np.split(np.arange(1000), [300])
-    sums = sum(tallies.variance_sums(returns.astype(np.float32)[p], values[p]) for p in parts)
-    assert tallies.explained_variance(sums) == pytest.approx(
+    sums = sum(statistics.variance_sums(returns.astype(np.float32)[p], values[p]) for p in parts)
+    assert statistics.explained_variance(sums) == pytest.approx(
         1 - error.var() / returns.var(), rel=1e-4
     )
-    assert tallies.explained_variance(tallies.variance_sums(np.ones(3), np.zeros(3))) == 0
+    assert statistics.explained_variance(statistics.variance_sums(np.ones(3), np.zeros(3))) == 0
 
 
 def test_moments_are_those_of_each_minibatch_of_all_ranks():
     advantages = np.random.default_rng(1).normal(3, 2, 20).astype(np.float32)
     splits = [[np.arange(15), np.arange(15, 16), np.arange(0)], [np.arange(19, 9, -1)] * 3]
-    found = tallies.moments(advantages, splits, Ranks())
+    found = statistics.moments(advantages, splits, Ranks())
     assert found.shape == (2, 3, 3) and found[0, :, 0].tolist() == [15, 1, 0]
     own = advantages[:15]
     np.testing.assert_allclose(found[0, 0], [15, own.mean(), own.std(ddof=1)], rtol=1e-5)
@@ -90,6 +92,6 @@ def test_moments_are_those_of_each_minibatch_of_all_ranks():
         def sum(self, sums):  # as if another rank had the same
             return {name: 2 * value for name, value in sums.items()}
 
-    both = tallies.moments(advantages, splits, Two())
+    both = statistics.moments(advantages, splits, Two())
     twice = np.concatenate([own, own])
     np.testing.assert_allclose(both[0, 0], [30, own.mean(), twice.std(ddof=1)], rtol=1e-5)

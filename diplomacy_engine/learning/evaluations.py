@@ -1,0 +1,54 @@
+"""Evaluations of a learner while it trains."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..matches.evaluation import evaluate_player
+from ..players.loading import load_player
+from ..training.sample_games import thoughts
+from .ranks import Ranks
+from .run_log import RunLog
+
+# Searches that are met at the end only, in this part of the games of an evaluation.
+LAST_BOTS = {"lookahead": 2, "mcts": 20}
+
+
+def evaluate(run: Any, ranks: Ranks, log: RunLog, last: bool = False, **options: Any) -> None:
+    """Play the policy against each bot, all seats equally often, a part on each rank; log it.
+
+    Args:
+        run: of a learner, with `args`, `average`, `setup` and `step`.
+        ranks, log: of the run.
+        last: whether LAST_BOTS are met as well.
+        options: for `evaluate_player`.
+    """
+    args, parts = run.args, {}
+    games = dict.fromkeys(args.eval_bots, args.eval_games)
+    if last and len(run.game_map.provinces) <= 100:  # searches of larger maps take hours
+        more = {bot: args.eval_games // part for bot, part in LAST_BOTS.items() if bot not in games}
+        games |= {bot: count for bot, count in more.items() if count}
+        said = (f"{count} games against {bot}" for bot, count in games.items())
+        log.message(f"last evaluation: {', '.join(said)}")
+    for number, name in enumerate(games):
+        drawn = [args.seed, run.step, number]
+        seed = int(np.random.SeedSequence(drawn).generate_state(1)[0])  # of the games
+        own, theirs = np.random.SeedSequence([*drawn, ranks.rank]).generate_state(2).tolist()
+        player = run.setup.learner.make_player(run.average, "learner", own)
+        parts[name] = evaluate_player(
+            run.game_map.contested(),
+            player,
+            load_player(name, game_map=run.game_map, seed=theirs),
+            games[name],
+            part=(ranks.rank, ranks.count),
+            samples=args.capture_games,
+            seed=seed,
+            max_years=args.max_years or None,  # an evaluation needs some limit
+            year_limit=args.year_limit,
+            threads=1,
+            **{"think": partial(thoughts, player)} | options,
+        )
+    everywhere = ranks.gather(parts)
+    reports = {name: parts[name].join([found[name] for found in everywhere]) for name in parts}
+    log.evaluations(reports, run.step, args.eval_bots, run.setup.policy(run.average, run.step))

@@ -1,0 +1,397 @@
+"""Starting a run, or going on with one: its settings and policies, processes, folder and logs."""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from shlex import quote
+from typing import Any
+
+import numpy as np
+import torch
+from torch import distributed
+
+from .._files import file_sha256
+from .._jit import announce_compilation
+from .._progress import Progress, say
+from .._suggest import quoted
+from ..errors import UserError
+from ..games.vector_game import VectorGame
+from ..players.loading import load_player
+from ..records import convert
+from ..rules.map import Map, load_map
+from ..rules.vocabulary import vocabulary
+from ..training.checks import check_args, check_memory
+from ..training.clock import Clock
+from ..training.run_folder import RunFolder, check_new
+from ..training.signals import StopSignals
+from . import checkpoint_state, checkpoints, frozen, ops
+from .ranks import RankLost, Ranks, TrainingError, keep_memory
+from .registry import BUNDLED, Learner
+from .run_log import NoLog, RunLog, start_wandb
+
+__all__ = ["Clock", "Ranks", "RunLog", "Setup", "logs", "main", "run"]
+STOPPED = 130  # exit status of a run that has been stopped before its end
+CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a run begins with, or goes on with."""
+
+    learner: Learner
+    args: Any  # the settings, checked
+    game_map: Map  # with their teams
+    device: torch.device  # where this rank's network computes
+    weights: dict | None = None  # those of --start-from
+    saved: dict | None = None  # the checkpoint that is gone on with
+    folder: RunFolder | None = None  # where that lies
+
+    def policy(self, agent: torch.nn.Module, global_step: int) -> dict:
+        """Return what is needed to play an agent that has learned from so many decisions."""
+        script, options = self.learner.file, asdict(self.args)
+        model = agent.state_dict()
+        return checkpoints.policy_dict(script, options, self.game_map, model, global_step)
+
+    def resume(self, run: Any, ranks: Ranks) -> bool:
+        """Bring a new run to where its checkpoint is; False if it begins without one.
+
+        Raises:
+            UserError: the checkpoint is not one of such a run, or something of a new run cannot be
+                kept in one, which is said before anything has been learned.
+        """
+        if self.saved is None:
+            checkpoint_state.pack(run)
+            return False
+        with _closed_on_failure(self.folder):
+            try:
+                checkpoint_state.go_on(run, self.saved, ranks)
+            except Exception as error:
+                raise UserError(
+                    f"{self.folder.checkpoint}: cannot be continued ({checkpoints.reason(error)})"
+                ) from error
+        return True
+
+    def close(self) -> None:
+        """Let other processes work in the folder of a run that goes on."""
+        if self.folder is not None:
+            self.folder.close()
+
+
+Train = Callable[[Setup, Ranks], bool]  # plays and learns; returns whether it came to its end
+
+
+def main(learner: Learner, train: Train, args: Any) -> int:
+    """Train with the settings of a command line; return the exit status.
+
+    What the user did wrong is said in one sentence.
+    """
+    ranks = Ranks.of_torchrun() or Ranks()
+    with _reported(ranks) as status:
+        args = ranks.agree(_checked, args)
+        if ranks.count == 1 and args.processes > 1:
+            # What is wrong is said before others start.
+            ranks = Ranks(count=args.processes)
+            (resumed_run if args.resume else new_run)(learner, args, ranks).close()
+            ranks = Ranks.start(args.processes, run, learner, train, args)
+        status[0] = run(learner, train, args, ranks)
+    return status[0]
+
+
+def run(learner: Learner, train: Train, args: Any, ranks: Ranks) -> int:
+    """Train with some settings, in ranks that have been started; return the exit status."""
+    with _reported(ranks) as status:
+        begin = resumed_run if args.resume else new_run
+        setup = ranks.agree(begin, learner, args, ranks)
+        keep_memory()
+        torch.set_num_threads(1)
+        status[0] = 0 if train(setup, ranks) else STOPPED
+    return status[0]
+
+
+def _checked(args: Any) -> Any:
+    """Return the settings; UserError if one of them is out of its range."""
+    return convert(type(args), asdict(args), "flags")
+
+
+@contextmanager
+def _reported(ranks: Ranks) -> Iterator[list[int]]:
+    """Turn what goes wrong in a block into a sentence and an exit status, which is yielded."""
+    status = [0]
+    try:
+        yield status
+    except KeyboardInterrupt:  # before the games began, or a second Ctrl-C
+        status[0] = STOPPED
+        if ranks.rank == 0:
+            print("error: interrupted", file=sys.stderr)
+    except UserError as error:
+        status[0] = 2
+        if ranks.rank == 0:
+            print(f"error: {error}", file=sys.stderr)
+        elif isinstance(error, TrainingError) and not isinstance(error, RankLost):
+            # Others are met by all alike.
+            print(f"error on rank {ranks.rank}: {error}", file=sys.stderr)
+    finally:
+        ranks.close()
+
+
+@contextmanager
+def logs(setup: Setup, ranks: Ranks) -> Iterator[RunLog]:
+    """Open the logs of a run, and close them after the `with` block; the first rank has them.
+
+    A UserError in the block is of this rank alone, and says where the last checkpoint is.
+    """
+    with _closed_on_failure(setup.folder):
+        log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, setup)
+    try:
+        with StopSignals(announce=ranks.rank == 0) as log.stop:
+            yield log
+    except UserError as error:
+        if distributed.is_torchelastic_launched():  # what is wrong is said before it ends us
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        kind = RankLost if isinstance(error, RankLost) else TrainingError
+        raise kind(f"{error}{log.intact()}") from error
+    finally:
+        log.close()
+
+
+def new_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
+    """Return what a new run begins with.
+
+    Raises:
+        UserError: settings out of range or against each other, no such map, another map's policy,
+            too little memory, a folder that cannot be written, or a policy that is not played as it
+            learns.
+    """
+    weights = None
+    args, game_map = _with_teams(args, load_map(args.map))
+    if args.start_from:
+        start = learner.policy("start-from", args.start_from)
+        _check_start(learner, args, start, game_map)
+        weights = start["model"]
+    check_args(args, game_map, ranks.count, learner.talks)
+    if ranks.rank == 0:
+        check_new(args.runs_folder, args.exp_name)
+    _check_memory(learner, args, game_map, ranks)
+    if weights:
+        _check_beginning(learner, args, weights, game_map)
+    if ranks.rank == 0:
+        check_policy(learner, args, game_map)
+    return Setup(learner, args, game_map, ranks.choose_device(args.cuda), weights)
+
+
+def _with_teams(args: Any, game_map: Map) -> tuple[Any, Map]:
+    """Return the settings and the map with the teams of `args`, if a learner has such.
+
+    The learner then has as many seats of a game as the largest team.
+    """
+    if not getattr(args, "teams", ""):
+        return args, game_map
+    game_map = game_map.with_teams(args.teams, args.team_victory)
+    seats = int(np.bincount(game_map.teams.of_power).max())
+    return replace(args, teams=game_map.teams.text, learner_seats=seats), game_map
+
+
+def _check_start(learner: Learner, args: Any, saved: dict, game_map: Map) -> None:
+    """Raise UserError unless a run can begin with the policy `saved` of --start-from."""
+    if saved["vocabulary_hash"] != vocabulary(game_map).hash:
+        raise UserError(
+            f"--start-from {args.start_from} was trained on map {quoted(saved['map_name'], 60)} "
+            f"or on another version of it, not on this {game_map.name!r}"
+        )
+    for name in learner.network:
+        theirs, ours = saved["args"][name], getattr(args, name)
+        if theirs != ours:
+            raise UserError(
+                f"--start-from {args.start_from} has a different network: "
+                f"--{name.replace('_', '-')} is {quoted(theirs, 20)} there and {ours} here"
+            )
+
+
+def _check_beginning(learner: Learner, args: Any, model: dict, game_map: Map) -> None:
+    """Raise UserError unless a new network can begin with the weights of --start-from."""
+    with torch.device("meta"):
+        agent = learner.make_agent(vars(args), game_map)
+    try:
+        agent.load_state_dict(model, assign=True)
+    except RuntimeError:  # torch's, with a list of names
+        raise UserError(
+            f"--start-from {args.start_from} has weights that do not fit the network of "
+            f"{learner.name} with these settings"
+        ) from None
+
+
+def _check_memory(learner: Learner, args: Any, game_map: Map, ranks: Ranks) -> None:
+    """Raise UserError if a run with these settings needs more memory than there is."""
+    weights = learner.weights(vars(args), game_map).values()
+    check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
+
+
+def check_policy(learner: Learner, args: Any, game_map: Map) -> None:
+    """Raise UserError unless a policy is played, frozen and scored as the learner plays it.
+
+    A changed script could change one of these alone, and its figures would mislead. So on some
+    positions, with the same noise and with weights that are all in use, it is compared what the
+    learner, a frozen copy and a player choose, and how probable each finds the learner's orders.
+    """
+    if learner.talks:  # their decisions begin with talk, which players hold in another way
+        return
+    announce_compilation()
+    generator = torch.Generator().manual_seed(1)
+    with torch.random.fork_rng(devices=[]):
+        agent = learner.make_agent(vars(args), game_map)
+    with torch.no_grad():
+        for weight in agent.parameters():
+            weight += 0.1 * torch.randn(weight.shape, generator=generator)
+    games, random_bot = VectorGame(game_map, 4, seed=1), load_player("random")
+    for _ in range(4):
+        decisions, orders = games.decisions(), games.new_orders()
+        obs = games.view_boards(decisions.game, decisions.power)
+        noise = ops.draw_noise(decisions, generator)
+        with torch.no_grad():
+            drawn = agent.get_action_and_value(obs, decisions, noise=noise)
+            scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
+            valued = agent.get_value(obs)
+        player = learner.make_player(agent, "policy").agent
+        played, logprob, value = player.act(obs, decisions, noise=noise)
+        pairs = [
+            ("a player of it chooses other orders", played, drawn.chosen),
+            ("a player of it finds them less or more probable", logprob, drawn.logprob),
+            ("a player of it values positions otherwise than get_value", value, valued),
+            ("learning finds them less or more probable", scored.logprob, drawn.logprob),
+            ("learning values positions otherwise", scored.value, drawn.value),
+        ]
+        if hasattr(agent, "get_action"):
+            who = np.ones(decisions.count, np.int64)
+            frozen_draw = frozen.act({1: agent}, who, obs, decisions, noise)
+            pairs.append(("a frozen copy chooses other orders", frozen_draw, drawn.chosen))
+        for what, found, own in pairs:
+            if not np.allclose(found, own, atol=1e-3):
+                raise UserError(
+                    f"{learner.name}: with the weights and noise by which the learner plays, "
+                    f"{what}: change a policy in `Agent.encode` and `Agent.get_action`, through "
+                    "which learner, copies and players go"
+                )
+        games.write_orders(orders, decisions, random_bot.act(games, decisions))
+        games.step(orders)
+
+
+def resumed_run(learner: Learner, args: Any, ranks: Ranks) -> Setup:
+    """Return what the run in the folder --resume goes on with; only the first rank changes files.
+
+    Whoever resumes a run trusts its folder: its settings may name code.
+
+    Raises:
+        UserError: no such run, one of another version, script, map or number of ranks, or flags
+            that cannot change.
+    """
+    folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
+    with _closed_on_failure(folder):
+        source = folder.path / "args.json"
+        kept = convert(learner.args_class, folder.load_args(), source)
+        changed = {name for name, value in asdict(args).items() if value != getattr(kept, name)}
+        other = sorted(changed - {"resume", *CHANGEABLE})
+        if other:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in other)
+            raise UserError(
+                f"{flags} cannot be changed on resume; only --total-timesteps, --track and --cuda "
+                "can"
+            )
+        saved = checkpoints.read(folder.checkpoint)
+        if saved["script_name"] != learner.name:
+            name = quoted(saved["script_name"], 60)
+            raise UserError(f"{folder.path} is a run of {name}: continue it with that script")
+        if saved.get("run_format") != checkpoint_state.RUN_FORMAT:
+            raise UserError(
+                f"{folder.path} was begun with another version of this project, and only that can "
+                "continue it; its policy can still be played, and --start-from can begin with it"
+            )
+        before = learner.settings(saved)
+        for name in ("map", *learner.network):
+            if before[name] != getattr(args, name):
+                raise UserError(
+                    f"{source}: {name}: {quoted(getattr(args, name), 60)}, but the checkpoint "
+                    f"beside it was made with {quoted(before[name], 60)}"
+                )
+        args, game_map = _with_teams(args, Map(saved["map_facts"], saved["map_name"]))
+        count = len(saved["ranks"])
+        if count != ranks.count:
+            raise UserError(
+                f"{folder.path} is a run of {count} process{'es' * (count != 1)} and cannot be "
+                f"continued by {ranks.count}: resume it with as many on one machine, or with "
+                f"torchrun --nproc_per_node={count}"
+            )
+        # Pictures are worth no run that has setup.
+        check_args(replace(args, capture_games=0), game_map, ranks.count, learner.talks)
+        _check_memory(learner, args, game_map, ranks)
+        device = ranks.choose_device(args.cuda)
+        return Setup(learner, args, game_map, device, saved=saved, folder=folder)
+
+
+@contextmanager
+def _closed_on_failure(folder: RunFolder | None) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        if folder is not None:
+            folder.close()
+        raise
+
+
+def _open_log(setup: Setup) -> RunLog:
+    """Open the logs of a run, of a new one in a new folder with a copy of its script."""
+    args, saved, script = setup.args, setup.saved, setup.learner.file
+    if saved is not None:
+        _cut_back(setup)
+        log = _make_log(setup, setup.folder, saved["global_step"], saved["seconds"])
+        log.announce()
+        return log
+    folder = RunFolder.create(
+        args.runs_folder, setup.game_map.name, args.exp_name, args.seed, asdict(args), script
+    )
+    try:
+        log = _make_log(setup, folder)
+    except UserError:  # such as W&B's refusal; nothing has been trained
+        folder.remove()
+        raise
+    log.begin(args)
+    log.announce()
+    return log
+
+
+def _cut_back(setup: Setup) -> None:
+    """Take away what a resumed run wrote after its checkpoint."""
+    args, folder, saved, script = setup.args, setup.folder, setup.saved, setup.learner.file
+    folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
+    folder.cut_back(saved["files"])
+    kept = folder.load_args()
+    if args.total_timesteps != kept.get("total_timesteps"):  # the next resume is to know it too
+        folder.save_args(kept | {"total_timesteps": args.total_timesteps})
+    if saved["script_sha256"] != file_sha256(script):
+        say(f"note: {script.name} has changed since the last checkpoint of this run")
+        folder.save_script(script)
+
+
+def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
+    announce_compilation()
+    args, wandb_id = setup.args, setup.saved and setup.saved["wandb_id"]
+    wandb = start_wandb(args, folder, wandb_id) if args.track else None
+    progress = Progress(args.total_timesteps, start)
+    bots = getattr(args, "pool_bots", ())
+    exploited = bots[0] if len(bots) == 1 == args.pool_bot_prob else None
+    learner, teams = setup.learner, setup.game_map.teams
+    flags = [f"--press {args.press}"] if learner.talks else []
+    flags += [f"--teams {quote(teams.text)}"] if teams.text else []
+    flags += [f"--team-victory {teams.victory_centers}"] if teams.victory_centers else []
+    return RunLog(
+        folder,
+        progress,
+        setup.game_map,
+        wandb,
+        wandb_id,
+        seconds,
+        exploited,
+        None if learner.name in BUNDLED else f"{learner.file}:{folder.path}",
+        " ".join(flags),
+    )

@@ -1,0 +1,125 @@
+"""What strangers write - files, messages of servers, settings - as typed records.
+
+A record is a `msgspec.Struct`, settings are a dataclass; both give a number its range with
+`Annotated[int, Meta(ge=1)]`. What does not fit is a UserError: `source: path.to.field: reason`.
+"""
+
+import dataclasses
+import json
+import math
+import re
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from ._files import read_file
+from ._suggest import did_you_mean, quoted
+from .errors import UserError
+
+_Record = TypeVar("_Record")
+_AT = re.compile(r"(?P<reason>.*) - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`", re.DOTALL)
+_FIELD = re.compile(r"Object (?P<what>missing|contains) [a-z]+ field `(?P<name>.*)`", re.DOTALL)
+
+
+def convert(cls: type[_Record], values: object, source: object) -> _Record:
+    """Return a record of a class with the values of a dictionary, or of a list for a list of them.
+
+    For a dataclass a key may be written with dashes, a float without a fraction is a whole number,
+    numbers of NumPy are numbers, and none is infinite.
+
+    Args:
+        cls: a dataclass, a Struct, or any other type that `msgspec.convert` takes.
+        values: as json or tomllib read them.
+        source: what the message calls them, such as the file's path.
+
+    Raises:
+        UserError: a key is unknown or missing, or a value of the wrong type or out of range.
+    """
+    if dataclasses.is_dataclass(cls):
+        values = _settings(cls, values, source)
+    try:
+        return msgspec.convert(values, cls)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{source}: {_told(cls, str(error))}") from None
+
+
+def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:
+    """Return the record in a JSON file of at most so many bytes.
+
+    Raises:
+        UserError: it cannot be read, is not JSON, or does not fit.
+    """
+    try:
+        content = read_file(path, most)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    return convert(cls, parse_json(content, path), path)
+
+
+def parse_json(content: bytes | str, source: object) -> Any:
+    """Return what a JSON text says; UserError if it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:  # also of numbers too long for Python
+        raise UserError(f"{source}: not JSON: {error}") from None
+
+
+def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
+    """Return the values of a dataclass's fields by their names, with Python's own numbers."""
+    if not isinstance(values, Mapping):
+        raise UserError(f"{source}: expected a table of settings, not {quoted(values, 60)}")
+    hints, found = typing.get_type_hints(cls), {}
+    names = [field.name for field in dataclasses.fields(cls) if field.init]
+    for key, value in values.items():
+        name = str(key).replace("-", "_")
+        if name not in names:
+            raise UserError(f"{source}: {str(key)[:60]}: unknown{did_you_mean(name, names)}")
+        if name in found:
+            raise UserError(f"{source}: {name}: is set twice")
+        try:
+            found[name] = value if hints[name] is Any else _plain(value)
+        except ValueError as error:
+            raise UserError(f"{source}: {name}: {error}") from None
+    return found
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must be finite")
+    if isinstance(value, str) and "\0" in value:  # no name of a file has it
+        raise ValueError("contains a NUL character")
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _told(cls: type, message: str) -> str:
+    """Return msgspec's message with the path in front, as in `phases[2].name: expected str`."""
+    at = _AT.fullmatch(message)
+    path, reason = (at["path"], at["reason"]) if at else ("", message)
+    field = _FIELD.fullmatch(reason)
+    if field:
+        known = () if path else typing.get_type_hints(cls)
+        missing, name = field["what"] == "missing", field["name"]
+        path = f"{path}.{name[:60]}".lstrip(".")
+        reason = "is missing" if missing else f"unknown{did_you_mean(name, known)}"
+    first = re.match(r"\w+", path)
+    if first and reason.startswith("Invalid enum value"):
+        choices = [str(choice) for choice in _choices(typing.get_type_hints(cls)[first[0]])]
+        near = did_you_mean(reason.removeprefix("Invalid enum value ").strip("'"), choices)
+        reason = f"{reason[:80]}, expected one of {', '.join(filter(None, choices))}{near}"
+    reason = reason[:400].replace("`", "")
+    key = "key: " if at and at["key"] else ""
+    return f"{path}: {key}{reason[:1].lower()}{reason[1:]}" if path else key + reason
+
+
+def _choices(hint: Any) -> list:
+    if typing.get_origin(hint) is typing.Literal:
+        return list(typing.get_args(hint))
+    return [choice for part in typing.get_args(hint) for choice in _choices(part)]

@@ -1,0 +1,116 @@
+"""Compare settings or scripts over several seeds: mean and interval of each, as curves and a table.
+
+    python -m examples.compare_runs runs/small__ppo_selfplay_diplomacy__* runs/small__mine__*
+    python -m examples.compare_runs --train ppo_selfplay_diplomacy.py mine.py --seeds 3
+    python -m examples.compare_runs --train "ppo_selfplay_diplomacy.py" \\
+        "ppo_selfplay_diplomacy.py --exp-name hot --opponent-temperature 5" --seeds 5
+
+Runs with the same map and exp_name are seeds of one setting. --train trains each command with the
+seeds 1, 2, ... first, one after the other; give different scripts, or different --exp-name. The
+band, and the interval in the table, hold 95% of the means of seeds drawn anew with replacement
+(a bootstrap, as in Agarwal et al. 2021); with fewer than about five seeds they are too narrow.
+Needs matplotlib.
+"""
+
+import itertools
+import json
+import shlex
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import tyro
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt  # the backend comes first
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # of Okabe and Ito
+RESAMPLES = 2000
+
+
+@dataclass
+class Args:
+    """What is compared, and how it is shown."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """run folders"""
+    train: tuple[str, ...] = ()
+    """commands to train first: a script and flags, each in quotes"""
+    seeds: int = 3
+    """seeds of each command of --train"""
+    runs_folder: Path = Path("runs/compared")
+    """folder in which --train makes the run folders"""
+    figures: tuple[str, ...] = ("eval/dumbbot/win", "eval/random/win")
+    """figures of metrics.jsonl, a panel each"""
+    out: Path = Path("comparison.png")
+    """picture to draw"""
+
+
+def trained(args: Args) -> list[Path]:
+    """Train each command with each seed; return the new run folders."""
+    before = set(args.runs_folder.glob("*"))
+    for command, seed in itertools.product(args.train, range(1, args.seeds + 1)):
+        words = [*shlex.split(command), "--seed", str(seed), "--runs-folder", args.runs_folder]
+        subprocess.run([sys.executable, *map(str, words)], check=True)
+    return sorted(set(args.runs_folder.glob("*")) - before)
+
+
+def curve(folder: Path, figure: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the steps (n,) at which a run has a figure, and its values (n,)."""
+    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    found = [(line["global_step"], line[figure]) for line in lines if figure in line]
+    if not found:
+        raise SystemExit(f"error: {folder} has no figure {figure}")
+    steps, values = zip(*found)
+    return np.array(steps), np.array(values, float)
+
+
+def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean over seeds of `values` (seeds, n), and the ends of its 95% interval, (n,)."""
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(len(values), size=(RESAMPLES, len(values)))
+    low, high = np.quantile(values[drawn].mean(1), (0.025, 0.975), axis=0)
+    return values.mean(0), low, high
+
+
+def main(args: Args) -> None:
+    """Train if asked to, then draw and print the comparison."""
+    settings = defaultdict(list)
+    for folder in [*args.runs, *trained(args)]:
+        kept = json.loads((folder / "args.json").read_text())
+        settings[f"{kept['exp_name']} on {kept['map']}"].append(folder)
+    if not settings:
+        raise SystemExit("error: name run folders, or commands with --train")
+    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    size = 3.6 * len(args.figures), 2.8
+    image, (panels,) = plt.subplots(
+        1, len(args.figures), figsize=size, layout="constrained", squeeze=False
+    )
+    for figure, panel in zip(args.figures, panels):
+        print(f"{figure}, mean of the last value of each seed (95% interval)")
+        for (name, folders), color in zip(settings.items(), itertools.cycle(COLORS)):
+            curves = [curve(folder, figure) for folder in folders]
+            last = np.array([values[-1:] for _, values in curves])
+            (mean,), (low,), (high,) = mean_and_interval(last)
+            print(f"  {name}: {mean:.3f} ({low:.3f} to {high:.3f}), {len(folders)} seeds")
+            first, end = max(s[0] for s, _ in curves), min(s[-1] for s, _ in curves)
+            grid = np.unique(np.concatenate([steps for steps, _ in curves]).clip(first, end))
+            rows = np.array([np.interp(grid, steps, values) for steps, values in curves])
+            mean, low, high = mean_and_interval(rows)
+            panel.plot(grid / 1000, mean, color=color, label=f"{name} ({len(folders)} seeds)")
+            panel.fill_between(grid / 1000, low, high, color=color, alpha=0.2, linewidth=0)
+        panel.set_title(figure, fontsize=9)
+        panel.set_xlabel("learner decisions (thousands)")
+        panel.grid(alpha=0.25, linewidth=0.6)
+    image.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", frameon=False)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    image.savefig(args.out, dpi=150)
+    print(args.out)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Args, description=__doc__))

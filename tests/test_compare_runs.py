@@ -1,0 +1,40 @@
+"""examples/compare_runs.py: means and intervals over seeds, by experiment."""
+
+import json
+
+import numpy as np
+import pytest
+
+from examples import compare_runs
+
+
+def run(folder, name: str, seed: int, wins: list[float]):
+    path = folder / f"small__{name}__{seed}__1"
+    path.mkdir()
+    (path / "args.json").write_text(json.dumps({"map": "small", "exp_name": name, "seed": seed}))
+    lines = ({"global_step": 100 * i, "eval/dumbbot/win": w} for i, w in enumerate(wins, 1))
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_seeds_of_one_experiment_are_one_line(tmp_path, capsys):
+    runs = [run(tmp_path, "mine", seed, [0.1, seed / 10]) for seed in (1, 2, 3)]
+    runs.append(run(tmp_path, "plain", 1, [0.2, 0.9]))
+    args = compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
+    compare_runs.main(args)
+    shown = capsys.readouterr().out
+    assert "mine on small: 0.200 (0.100 to 0.300), 3 seeds" in shown
+    assert "plain on small: 0.900 (0.900 to 0.900), 1 seeds" in shown
+    assert args.out.stat().st_size > 1000
+
+
+def test_the_interval_holds_the_mean_of_all_seeds():
+    values = np.random.default_rng(0).random((10, 4))
+    mean, low, high = compare_runs.mean_and_interval(values)
+    assert (low < mean).all() and (mean < high).all() and np.allclose(mean, values.mean(0))
+
+
+def test_a_missing_figure_is_named(tmp_path):
+    folder = run(tmp_path, "mine", 1, [0.1])
+    with pytest.raises(SystemExit, match="eval/brane/win"):
+        compare_runs.curve(folder, "eval/brane/win")
