@@ -81,8 +81,8 @@ _WORDINGS = [
         (r"\bSUPPORTS? HOLD TO\b", "S"),
         (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
         (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
+        (r" S([AF]) (\w+) ?- ?\2\b", r" S \1 \2"),  # A FIN SA SWE-SWE, of zines
         (r" (?:S(?=[AF] )|C(?=A ))", r"\g<0> "),
-        (r"\b(S [AF] (\w+)) ?- ?\2\b", r"\1"),
         (r"\bBUL(?:GARIA)? ?[/(] ?N(?:C|ORTH COAST)\b", "BUL(EC"),  # webDiplomacy's name of it
         (r"\bTO HOLD\b|- ?(?:H|HOLDS?)\b", " H"),
         (r"^(?:DO NOT USE BUILD ORDER|(?:BUILD )?WAIVE[SD])\b", "WAIVE"),
@@ -231,8 +231,8 @@ class _Reader:
             self.next += len(words)
         return found
 
-    def end(self) -> None:
-        if self.peek() not in _RESULTS:
+    def end(self, may_follow: Iterable[str] = ("",)) -> None:
+        if self.peek() not in may_follow:
             rest = " ".join(self.tokens[self.next :])
             raise UserError(f"{rest!r} at the end has no meaning")
 
@@ -328,7 +328,7 @@ def _read_order(game_map: Map, text: str) -> OrderText:
     if not reader.tokens:
         raise UserError("the order is empty")
     if reader.take("WAIVE"):
-        reader.end()
+        reader.end(_RESULTS)
         return OrderText(WAIVE)
     first = reader.begin()
     unit = reader.unit()
@@ -342,7 +342,7 @@ def _read_order(game_map: Map, text: str) -> OrderText:
             raise UserError(f"{reader.peek()!r} is not one of H, -, S, C, R, D and B")
         reader.next += 1
         order = _read_tail(reader, unit, verb)
-    reader.end()
+    reader.end(_RESULTS)
     return order
 
 

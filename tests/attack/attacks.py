@@ -226,9 +226,10 @@ Austria-Hungary: Army Vienna -> Galicia.  (*bounce*)
 FRANCE: (A PAR-BUR), Mar S Par-Bur; F Bre-MAO  Bounced with lon (1 against 1).
 The fleet at London support move to English Channel from Brest. (fail)
 Fall 1901
+France: A Bur-Bel, A Mar-Spa (moves, at last)
 Retreats
-France: A Bur - Par
 Winter, 1901
+France:
 Build army at Paris.
 """
 
