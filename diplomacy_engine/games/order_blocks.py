@@ -207,7 +207,7 @@ def read_phase(line: str, before: str = "", first_year: int = 1901) -> str:
     beside = sum(word in _BESIDE for word in words)
     if len(years) + len(seasons) + len(kinds) + beside != len(words):
         return ""
-    if before and kinds and not years and not seasons:
+    if before and kinds and not years and not seasons and len(words[0]) > 1:
         years, number = [parse_phase(before)[0]], min(parse_phase(before)[1], 3) // 2 * 2
     elif len(years) == len(seasons) == 1 and 0 < years[0] < 10_000:
         number = seasons[0]

@@ -442,17 +442,11 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
     """
     try:
         reader = _Reader(game_map, text)
-        if not reader.tokens:
-            raise UserError("it is empty")
-        kind = None
-        if len(reader.tokens) > reader.next + 1:
-            kind = _UNIT_WORDS.get(reader.peek())
-            reader.next += kind is not None
-        place = reader.place()
+        unit = reader.unit()
         reader.end()
     except UserError as error:
         raise UserError(f"{quoted(text)} is not a unit or province: {error}") from None
-    return kind, place
+    return None if unit.kind == NONE else unit.kind, unit.place
 
 
 @_remembered

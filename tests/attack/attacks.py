@@ -243,7 +243,7 @@ def reports(folder: Path) -> Iterator[Try]:
         text, notes = mutated_text(rng, REPORT, (*WORDS, "Spring 1901", "Italy:", "\n")), []
         saved = tried(lambda: read_pasted(text, game_map, notes.append))
         if isinstance(saved, dict):
-            make_replay(saved)
+            tried(lambda: make_replay(saved))
         assert all(note.isprintable() for note in notes)
         return outcome(saved)
 

@@ -178,6 +178,7 @@ def test_names_of_phases(line, phase):
         ("Retreats:", ("S1901R", "S1901R", "F1901R", "F1901R")),
         ("Unit-placement", ("W1901A", "W1901A", "W1901A", "W1901A")),
         ("Orders", ("", "", "", "")),
+        ("A", ("", "", "", "")),
     ],
 )
 def test_phases_of_the_season_named_before(line, phases):
