@@ -1,19 +1,18 @@
 """A fast engine for Diplomacy: rules, maps, bots, deals, matches. The names below are public."""
 
-from .environments.registration import register_environments
+from .environments import register_environments
 from .errors import UserError
 from .games.decisions import Decisions, order_numbers
 from .games.observation import BoardViews, Observation
 from .games.vector_game import StepResult, VectorGame
 from .matches.evaluation import evaluate_player
-from .matches.report import MatchReport
-from .matches.settings import MatchSettings
+from .matches.match import MatchReport, MatchSettings
 from .matches.tables import play_games
+from .players.advice import orders_for
 from .players.asking import ask_player
 from .players.bots import BOTS, make_bot
 from .players.loading import PlayerError, load_player
 from .players.protocols import ExplainingPlayer, Explanation, Player
-from .players.text import orders_for
 from .press.game import Game
 from .rules.map import MAP_NAMES, Map, MapError, load_map
 from .rules.vocabulary import OrderVocabulary, vocabulary

@@ -1,4 +1,4 @@
-"""Hints and quotations for error messages."""
+"""Hints, quotations and other words of messages."""
 
 import difflib
 from collections.abc import Iterable
@@ -49,6 +49,11 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things, `1 center` or `3 centers`."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the choice most like a word, or that the word stands for.
 
@@ -66,3 +71,17 @@ def _stands_for(word: str, choice: str) -> bool:
     given, parts = (text.strip("-").replace("_", "-").split("-") for text in (word, choice))
     initials = "".join(part[:1] for part in parts)
     return len(parts) > 1 and (given == [initials] or set(given) <= set(parts))
+
+
+def array_shapes(self: tuple) -> str:
+    """Return a named tuple of arrays as their names, shapes and types: a `__repr__`."""
+    shown = (
+        f"{name} {array.dtype}{list(array.shape)}" if hasattr(array, "dtype") else f"{name} {array}"
+        for name, array in zip(self._fields, self)
+    )
+    return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def player_name(self: object) -> str:
+    """Return a player's class and name: a `__repr__`."""
+    return f"{type(self).__name__}({self.name!r})"

@@ -49,9 +49,8 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy import PolicyPlayer
-from diplomacy_engine.players.search.draws import PolicyDraws
+from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
-from diplomacy_engine.players.search.noise import phase_seeds
 from diplomacy_engine.rules.state import Salt, in_movement
 from diplomacy_engine.training import settings
 from ppo_selfplay_diplomacy import LEARNER, WARM_UP_PHASES, Agent, OpponentPool, Run, layer_init

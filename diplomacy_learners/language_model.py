@@ -53,9 +53,8 @@ from diplomacy_engine.learning.language_model import (
     make_tiny_model,
 )
 from diplomacy_engine.learning.run_log import RunLog, start_wandb
-from diplomacy_engine.matches.beginnings import random_beginnings
 from diplomacy_engine.matches.evaluation import Evaluation
-from diplomacy_engine.matches.forks import center_share, destinations, fork
+from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
 from diplomacy_engine.players import Player
 from diplomacy_engine.players.language.local import LocalPlayer, Reply
 from diplomacy_engine.players.language.player import add_thoughts

@@ -493,7 +493,7 @@ def main(args: Args) -> int:
     try:
         args = convert(Args, asdict(args), "flags")
         if find_spec("ray") is None:
-            raise UserError('training a population needs Ray: pip install "ray[tune]"')
+            raise UserError("training a population needs Ray: pip install '.[pbt]'")
         if args.resume:
             home, args = resumed(args)
             with connected(args.address):

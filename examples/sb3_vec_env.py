@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
-from diplomacy_engine.environments.registration import register_environments
+from diplomacy_engine.environments import register_environments
 
 register_environments()
 

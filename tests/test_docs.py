@@ -29,8 +29,8 @@ from support.pages import (
 
 from diplomacy_engine.commands.cli import main, parser
 from diplomacy_engine.constants import RESULT_WORDS, Terrain
+from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyVectorEnv
-from diplomacy_engine.environments.registration import IDS
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
@@ -128,11 +128,10 @@ def known_flags() -> set[str]:
         flags |= one._option_string_actions.keys()
         tools = (action.choices for action in one._actions if isinstance(action.choices, dict))
         parsers += [tool for choices in tools for tool in choices.values()]
-    tests = ROOT / "tests"
     for path in (
-        tests / "conftest.py",
+        ROOT / "tests" / "conftest.py",
         *ROOT.glob("examples/*.py"),
-        *tests.glob("benchmarks/*.py"),
+        *ROOT.glob("benchmarks/*.py"),
     ):
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     docker = ["build-arg", "env", "file", "gpus", "publish", "rm", "tag", "target", "volume"]
@@ -158,7 +157,8 @@ def test_flags(page):
 
 def test_where_things_went():
     """The newest table of CHANGELOG.md leads to modules that are there."""
-    newest = page_text("CHANGELOG.md").split("\n## ")[1]
+    sections = page_text("CHANGELOG.md").split("\n## ")
+    newest = next(section for section in sections if "\n| `" in section)
     cells = re.findall(r"^\| `.+ \| (.+) \|$", newest, re.MULTILINE)
     words = [word for cell in cells for span in code_spans(cell) for word in span.split()]
     names = [word for word in words if re.fullmatch(r"[a-z]\w*(\.\w+)+", word)]
@@ -352,7 +352,7 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-EXAMPLES = {"environments": 5, "other_libraries": 3, "thesis": 3, "other_engines": 1, "search": 1}
+EXAMPLES = {"environments": 5, "other_libraries": 3, "thesis": 2, "other_engines": 1, "search": 1}
 NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
 
 

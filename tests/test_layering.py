@@ -13,7 +13,7 @@ LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
     (
-        *("_fields", "_files", "_jit", "_progress", "_short", "_suggest", "_timed_reader"),
+        *("_fields", "_files", "_jit", "_progress", "_suggest"),
         *("constants", "errors", "records"),
     ),
     ("rules", "scoring"),

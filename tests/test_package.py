@@ -137,4 +137,4 @@ def test_the_engine_alone(wheel, tmp_path):
         found = run(line)
         assert found.returncode == 2 and found.stdout == ""
         assert re.fullmatch(r"error: this needs PyTorch .*\n", found.stderr)
-        assert 'pip install "diplomacy-selfplay[train]"' in found.stderr
+        assert "pip install '.[train]'" in found.stderr

@@ -13,8 +13,7 @@ from .._files import atomic_write, check_target
 from .._progress import Progress
 from .._suggest import quoted
 from ..errors import UserError
-from ..matches.report import MatchReport
-from ..matches.settings import MatchSettings
+from ..matches.match import MatchReport, MatchSettings
 from ..players.language.player import add_thoughts
 from ..players.loading import load_player, policy_map
 from ..players.names import (

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .._suggest import printable
-from ..matches.texts import percent, share_text
+from ..matches.figures import percent, share_text
 
 _GAP = 2  # characters between two columns
 

@@ -15,16 +15,13 @@ Everything runs once before it is timed, so compilation is excluded.
 """
 
 import argparse
-import json
 import math
 import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,12 +47,11 @@ from ..players.protocols import Player
 from ..players.search.player import SearchPlayer
 from ..press.deals import empty_deals
 from ..press.table import Press
-from ..rules.adjudicator.movement import movement_scratch
+from ..rules.adjudicator.movement import adjudicate_rows, movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
 from ._arguments import whole_number, write_result
 from ._console import make_console, print_table
-from .bench_kernel import adjudicate_rows
 
 NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
 YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken
@@ -79,38 +75,6 @@ PRESS_STAGES = {
 }
 BOT_UNIT = "power and movement phase"
 SEARCHED = 16  # decisions that a bot is timed with if it searches, which takes its time
-
-# Plays whole games of the `diplomacy` package and prints what it counted.
-_PEER_SCRIPT = """
-import json, random, sys, time
-from importlib.metadata import version
-from diplomacy import Game
-
-rng, last, seconds = random.Random(1), int(sys.argv[1]), float(sys.argv[2])
-
-def play():
-    game, phases = Game(), 0
-    while not game.is_game_done:
-        name = game.get_current_phase()
-        if int(name[1:-1]) > last or name == f"W{last}A":
-            break
-        orders = game.get_all_possible_orders()
-        for power in game.powers:
-            places = game.get_orderable_locations(power)
-            game.set_orders(power, [rng.choice(orders[at]) for at in places if orders[at]])
-        game.process()
-        phases += 1
-    return phases
-
-play()
-start, phases, games = time.perf_counter(), 0, 0
-while games == 0 or time.perf_counter() - start < seconds:
-    phases += play()
-    games += 1
-taken = time.perf_counter() - start
-found = {"version": version("diplomacy"), "phases": phases, "games": games, "seconds": taken}
-print(json.dumps(found))
-"""
 
 
 class Play(NamedTuple):
@@ -174,7 +138,7 @@ def measure(
         game_map: a map's name or file, or a Map.
         threads: of the play; the stages are timed in one.
         num_games: games at once.
-        seconds: of play that are measured; stages, bots and the `diplomacy` package come on top.
+        seconds: of play that are measured; stages and bots come on top.
         until_year: the last year of a game; None for the tenth.
         seed: of the games.
         press: whether talk is timed, too.
@@ -208,10 +172,7 @@ def measure(
     }
     share = STAGE_SHARE * seconds
     found |= time_stages(found_map, positions, num_games, max_years, share, seed, press)
-    peer = peer_figures(until_year, seconds) if found_map is load_map("standard") else None
-    if peer is not None and "phases_per_second" in peer:
-        peer["ratio"] = found["phases_per_second"] / peer["phases_per_second"]
-    return found | {"diplomacy_package": peer, "machine": machine(), "versions": versions()}
+    return found | {"machine": machine(), "versions": versions()}
 
 
 def last_year(game_map: Map, until_year: int | None) -> int:
@@ -345,34 +306,6 @@ def _time_bot(name, games: VectorGame, decisions: Decisions, seconds: float) -> 
     return median_microseconds(lambda: bot.act(games, decisions), decisions.count, seconds)
 
 
-def peer_figures(until_year: int, seconds: float) -> dict | None:
-    """Measure the `diplomacy` package in the same way, if it is installed.
-
-    It plays one game at a time in one thread of a process of its own: the package has another
-    licence (AGPL) and never becomes part of this program.
-
-    Returns:
-        version, phases_per_second and games_per_second; or `{"error": reason}` if it fails; or
-        None if it is not installed.
-    """
-    if find_spec("diplomacy") is None:
-        return None
-    command = [sys.executable, "-c", _PEER_SCRIPT, str(until_year), str(seconds)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120)
-        found = json.loads(done.stdout.splitlines()[-1])
-        return {
-            "version": found["version"],
-            "phases_per_second": found["phases"] / found["seconds"],
-            "games_per_second": found["games"] / found["seconds"],
-        }
-    except subprocess.TimeoutExpired:
-        return {"error": f"no answer within {seconds + 120:.0f} seconds"}
-    except (LookupError, TypeError, ValueError):
-        lines = done.stderr.strip().splitlines()
-        return {"error": lines[-1][:200] if lines else f"exit code {done.returncode}"}
-
-
 def machine() -> dict:
     """Return what the figures were measured on."""
     return {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.system()}
@@ -504,12 +437,6 @@ def print_bench(console: Console, result: dict) -> None:
         ("games/s", f"{result['games_per_second']:,.0f}"),
         ("bytes/game", f"{result['memory_bytes_per_game']:,}"),
     ]
-    peer = result["diplomacy_package"]
-    if peer is not None and "error" in peer:
-        rows.append(("diplomacy package", f"failed: {peer['error']}"))
-    elif peer is not None:
-        rows.append((f"diplomacy {peer['version']}, phases/s", f"{peer['phases_per_second']:,.0f}"))
-        rows.append(("times as fast", f"{peer['ratio']:,.0f}"))
     console.print()
     for name, figure in rows:
         console.print(f"{name:{max(len(known) for known, _ in rows)}}  {figure}", markup=False)

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from .._files import check_target
 from .._jit import announce_compilation
+from ..matches.figures import limit_text
 from ..matches.reward_schemes import SCHEMES, check_reward
-from ..matches.texts import limit_text
 from ..players.loading import load_player
 from ..scoring.rewards import REWARDS
 from ._arguments import (

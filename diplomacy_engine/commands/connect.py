@@ -18,7 +18,6 @@ from ..connections.connection import (
     read_address,
     read_secret,
 )
-from ..connections.daide import DaideSeat
 from ..connections.diplomacy_server import (
     ANY,
     Account,
@@ -49,7 +48,6 @@ _EXAMPLES = (
     "diplomacy localhost:8432 --game-id g1 --power FRANCE --player dumbbot",
     f"diplomacy localhost:8432 --power {DUMMIES} --player dumbbot",
     "webdip https://example.org --game-id 5 --player dumbbot",
-    "daide localhost:8434 --power any --player dumbbot",
 )
 
 
@@ -65,7 +63,6 @@ def add_connect(commands) -> None:
     servers = parser.add_subparsers(title="servers", metavar="SERVER")
     _add_diplomacy(servers)
     _add_webdip(servers)
-    _add_daide(servers)
 
 
 def _of(server: str) -> list[str]:
@@ -157,23 +154,6 @@ def _add_webdip(servers) -> None:
     )
     _add_playing(parser)
     parser.set_defaults(run=run_webdip)
-
-
-def _add_daide(servers) -> None:
-    parser = servers.add_parser(
-        "daide",
-        help="a DAIDE server, such as the diplomacy package's",
-        description="Play on a DAIDE server, without press. The server of the diplomacy package "
-        "has a separate port for each game; `connect diplomacy --list` shows it.",
-        needs="HOST:PORT --power POWER",
-        examples=_of("daide"),
-    )
-    add = parser.add_argument
-    add("address", metavar="HOST:PORT", help="where the server of the game listens")
-    add("--power", required=True, metavar="POWER", help=f"the power to play, or {ANY}")
-    _add_vote_draw(add)
-    _add_playing(parser)
-    parser.set_defaults(run=run_daide)
 
 
 def _add_vote_draw(add: Callable) -> None:
@@ -286,19 +266,6 @@ def run_webdip(arguments: argparse.Namespace) -> int:
     return _play(arguments, connect)
 
 
-def run_daide(arguments: argparse.Namespace) -> int:
-    """Play until the game is over."""
-    address = read_address(arguments.address)
-
-    def connect(game_map: Map, years: int | None) -> Connection:
-        power = None
-        if arguments.power != ANY:
-            power = game_map.powers[game_map.power_number(arguments.power)]
-        return DaideSeat(address, power, game_map, max_years=years, say=say)
-
-    return _play(arguments, connect)
-
-
 def _environment_number(name: str) -> int | None:
     """Return a number that a ladder has set, None if it has not."""
     text = os.environ.get(f"WEBDIP_{name}", "").strip()
@@ -326,7 +293,6 @@ def _list(arguments: argparse.Namespace, wire: Wire) -> int:
                 game.status,
                 " ".join(game.free) or "-",
                 f"{game.deadline} s" if game.deadline else "none",
-                str(game.daide_port or "-"),
             ],
         )
         for game in games
@@ -334,7 +300,7 @@ def _list(arguments: argparse.Namespace, wire: Wire) -> int:
     if not rows:
         print(f"{wire.name} has no game in progress")
         return 0
-    columns = ["map", "phase", "status", "free powers", "deadline", "DAIDE port"]
+    columns = ["map", "phase", "status", "free powers", "deadline"]
     print_table(make_console(), "game", columns, rows)
     return 0
 

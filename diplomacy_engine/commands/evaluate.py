@@ -9,7 +9,7 @@ from rich.console import Console
 from .._jit import announce_compilation
 from .._progress import label
 from ..matches.evaluation import evaluate_player
-from ..matches.texts import limit_text, mean_text, percent, share_text
+from ..matches.figures import limit_text, mean_text, percent, share_text
 from ..scoring.outcomes import FIGURES, RATES
 from ._arguments import (
     add_counts,

@@ -6,7 +6,7 @@ from pathlib import Path
 from .._files import atomic_write
 from ..errors import UserError
 from ..map_import.dpjudge import read_dpjudge
-from ..map_import.draft import map_file_text
+from ..map_import.draft import map_file_text, read_text
 from ..map_import.dvar import read_dvar
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
@@ -17,7 +17,7 @@ def add_import_map(commands) -> None:
     parser = commands.add_parser(
         "import-map",
         help="convert the map of another program to a map file",
-        description="Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, "
+        description="Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (JSON, "
         "diplicity) and write it as a map file. Anything that cannot be played is refused, with "
         "its line.",
         needs="FILE",
@@ -33,7 +33,7 @@ def add_import_map(commands) -> None:
 def run_import_map(arguments: argparse.Namespace) -> int:
     """Import a map; nothing is written if it cannot be played."""
     path = Path(arguments.file)
-    draft = read_dvar(path) if path.suffix.lower() == ".json" else read_dpjudge(path)
+    draft = read_dvar(path) if read_text(path).lstrip()[:1] in ("{", "[") else read_dpjudge(path)
     game_map = draft.finished()
     counts = map_counts(game_map)
     output = Path(arguments.output or f"{game_map.name}.toml")

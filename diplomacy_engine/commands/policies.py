@@ -3,7 +3,7 @@
 import argparse
 
 from ..errors import UserError
-from ..matches.texts import share_text
+from ..matches.figures import share_text
 from ..players.policy_files import (
     policies_of,
     ready_policies,

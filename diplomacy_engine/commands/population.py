@@ -22,6 +22,8 @@ from .._files import atomic_write, check_target, check_writable, read_file
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
+from ..matches.figures import limit_text, mean_text, percent
+from ..matches.match import MatchSettings
 from ..matches.population import (
     PROVISIONAL,
     Standing,
@@ -32,8 +34,6 @@ from ..matches.population import (
     read_ranks,
 )
 from ..matches.population_page import population_page
-from ..matches.settings import MatchSettings
-from ..matches.texts import limit_text, mean_text, percent
 from ..play.session import PERSON
 from ..players.loading import (
     learning,
@@ -524,7 +524,6 @@ def _training_flags(
         "save-interval": max(1, decisions // 6),
         "eval-interval": decisions,
         "eval-games": 42,
-        "league-games": 0,
         "capture-games": 0,
         # So that copies of all ages are in the pool at the end.
         "pool-size": 10,

@@ -6,12 +6,10 @@ import sys
 from pathlib import Path
 
 from .._files import atomic_write, check_target
-from .._suggest import printable
 from ..errors import UserError
-from ..matches.texts import counted
 from ..pictures.png import png
 from ..replays.page import page
-from ..replays.replay import Frame, Replay, frame_svg, load_replays
+from ..replays.replay import Replay, frame_svg, frame_text, load_replays
 from ._arguments import whole_number
 from ._console import print_notes
 
@@ -98,41 +96,6 @@ def run_replay(arguments: argparse.Namespace) -> int:
     atomic_write(target, content)
     print(f"{target}: {len(content) / 1e6:.2f} MB")
     return 0
-
-
-def frame_text(replay: Replay, number: int, width: int = 100) -> str:
-    """Return a phase as text: what was said, and each power's centers, units, orders, results."""
-    frame = replay.frames[number]
-    lines = [
-        f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
-        f"game {replay.id}: {replay.result}"
-    ]
-    lines += [
-        f"  {sender} to {recipient}: {' '.join(said.split())}"
-        for sender, recipient, said in frame.talk
-    ]
-    lines += [f"  {power} {words}" for power, _, words in frame.declared]
-    for power in replay.map.powers:
-        lines += _power_lines(replay, frame, power, width)
-    # Orders and ids are as somebody wrote them; a terminal would obey what is in them.
-    return "\n".join(map(printable, "\n".join(lines).split("\n")))
-
-
-def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:
-    centers, units = frame.scene.centers[power], frame.scene.units[power]
-    orders = frame.orders.get(power, ())
-    if not (centers or units or orders):
-        return []
-    who = f" ({replay.players[power]})" if power in replay.players else ""
-    lines = [f"\n{power}{who}  {counted(len(centers), 'center')}: {' '.join(centers)}"[:width]]
-    wide = max((len(given.text) for given in orders), default=0)
-    lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
-    if not orders:
-        lines.append(("  " + ", ".join(units))[:width])
-    gone = frame.scene.dislodged.get(power, ())
-    if gone and not orders:
-        lines.append(f"  dislodged: {', '.join(gone)}")
-    return lines
 
 
 def show(replay: Replay, number: int | None = None) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from .._jit import announce_compilation
 from ..errors import UserError
-from ..matches.texts import limit_text, mean_text, share_text
+from ..matches.figures import limit_text, mean_text, share_text
 from ..matches.tournament import check_tournament, play_tournament
 from ..players.names import short_names
 from ._arguments import (

@@ -476,15 +476,6 @@ def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
     return sorted(words_of(name, 40) for name in names)
 
 
-def _daide_port(wire: Wire, game_id: str) -> int:
-    """Return the port at which DAIDE is spoken for a game; 0 if it has none."""
-    try:
-        port = wire.ask("get_daide_port", game_id=game_id)
-    except ServerError:
-        return 0
-    return port if type(port) is int and 0 < port < 65536 else 0
-
-
 class ListedGame(NamedTuple):
     """A game of a server, for people."""
 
@@ -495,7 +486,6 @@ class ListedGame(NamedTuple):
     free: list[str]
     deadline: int  # seconds; 0: none
     asks_password: bool
-    daide_port: int  # 0: none
 
 
 def list_games(wire: Wire, account: Account) -> list[ListedGame]:
@@ -513,8 +503,7 @@ def list_games(wire: Wire, account: Account) -> list[ListedGame]:
             texts = [words_of(row.get(key, str), 40) for key in ("map_name", "phase", "status")]
             free = free_powers(wire, token, game_id)
             asks, deadline = row.get("registration_password", bool), row.get("deadline", int, 0)
-            port = _daide_port(wire, game_id)
-            found.append(ListedGame(words_of(game_id, 60), *texts, free, deadline, asks, port))
+            found.append(ListedGame(words_of(game_id, 60), *texts, free, deadline, asks))
         return found
     finally:
         wire.close()

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from .._suggest import counted
 from ..constants import COMPLETED, parse_phase
 from ..errors import UserError
 from ..games.game import Game
 from ..games.votes import bot_votes
-from ..matches.texts import counted
 from ..players.advice import orders_by_player
 from ..players.negotiation import Negotiator
 from ..players.protocols import Player

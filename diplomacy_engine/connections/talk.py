@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from .._suggest import quoted
 from ..errors import UserError
 from ..games.game import Game as PlainGame
+from ..players.advice import agrees, next_offer
 from ..players.names import UNBOUND, VoiceSpec
 from ..players.negotiation import Negotiator
-from ..players.talking import agrees, next_offer
 from ..press.daide import MOST_SIGNS, ClauseRow, is_daide
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS

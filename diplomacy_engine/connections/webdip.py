@@ -8,11 +8,13 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ..constants import COMPLETED, NONE, UNIT_LETTERS, phase_kind
+from ..constants import COMPLETED, UNIT_LETTERS, phase_kind
 from ..errors import UserError
 from ..games.game import Game
 from ..games.imports import played_on, replayed
+from ..games.saved_game import Ending
 from ..games.webdiplomacy import (
+    DRAWN,
     FINISHED,
     PHASES,
     Phase,
@@ -22,7 +24,6 @@ from ..games.webdiplomacy import (
     order_text,
     phase_of,
     read_variant,
-    unit_text,
 )
 from ..rules.map import Map
 from ..rules.notation import location_of, province_of
@@ -118,21 +119,24 @@ class WebdipSeat:
         if phase != FINISHED and phase not in PHASES:
             raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
         files = context.fields("files")
-        status = member.texts("orderStatus", [])
+        status = set(member.texts("orderStatus", []))
         is_open = game.get("processStatus", str, "") == _NOT_PROCESSING
-        seen = turn, phase, files.fields("game").get("version", str, "")
+        seen = turn, phase, files.fields("history").get("version", str, "")
         if self._last is None or self._seen != seen or self._last.over:
-            now = self._now(files, turn, phase)
+            now = self._now(files, turn, phase, game.get("gameOver", str, ""))
             if now is None:
                 return None
             self._last = Position(f"game {self._id}", now, [power], frozenset())
             self._seen = seen
         if game.get("pressType", str, "NoPress") != "NoPress":
             self._tell("powers may talk in it, but the player says nothing")
-        saved = {"Saved", "Completed", "Ready", "None"} & set(status)
-        over = "finished" if phase == FINISHED else ""
+        over = ""
+        if phase == FINISHED:
+            winners = self._last.game.winners
+            over = f"a solo of {winners[0]}" if len(winners) == 1 else "a draw"
         self._last = self._last._replace(
-            missing=frozenset() if saved else frozenset([power]),
+            # An extended phase takes back that we are ready, and waits for us again.
+            missing=frozenset() if {"Ready", "None"} & status else frozenset([power]),
             running=is_open and not over,
             seconds=60.0 * game.get("phaseMinutes", int, 1),
             over=over,
@@ -166,69 +170,81 @@ class WebdipSeat:
     def _file(self, files: Fields, name: str) -> Fields:
         """Return a file in the version that the site names."""
         row = files.fields(name)
-        version = row.get("version", str)
+        version = row.get("version", str, "")  # none of a file that was never written
         known = self._files.get(name)
         if known is None or known[0] != version:
             self._files[name] = version, self._site.file(row.get("url", str), version)
         return self._files[name][1]
 
-    def _now(self, files: Fields, turn: int, phase: str) -> Game | None:
+    def _now(self, files: Fields, turn: int, phase: str, end: str) -> Game | None:
         """Return the game in its present phase; None if a file is of another one."""
-        *played, last = history_phases(self._variant, self._file(files, "history").table)
-        name = phase_of(turn, phase)
-        if last.name == name and name != COMPLETED:
-            board = self._file(files, "game")
-            fits = (board.get("turn", int), board.get("phase", str)) == (turn, phase)
-            last = self._board(board, name) if fits else None
+        past, name = self._file(files, "history"), phase_of(turn, phase)
+        board = self._file(files, "game") if phase in ("Retreats", FINISHED) else None
+        if phase == FINISHED and not past.get("phases", list):  # nothing was played
+            ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
+            return self._ended(ended, board, end)
+        *played, last = history_phases(self._variant, past.table)
+        if board is not None and (board.get("turn", int), board.get("phase", str)) != (turn, phase):
+            last = None
         if last is None or last.name != name:
             self._files.clear()
             return None
+        if phase == "Retreats":
+            last = last._replace(retreats=self._retreats(board, last))
         done = self._played
-        if self._game is None or played[: len(done)] != done:
-            opening = [(played or [last])[0]._replace(orders={})]
-            self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
-            done = []
-        self._game = played_on(self._game, played[len(done) :], self._tell)
+        try:
+            if self._game is None or played[: len(done)] != done:
+                opening = [(played or [last])[0]._replace(orders={})]
+                self._game = replayed(opening, self._map, str(self._id), max_years=self._max_years)
+                done = []
+            self._game = played_on(self._game, played[len(done) :], self._tell)
+            found = played_on(self._game.copy(), [last], self._tell)
+        except UserError as error:
+            self._tell(f"its history cannot be played by our rules, the position can: {error}")
+            found = self._game = replayed([last], self._map, str(self._id), self._tell)
         self._played = played
-        found = played_on(self._game.copy(), [last], self._tell)
-        if found.phase != name:
-            raise UserError(
-                f"game {self._id} of {self.name} is in {name}, but by our rules in {found.phase}"
-            )
-        return found
+        if found.phase != name:  # one that our rules skip, as where all dislodged units disband
+            found = self._placed(found, last)
+        return self._ended(found, board, end) if name == COMPLETED else found
 
-    def _board(self, board: Fields, name: str) -> Phase:
-        """Return the present phase as `game.json` has it."""
-        units: dict[str, list[str]] = {power: [] for power in self._map.powers}
-        centers: dict[str, list[str]] = {power: [] for power in self._map.powers}
-        standing, gone = set(), {}
-        for unit in board.rows("units"):
-            text = unit_text(self._variant, unit.get("type", str), unit.get("terrID", int))
-            power = self._variant.power(unit.get("countryID", int))
-            if unit.get("retreating", bool, False):
-                gone[province_of(text)] = text
-                units[power].append(f"*{text}")
-            else:
-                standing.add(province_of(text))
-                units[power].append(text)
-        closed, came_from = set(standing), {}
-        index = self._map.board.province_center
+    def _placed(self, game: Game, phase: Phase) -> Game:
+        """Return a game in the phase that the site is in."""
+        state = replayed([phase], self._map).to_state()
+        state |= {key: text for key, text in game.to_state().items() if key.startswith("last_")}
+        placed = Game.from_state(self._map, state, self._max_years)
+        placed.id, placed.history = game.id, game.history
+        return placed
+
+    def _ended(self, game: Game, board: Fields, end: str) -> Game:
+        """Return a game that has ended as the site says, by votes or for the last that stayed."""
+        saved = game.to_saved_game()
+        if end == DRAWN:
+            saved |= Ending(True, True).notes()
+        for member in board.rows("members", []):
+            if end == "Won" and member.get("status", str) == "Won":
+                winner = self._variant.power(member.get("countryID", int))
+                saved["phases"][-1]["state"]["note"] = f"Victory by: {winner}"
+        return Game.from_saved_game(saved, self._map, self._max_years)
+
+    def _retreats(self, board: Fields, phase: Phase) -> dict[str, list[str]]:
+        """Return the places to which each dislodged unit may retreat, by `game.json`."""
+        units = [text for texts in phase.units.values() for text in texts]
+        closed, came_from = {province_of(unit) for unit in units if unit[0] != "*"}, {}
         for row in board.rows("territories"):
             place = province_of(self._variant.place(row.get("terrID", int)))
-            owner, origin = row.table.get("ownerCountryID"), row.table.get("occupiedFromTerrID")
-            if owner and index[self._map.province_index[place]] != NONE:
-                centers[self._variant.power(owner)].append(place)
             if row.table.get("standoff") is True:
                 closed.add(place)
-            if origin:
+            if origin := row.table.get("occupiedFromTerrID"):
                 came_from[place] = province_of(self._variant.place(origin))
-        centers = {power: list(dict.fromkeys(held)) for power, held in centers.items()}
-        retreats = {
-            unit: [p for p in self._near(unit) if province_of(p) not in {*closed, origin}]
-            for place, unit in gone.items()
-            for origin in [came_from.get(place)]
+        return {
+            unit[1:]: [
+                place
+                for place in self._near(unit[1:])
+                if province_of(place) not in {*closed, came_from.get(province_of(unit))}
+            ]
+            for unit in units
+            if unit[0] == "*"
         }
-        return Phase(name, {}, units, centers, retreats)
 
     def _near(self, unit: str) -> list[str]:
         """Return the locations next to a unit's."""

@@ -60,7 +60,10 @@ class Site:
 
     def get(self, route: str, **fields: object) -> Fields:
         """Return what a route answers; errors as for `post`."""
-        found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
+        try:
+            found = self._read(self._ask("GET", f"route={route}&{urlencode(fields)}", None), route)
+        except PhaseOver as error:  # no phase is named in it: the game is not known
+            raise Gone(str(error)) from None
         return Fields(found, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:

@@ -1,6 +1,55 @@
-"""Gymnasium and PettingZoo environments."""
+"""Gymnasium and PettingZoo environments.
+
+`import diplomacy_engine` registers their ids: `gymnasium.make("Diplomacy-small-v0")` works.
+
+    Diplomacy-{small,three,standard}-v0             an order for each province
+    Diplomacy-{small,three,standard}-sequential-v0  one unit's order at a time
+    Diplomacy-{small,three,standard}-deepdip-v0     the DeepDip thesis' formulation
+    Diplomacy-v0                                    any of them, by `map` and `form`
+    Diplomacy-{small,three,standard}-negotiation-v0 offers alone, as in the thesis: docs/thesis.md
+
+Every id but the last takes the arguments of `gymnasium_env.DiplomacyEnv`, `map=FILE` among them,
+and the last those of `negotiation_env.NegotiationEnv`.
+"""
 
 from typing import Any
+
+from gymnasium.envs.registration import register, registry
+
+from ..rules.map import MAP_NAMES
+
+_FORMS = {
+    "": {"form": "provinces"},
+    "-sequential": {"form": "sequential"},
+    "-deepdip": {"form": "deepdip", "opponents": "dumbbot-deepdip", "reward": "deepdip"},
+}
+IDS = {
+    f"Diplomacy-{name}{form}-v0": {"map": name, **settings}
+    for form, settings in _FORMS.items()
+    for name in MAP_NAMES
+} | {"Diplomacy-v0": {}}
+NEGOTIATION_IDS = {f"Diplomacy-{name}-negotiation-v0": {"map": name} for name in MAP_NAMES}
+
+
+def register_environments() -> None:
+    """Register the ids with Gymnasium; their modules are imported when one is made."""
+    for name, settings in IDS.items():
+        if name not in registry:
+            register(
+                name,
+                entry_point="diplomacy_engine.environments.gymnasium_env:DiplomacyEnv",
+                vector_entry_point="diplomacy_engine.environments.gymnasium_env:DiplomacyVectorEnv",
+                kwargs=settings,
+                order_enforce=False,  # the environments say so themselves
+            )
+    for name, settings in NEGOTIATION_IDS.items():
+        if name not in registry:
+            register(
+                name,
+                entry_point="diplomacy_engine.environments.negotiation_env:NegotiationEnv",
+                kwargs=settings,
+                order_enforce=False,
+            )
 
 
 def __getattr__(name: str) -> Any:

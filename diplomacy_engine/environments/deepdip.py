@@ -16,8 +16,8 @@ from gymnasium import spaces
 
 from ..constants import NONE
 from .agent_games import AgentBoards
-from .deepdip_kernels import deepdip_observation, take_deepdip_actions
 from .forms import ProvinceForm, illegal_order, unit_text
+from .kernels import deepdip_observation, take_deepdip_actions
 
 
 class DeepDipForm(ProvinceForm):

@@ -4,7 +4,6 @@ The agent makes one offer before each movement phase: a move of a unit of its ow
 another power's. Somebody else gives all orders. docs/thesis.md explains it.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,7 +47,7 @@ class NegotiationEnv(gymnasium.Env):
     Args:
         map: a map's name or file.
         power: the agent's; None draws one in each game.
-        reward: `valid`, as without one (5 for a valid offer, -5 for another), or a name of
+        reward: `valid`, 5 for a valid offer and -5 for another, or a name of
             scoring/rewards.py or a mix of them, paid for the phases up to the next offer.
         answers: the negotiator (docs/press.md) whose rule the others answer by.
         orders_by: a bot, checkpoint or run folder that gives all orders.
@@ -62,13 +61,12 @@ class NegotiationEnv(gymnasium.Env):
     """
 
     metadata: ClassVar = {"render_modes": []}
-    own_reward = "valid"  # the form's own, which no other environment has
 
     def __init__(
         self,
         map: str | Path = "standard",
         power: str | None = None,
-        reward: str | None = None,
+        reward: str = "valid",
         answers: str = "dealer",
         orders_by: str = "dumbbot",
         max_years: int | None = None,
@@ -77,13 +75,12 @@ class NegotiationEnv(gymnasium.Env):
     ):
         check_draws_after(draws_after, draw_votes)
         self._draw_votes, self._draws_after = draw_votes, draws_after or 0
-        reward = self.own_reward if reward is None else reward
         if not isinstance(reward, str):
             raise UserError(f"reward must be a name, not {quoted(reward)}")
-        if reward not in (self.own_reward, *REWARDS) and reward.isidentifier():
-            hint = did_you_mean(reward, (self.own_reward, *REWARDS))
+        if reward not in ("valid", *REWARDS) and reward.isidentifier():
+            hint = did_you_mean(reward, ("valid", *REWARDS))
             raise UserError(f"there is no reward {quoted(reward)}{hint}")
-        self._reward = None if reward == self.own_reward else make_steady_mix(reward)
+        self._reward = None if reward == "valid" else make_steady_mix(reward)
         self._games = VectorGame(map, 1, max_years=max_years, threads=1, auto_reset=False)
         game_map = self._games.map
         self._seat = None if power is None else game_map.power_number(power)
@@ -92,20 +89,14 @@ class NegotiationEnv(gymnasium.Env):
         self._partner = load_player(f"{answers}+{orders_by}", game_map=game_map)
         if not isinstance(self._partner, Negotiator):
             raise UserError(f"answers must be a negotiator, not {quoted(answers)}")
-        self.observation_space, action = self._spaces()
+        provinces, powers = len(game_map.provinces), self._games.num_powers
+        units = len(game_map.unit_powers) + 1
+        self.observation_space = MultiDiscrete([powers + 1, 2, units] * provinces)
+        action = MultiDiscrete([provinces, provinces, powers, provinces, provinces])
         self.action_space = with_vote(action) if draw_votes else action
         self._press: Press | None = None
         self._power = 0
         self._seeded = self._running = False
-
-    def _spaces(self) -> tuple[MultiDiscrete, MultiDiscrete]:
-        """Return the spaces of observations and of actions."""
-        provinces, powers = len(self._games.map.provinces), self._games.num_powers
-        units = len(self._games.map.unit_powers) + 1
-        return (
-            MultiDiscrete([powers + 1, 2, units] * provinces),
-            MultiDiscrete([provinces, provinces, powers, provinces, provinces]),
-        )
 
     @property
     def game(self) -> Game:
@@ -126,11 +117,7 @@ class NegotiationEnv(gymnasium.Env):
         self._press = Press(self._games, "offers")
         powers = self._games.num_powers
         self._power = int(self.np_random.integers(powers)) if self._seat is None else self._seat
-        return self._observation(), self._nothing_said() | {"power": self._power}
-
-    def _nothing_said(self) -> dict:
-        """Return what `info` says of the talk before there is any."""
-        return {"valid": False, "agreed": False}
+        return self._observation(), {"valid": False, "agreed": False, "power": self._power}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
@@ -145,12 +132,11 @@ class NegotiationEnv(gymnasium.Env):
         if outside.any():
             raise UserError(f"the action {numbers.tolist()} is not in the action space")
         games, press = self._games, self._press
-        decisions, owned = games.decisions(), self._owned()
-        numbers, votes = numbers.tolist(), None
+        decisions, numbers, votes = games.decisions(), numbers.tolist(), None
         if self._draw_votes:
             votes = bot_votes(games, self._draws_after)
             votes[0, self._power] = numbers.pop() == 1
-        said = self._speak(decisions, numbers)
+        valid, agreed = self._speak(decisions, numbers)
         bound = press.bound(decisions)
         orders = orders_of(games, self._partner, bound)
         press.correct(orders, bound)
@@ -161,17 +147,10 @@ class NegotiationEnv(gymnasium.Env):
         terminated = end in (SOLO, AGREED) or not self._alive()
         truncated = not terminated and end != RUNNING
         self._running = not (terminated or truncated)
-        own = self._reward is None
-        reward = self._own_reward(said, self._owned() - owned) if own else paid
-        info = said | {"power": self._power}
-        return self._observation(), reward, terminated, truncated, info
-
-    def _owned(self) -> int:
-        return int((self._games.state.center_owner[0] == self._power).sum())
-
-    def _own_reward(self, said: dict, gained: int) -> float:
-        """Return what the form's own reward pays for the talk, and for centers gained since."""
-        return VALID if said["valid"] else -VALID
+        if self._reward is None:
+            paid = VALID if valid else -VALID
+        info = {"valid": valid, "agreed": agreed, "power": self._power}
+        return self._observation(), paid, terminated, truncated, info
 
     def _alive(self) -> bool:
         return bool(self._games.outcomes().alive[0, self._power])
@@ -182,29 +161,23 @@ class NegotiationEnv(gymnasium.Env):
         found = reward_input(result, self._games.board.victory_centers)
         return float(self._reward(found)[0, self._power])
 
-    def _speak(self, decisions: Decisions, numbers: list[int]) -> dict:
-        """Put the offer of an action to a power; return what came of it."""
+    def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
+        """Put the offer of an action to a power; return whether it is valid, and agreed to."""
         mine, goal, other, theirs, its_goal = numbers
         alive = self._games.outcomes().alive[0]
         ours = self._move(decisions, self._power, mine, goal)
         its = self._move(decisions, other, theirs, its_goal)
         if other == self._power or not alive[other] or NONE in (ours, its):
-            return self._nothing_said()
+            return False, False
         clauses = [
             (Clause.ORDER, Side.SENDER, mine, ours),
             (Clause.ORDER, Side.RECEIVER, theirs, its),
         ]
-        return {"valid": True, "agreed": self._put(decisions, other, clauses)}
-
-    def _put(self, decisions: Decisions, other: int, clauses: Sequence) -> bool:
-        """Put an offer to a power; return whether it became a deal."""
         offers = make_offers([(0, self._power, other, clauses)])
-        agreed = self._partner.answers(self._asked(decisions, other), offers)
-        return bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
-
-    def _asked(self, decisions: Decisions, other: int) -> Talk:
         game, power = np.zeros(1, np.int64), np.array([other])
-        return Talk(self._games, decisions, game, power, self._press.known(game, power))
+        talk = Talk(self._games, decisions, game, power, self._press.known(game, power))
+        agreed = self._partner.answers(talk, offers)
+        return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
 
     def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
         """Return a power's legal order that moves its unit so, or lets it hold; NONE without one.

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._short import player_name
-from .._suggest import did_you_mean, quoted
+from .._suggest import did_you_mean, player_name, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.decisions import Decisions

@@ -23,7 +23,7 @@ from ..constants import NONE, RUNNING, YEAR_LIMIT
 from ..errors import UserError
 from ..games.game import Game
 from ..games.vector_game import VectorGame
-from ..matches.beginnings import random_beginnings
+from ..matches.forks import random_beginnings
 from ..press.table import Press
 from ..scoring.rewards import reward_input
 from ..scoring.teams import alive_with_team

@@ -28,7 +28,7 @@ class EnvSettings:
         year_limit: `draw` pays the reward's end at the year limit, `truncate` does not.
         start: `opening`, or `random`: all powers together begin with random orders.
         warm_up_phases: the most phases of such a beginning; how many is drawn evenly from 0 on, in
-            each game. (Self-play's `--warm-up-phases` counts from 1, for each power on its own.)
+            each game.
         strict: an order outside the mask is a UserError that names unit and order. Otherwise it
             counts as none (a unit holds, a dislodged one disbands, a build is waived), and
             `info["illegal_orders"]` counts it.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit_allocating
-from .._short import array_shapes
+from .._suggest import array_shapes
 from ..constants import NONE
 
 

@@ -47,6 +47,7 @@ from .position import (
     contenders,
     current_phase,
     end_by_concession,
+    forbid_retreats,
     last_orders,
     legal_numbers,
     load_state,
@@ -738,6 +739,7 @@ class Game:
         earlier.adjudicate()
         for key in ("last_order", "last_power", "last_result"):
             getattr(self._games.state, key)[0] = getattr(earlier._games.state, key)[0]
+        forbid_retreats(self._games)
 
     def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
         """Return how a finished game ended for each power.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit, jit_inner
-from .._short import array_shapes
+from .._suggest import array_shapes
 from ..constants import NONE
 from ..rules.state import adjustments_owed, count_centers, count_units, is_winter
 

@@ -5,7 +5,7 @@ All functions work on row 0 of a one-game VectorGame.
 
 import random
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -13,11 +13,13 @@ import numpy as np
 from .._suggest import did_you_mean, quoted
 from ..constants import (
     AGREED,
+    BOUNCE,
     BUILD,
     COMPLETED,
     DISBAND,
     FALL_RETREATS,
     FLEET,
+    NO_CONVOY,
     NONE,
     RESULT_WORDS,
     RETREAT,
@@ -46,6 +48,7 @@ from ..rules.notation import (
 )
 from ..rules.phases import team_winner
 from ..rules.state import adjustments_owed, can_build_in, reset_game
+from .saved_game import victors
 from .vector_game import VectorGame
 
 MAX_YEAR = 9999
@@ -391,9 +394,10 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     It reads `name`, `units`, `retreats`, `centers`, and what `last_orders` returns. Other keys are
     ignored, but for what looks like one of these misspelt. Centers left out are nobody's, and so
     are those of the neutral units, which are listed like those of a power. Nothing
-    is skipped, eliminated or ended: the phase is played as it is given. Retreats are taken as
-    given, as long as the unit could ever move there; a dislodged unit (`*A MUN` or a key of
-    `retreats`) without any can only disband.
+    is skipped, eliminated or ended: the phase is played as it is given. Retreats must be to places
+    where the unit could ever move; those that the rules forbid are left out (`forbid_retreats`). A
+    dislodged unit (`*A MUN` or a key of `retreats`) without any can only disband. A finished game
+    has ended as `note` says, `Victory by: FRANCE`, and otherwise as its centers do.
 
     Raises:
         UserError: something is missing, unknown or impossible; the board is then undefined.
@@ -447,8 +451,9 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     _load_centers(games, state.get("centers"))
     given, results = (state.get(key) or {} for key in ("last_orders", "last_results"))
     _load_last_orders(games, given, results)
+    forbid_retreats(games)
     if row.end[0] != RUNNING:
-        _load_result(games)
+        _load_result(games, victors(games.map, state))
 
 
 def _load_name(games: VectorGame, name: str) -> None:
@@ -461,8 +466,12 @@ def _load_name(games: VectorGame, name: str) -> None:
     games.state.year[0], games.state.phase[0] = year, phase
 
 
-def _load_result(games: VectorGame) -> None:
-    """Tell a solo and a team's victory from a draw in a finished position, by its centers."""
+def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
+    """Tell a solo and a team's victory from a draw in a finished position."""
+    if won_by and not games.map.teams.text and won_by != contenders(games, ()):
+        if len(won_by) == 1:
+            games.state.end[0], games.state.winner[0] = SOLO, games.map.power_index[won_by[0]]
+        return
     centers = games.centers()[0].astype(int)
     most = centers.max()
     if most >= games.board.victory_centers and (centers == most).sum() == 1:
@@ -526,6 +535,35 @@ def _retreat_bits(games: VectorGame, unit: UnitText, places: list[str]) -> int:
             )
         bits |= 1 << options[0]
     return bits
+
+
+def forbid_retreats(games: VectorGame) -> None:
+    """Leave out the places to which the dislodged units of a loaded position may not retreat.
+
+    Those are occupied, left vacant by a standoff, or where the attacker came from, unless by convoy
+    (DATC 4.A.5). Of the latter two only the last orders and results tell.
+    """
+    state, board, index = games.state, games.board, games.map.province_index
+    gone = np.flatnonzero(state.dislodged_power[0] != NONE).tolist()
+    bounced, came, convoyed = set(), set(), set()
+    for v in np.flatnonzero(state.last_order[0] != NONE).tolist() if gone else ():
+        _, _, verb, *more = games.vocabulary.texts[state.last_order[0, v]].split()
+        bits = int(state.last_result[0, v])
+        if verb == "C" and not bits & NO_CONVOY:
+            convoyed.add((index[more[1]], index[more[3]]))
+        elif verb == "-" and bits & BOUNCE:
+            bounced.add((v, index[province_of(more[0])]))
+        elif verb == "-" and not bits:
+            came.add((v, index[province_of(more[0])]))
+    came -= convoyed
+    vacated = {goal for v, goal in bounced if (goal, v) not in came}  # but in a lost head to head
+    for v in gone:
+        kind, here = state.dislodged_kind[0, v], state.dislodged_location[0, v]
+        for i, near in enumerate(board.neighbor[kind, here, : board.neighbor_count[kind, here]]):
+            place = int(board.location_province[near])
+            occupied = state.unit_power[0, place] != NONE
+            if occupied or place in vacated or (place, v) in came:
+                state.retreat_options[0, v] &= ~np.uint32(1 << i)
 
 
 def _load_centers(games: VectorGame, centers: Mapping | None) -> None:

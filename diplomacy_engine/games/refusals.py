@@ -24,7 +24,7 @@ from ..rules.notation import (
     OrderText,
     Place,
     UnitText,
-    order_words,
+    kind_phrase,
     place_text,
     province_of,
     unit_phrase,
@@ -48,7 +48,7 @@ def why_illegal(games: VectorGame, power: str, order: OrderText, matches: list[i
     else:
         allowed, words = (HOLD, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, CONVOY), "movement orders"
     if order.kind not in allowed:
-        return f"{order_words(order.kind)} is not possible in {name}, which has only {words}"
+        return f"{kind_phrase(order.kind)} is not possible in {name}, which has only {words}"
     if matches:
         texts = [games.vocabulary.texts[number] for number in matches]
         return f"the coast must be named: {' or '.join(texts)}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._files import open_file
+from ..constants import COMPLETED
 from ..errors import UserError
 from ..rules.map import Map, load_map
 
@@ -159,6 +160,19 @@ class Ending(NamedTuple):
         return {key: value for key, value in notes.items() if value}
 
 
+def victors(game_map: Map, state: Mapping) -> list[str]:
+    """Return the powers by which a state says that the game was won, or which share a draw.
+
+    Nobody if its `note` does not say so. The `diplomacy` package cuts their names to three letters.
+    """
+    note = state.get("note")
+    head, _, names = note.partition(":") if isinstance(note, str) else ("", "", "")
+    named = [name.strip().upper() for name in names.split(",")]
+    found = [[power for power in game_map.powers if name in (power, power[:3])] for name in named]
+    known = head.strip().lower() == "victory by" and all(len(powers) == 1 for powers in found)
+    return [power for power in game_map.powers if [power] in found] if known else []
+
+
 def read_ending(saved: Mapping, game_map: Map) -> Ending:
     """Return what a saved game says of draws and concessions; UserError for a broken form."""
     for key in ("draw_votes", "draw_agreed"):
@@ -168,6 +182,14 @@ def read_ending(saved: Mapping, game_map: Map) -> Ending:
     if not isinstance(conceded, list):
         raise UserError("'conceded' of the saved game is not a list of powers")
     found = tuple(game_map.powers[game_map.power_number(power)] for power in conceded)
+    state = saved["phases"][-1]["state"]
+    shared = victors(game_map, state)
+    if len(shared) > 1 and not game_map.teams.text and state.get("name") == COMPLETED:
+        # Whoever is left out of a draw has no share of it, as if it had conceded.
+        held = [state.get(key) for key in ("units", "centers")]
+        held = [table for table in held if isinstance(table, Mapping)]
+        alive = [power for power in game_map.powers if any(table.get(power) for table in held)]
+        found += tuple(power for power in alive if power not in (*shared, *found))
     return Ending(saved.get("draw_votes", False), saved.get("draw_agreed", False), found)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import compiled, jit
-from .._short import array_shapes
+from .._suggest import array_shapes
 from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
 from ..rules.adjudicator.movement import movement_scratch

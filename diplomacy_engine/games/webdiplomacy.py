@@ -2,7 +2,8 @@
 
 Territories and countries are numbers there. A variant's `variant.json` names them; those of its
 Classic variant, which is our standard map, are known without. Source: the site's public
-api/README.md and doc/gamedata/02-spec.md.
+api/README.md and doc/gamedata/02-spec.md, and of 2025 the answers of its route game/status, which
+have the same phases in other types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from .._suggest import quoted
-from ..constants import COMPLETED, PHASE_KINDS, phase_name
+from ..constants import COMPLETED, NONE, PHASE_KINDS, phase_name
 from ..errors import UserError
 from ..rules.map import Map
 from ..rules.names import power_called
@@ -28,6 +29,7 @@ _CLASSIC_PLACES = """
     TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC
 """  # in the order of its numbers, from 1 on
 _LETTERS = {"Army": "A", "Fleet": "F"}
+_YES = (True, "Yes")
 
 
 class Variant(NamedTuple):
@@ -130,10 +132,12 @@ def history_phases(variant: Variant, data: object) -> list[Phase]:
     if not 0 < len(rows) <= MOST_PHASES:
         raise UserError(f"the history has {len(rows)} phases, not 1 to {MOST_PHASES}")
     phases = []
-    for row in rows:
+    for before, row in zip([{}, *rows], rows):
         name = phase_of(row.get("turn"), row.get("phase"))
         try:
             phases.append(_phase(variant, name, row))
+            if name == COMPLETED:
+                phases[-1] = _ended(variant, phases[-1], before)
         except UserError as error:
             raise UserError(f"phase {name} of the history: {error}") from None
     return phases
@@ -143,19 +147,51 @@ def _phase(variant: Variant, name: str, row: Mapping) -> Phase:
     units: dict[str, list[str]] = {power: [] for power in variant.map.powers}
     letters = {}
     for unit in _rows(row, "units"):
-        text = unit_text(variant, unit.get("type"), unit.get("terrID"))
-        star = "*" if unit.get("retreating") is True else ""
+        text = unit_text(variant, unit.get("type", unit.get("unitType")), unit.get("terrID"))
+        star = "*" if unit.get("retreating") in _YES else ""
         units[variant.power(unit.get("countryID"))].append(star + text)
         letters[province_of(text)] = text[0]
     centers: dict[str, list[str]] = {power: [] for power in variant.map.powers}
-    for center in _rows(row, "centers"):
-        if center.get("countryID"):
-            centers[variant.power(center["countryID"])].append(variant.place(center.get("terrID")))
+    for center in _rows(row, "centers"):  # other provinces have owners there, too
+        place = province_of(variant.place(center.get("terrID")))
+        if center.get("countryID") and _is_center(variant.map, place):
+            centers[variant.power(center["countryID"])].append(place)
     orders: dict[str, list[str]] = {power: [] for power in variant.map.powers}
     for order in _rows(row, "orders"):
         text = order_text(variant, order, letters)
         orders[variant.power(order.get("countryID"))].append(text)
     return Phase(name, orders, units, centers)
+
+
+def _is_center(game_map: Map, province: str) -> bool:
+    """Tell whether a province is a supply center."""
+    return bool(game_map.board.province_center[game_map.province_index[province]] != NONE)
+
+
+def _ended(variant: Variant, last: Phase, before: Mapping) -> Phase:
+    """Return how a game ended; `before` is the row of the phase before that was played.
+
+    The site tells the units as they stand after that phase, but not which were dislodged in it, and
+    the centers as they were before it.
+    """
+    if before.get("phase") not in PHASES:
+        return last
+    gone = {
+        (variant.power(order.get("countryID")), variant.place(order.get("terrID")))
+        for order in _rows(before, "orders")
+        if before["phase"] == "Diplomacy" and order.get("dislodged") in _YES
+    }
+    units = {
+        power: [f"*{text}" if (power, text.split()[1]) in gone else text for text in texts]
+        for power, texts in last.units.items()
+    }
+    if gone or before["phase"] == "Builds" or before["turn"] % 2 == 0:
+        return last._replace(units=units)
+    taken = {province_of(text): power for power, texts in units.items() for text in texts}
+    owner = {place: power for power, places in last.centers.items() for place in places}
+    owner |= {place: power for place, power in taken.items() if _is_center(variant.map, place)}
+    centers = {power: [p for p in owner if owner[p] == power] for power in variant.map.powers}
+    return last._replace(units=units, centers=centers)
 
 
 def unit_text(variant: Variant, kind: object, territory: object) -> str:
@@ -180,11 +216,11 @@ def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> st
     kind = row.get("type")
     if kind == "Wait":
         return "WAIVE"
+    where = row.get("toTerrID") or row.get("terrID")  # of winter orders: open ones, and archived
     if kind in ("Build Army", "Build Fleet"):
-        unit = unit_text(variant, kind.removeprefix("Build "), row.get("toTerrID"))
-        return f"{unit} B"
+        return f"{unit_text(variant, kind.removeprefix('Build '), where)} B"
     if kind == "Destroy":
-        place = province_of(variant.place(row.get("toTerrID") or row.get("terrID")))
+        place = province_of(variant.place(where))
         return f"{_letter(letters, place)} {place} D"
     here = variant.place(row.get("terrID"))
     unit = f"{_letter(letters, province_of(here), row.get('unitType'))} {here}"
@@ -196,7 +232,7 @@ def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> st
     if kind == "Retreat":
         return f"{unit} R {goal}"
     if kind == "Move":
-        return f"{unit} - {goal}{' VIA' if row.get('viaConvoy') in (True, 'Yes') else ''}"
+        return f"{unit} - {goal}{' VIA' if row.get('viaConvoy') in _YES else ''}"
     if kind == "Support hold":
         return f"{unit} S {_letter(letters, province_of(goal))} {goal}"
     origin = variant.place(row.get("fromTerrID"))

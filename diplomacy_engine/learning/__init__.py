@@ -5,4 +5,4 @@ from importlib.util import find_spec
 from ..errors import UserError
 
 if not all(map(find_spec, ("torch", "tensorboard"))):
-    raise UserError('this needs PyTorch and more packages: pip install "diplomacy-selfplay[train]"')
+    raise UserError("this needs PyTorch and more packages: pip install '.[train]'")

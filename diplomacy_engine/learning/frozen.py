@@ -150,9 +150,9 @@ def act(
     for number, first, last, code, own in zip(numbers, firsts, firsts[1:], codes, parts):
         slots = slice(decisions.slot_start[first], decisions.slot_start[last])
         begin, end = decisions.order_start[slots.start], decisions.order_start[slots.stop]
-        heat = None if temperature is None else temperature[first:last]
+        own_temperature = None if temperature is None else temperature[first:last]
         own_noise = noise[begin:end] if len(noise) else noise
-        chosen[slots] = agents[int(number)].get_action(code, own, own_noise, heat).chosen
+        chosen[slots] = agents[int(number)].get_action(code, own, own_noise, own_temperature).chosen
     return chosen
 
 

@@ -155,8 +155,8 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
         given = bases + sum_rows(orders.given_provinces, tables.provinces)
         given = given + sum_rows(orders.given_kinds, tables.kinds)
         bases = bases + sum_of_earlier(tables.earlier(F.relu(given)), orders)
-    logprob, entropy, greatest = score_slots(orders, tables, bases)
-    share = sum_slots(entropy, orders) / sum_slots(greatest, orders).clamp(min=1e-6)
+    logprob, entropy, max_entropy = score_slots(orders, tables, bases)
+    share = sum_slots(entropy, orders) / sum_slots(max_entropy, orders).clamp(min=1e-6)
     return sum_slots(logprob, orders), share
 
 
@@ -271,13 +271,13 @@ class _SlotScores(torch.autograd.Function):
     def forward(ctx, orders: Orders, *tables: torch.Tensor) -> tuple[torch.Tensor, ...]:
         tables = tuple(map(_array, tables))
         about = orders.decisions, orders.lookup
-        *policy, logprob, entropy, greatest = order_logits.score_orders(
+        *policy, logprob, entropy, max_entropy = order_logits.score_orders(
             *about, *tables, orders.picked
         )
         ctx.saved = *about, *tables, orders.picked, *policy, entropy
-        logprob, entropy, greatest = map(torch.from_numpy, (logprob, entropy, greatest))
-        ctx.mark_non_differentiable(greatest)
-        return logprob, entropy, greatest
+        logprob, entropy, max_entropy = map(torch.from_numpy, (logprob, entropy, max_entropy))
+        ctx.mark_non_differentiable(max_entropy)
+        return logprob, entropy, max_entropy
 
     @staticmethod
     def backward(ctx, d_logprob: torch.Tensor, d_entropy: torch.Tensor, _):

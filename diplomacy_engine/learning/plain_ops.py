@@ -108,13 +108,13 @@ def draw_orders(
     slot = on_device(np.repeat(np.arange(len(slots)), lengths[slots]), device)  # (N,)
     decider = on_device(decisions.slot_decision[slots], device)  # (S,)
     count = decisions.count
-    heat = np.ones(count, np.float32) if temperature is None else temperature
-    luck = on_device(noise[number], device) if len(noise) else slot.new_zeros(len(slot)).float()
-    luck = luck * on_device(heat, device)[decider[slot]]
+    temperature = np.ones(count, np.float32) if temperature is None else temperature
+    gumbel = on_device(noise[number], device) if len(noise) else slot.new_zeros(len(slot)).float()
+    gumbel = gumbel * on_device(temperature, device)[decider[slot]]
 
     bases, logprob = tables.context.clone(), tables.context.new_zeros(count)
     given = decider.new_zeros(count, len(steps) - 1)  # which of the N each earlier unit was given
-    picks, logprobs = torch.empty_like(decider), torch.empty_like(luck)
+    picks, logprobs = torch.empty_like(decider), torch.empty_like(gumbel)
     provinces, kinds = _padded(tables.provinces), _padded(tables.kinds)  # once for all turns
     spans = zip(itertools.pairwise(slot_edges.tolist()), itertools.pairwise(order_edges.tolist()))
     for turn, ((first, last), (begin, end)) in enumerate(spans):
@@ -126,11 +126,11 @@ def draw_orders(
         if tables.earlier is not None:
             codes = codes + tables.kinds[FIRST_RELATION + relation]
         scores = (F.relu(codes) @ tables.weight).masked_fill(blocked, -torch.inf)
-        ranks = scores + luck[begin:end]
-        best = _highest(ranks, mine, last - first)[mine]
+        perturbed = scores + gumbel[begin:end]
+        best = _highest(perturbed, mine, last - first)[mine]
         place = torch.arange(end - begin, device=device)
         pick = place.new_full((last - first,), end - begin)  # the first of those that are best
-        pick = pick.scatter_reduce(0, mine, place.where(ranks == best, end - begin), "amin")
+        pick = pick.scatter_reduce(0, mine, place.where(perturbed == best, end - begin), "amin")
         logprobs[begin:end] = _log_softmax(scores, mine, last - first)
         logprob.index_add_(0, who, logprobs[begin + pick])
         given[who, turn] = picks[first:last] = begin + pick

@@ -28,7 +28,7 @@ from .._progress import Progress
 from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
-from ..matches.texts import share_text
+from ..matches.figures import share_text
 from ..players.names import short_name, short_names
 from ..rules.map import Map
 from ..training.clock import Clock
@@ -363,7 +363,7 @@ def start_wandb(args: Any, folder: RunFolder, wandb_id: str | None) -> Any:
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:
-        raise UserError('--track needs W&B: pip install "diplomacy-selfplay[track]"') from None
+        raise UserError("--track needs W&B: pip install '.[track]'") from None
     offline = ", or set WANDB_MODE=offline"
     if os.environ.get("WANDB_MODE", "online") in ("online", "run"):
         server = str(wandb.setup().settings.base_url)

@@ -16,6 +16,7 @@ A line is words; `#` begins a comment line. Read are:
     UNPLAYED                          it is taken out; also with names of powers
     name = PAR alias ...              `+` is a blank; an alias with ? at its end is ambiguous
     LAND|COAST|WATER|PORT|SHUT PAR ABUTS place ...
+    NOTIFY, FLAG, FLAGS, TEXTONLY     passed over
 
 Borders. A place in small letters (`bul`) is one with coasts, where no fleet stands without naming
 one; these are places of their own (`BUL/EC`). A neighbor in small letters is for armies only, one
@@ -32,7 +33,9 @@ from .draft import Draft, border_lines, map_name, read_text, refuse
 
 MAX_INCLUDED = 20  # files
 _TERRAIN = {"LAND": "land", "COAST": "coast", "PORT": "coast", "WATER": "sea", "SHUT": ""}
-_NOT_READ = ("DROP", "AMEND")
+_PASSED_OVER = ("NOTIFY", "FLAG", "FLAGS", "TEXTONLY")  # of mail and pictures
+_NOT_READ = ("DROP", "AMEND", "FLOW", "ROTATE", "NEWHOMES", "RESERVES", "MILITIA", "CONTROL")
+_NOT_READ += ("LEAGUE", "TEAM", "TEAMS", "FROM", "IN", "DIRECTIVE", "DIRECTIVES")
 _PLACE = r"[A-Za-z]{3}(?:/[A-Za-z]{1,10})?"
 
 
@@ -124,7 +127,9 @@ class _Reader:
                     table.pop(power, None)
                 self.dummies = [other for other in self.dummies if other != power]
             self.power = None
-        elif first in _NOT_READ:
+        elif first in _PASSED_OVER:
+            pass
+        elif first in _NOT_READ or words[-1].upper() in ("DIRECTIVE", "DIRECTIVES"):
             self.fail(f"{first} is not supported")
         elif first in _TERRAIN:
             self.place(first, rest)

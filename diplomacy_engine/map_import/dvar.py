@@ -146,6 +146,8 @@ class _Reader:
                 )
             powers[word] = name
             draft.places[name] = (self.path, self.lines[id(nation)])
+        if not powers:
+            self.fail(self.root, "'nations' has none that is played")
         return powers, neutral
 
     def victory(self, facts: dict) -> None:
@@ -237,7 +239,7 @@ class _Reader:
                 self.fail(
                     entry, f"the type {quoted(entry['type'], 40)} is not land, coastal or sea"
                 )
-            if entry.get("homeNation", next(iter(nations), "")) not in nations:
+            if "homeNation" in entry and entry["homeNation"] not in nations:
                 self.fail(entry, f"homeNation {quoted(entry['homeNation'], 40)} is not a nation")
             code = word.upper()
             if code not in short:

@@ -2,21 +2,78 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import UserError
 from ..games.game import Game
 from ..players.protocols import Player
-from ..rules.map import Map
+from ..rules.map import Map, load_map
 from ..scoring.outcomes import FIGURES
-from .figures import by_side, map_ranges, named_teams, team_ranges
-from .par import par_of
-from .report import MatchReport
-from .settings import MatchSettings, match_settings
-from .statistics import summarize
+from .figures import by_side, map_ranges, named_teams, summarize, team_ranges
+from .match import MatchReport, MatchSettings, match_settings
 from .tables import play_tables
+
+
+class Par(NamedTuple):
+    """What a player wins in each seat against copies of itself, since no map is even.
+
+    Measured by `evaluate --map MAP --player dumbbot --against dumbbot --seed 1 --games N`, to the
+    map's own year limit.
+    """
+
+    player: str
+    games: int
+    solo: dict[str, float]  # of each power, 0..1
+    win: dict[str, float]
+
+
+_KNOWN = {
+    "small": Par(
+        "dumbbot",
+        40_000,
+        {"ENGLAND": 0.0588, "RUSSIA": 0.9410},
+        {"ENGLAND": 0.0588, "RUSSIA": 0.9410},
+    ),
+    "three": Par(
+        "dumbbot",
+        30_000,
+        {"ENGLAND": 0.0164, "ITALY": 0.0001, "RUSSIA": 0.8481},
+        {"ENGLAND": 0.0212, "ITALY": 0.0001, "RUSSIA": 0.8508},
+    ),
+    "standard": Par(
+        "dumbbot",
+        7_000,
+        dict(
+            AUSTRIA=0.006,
+            ENGLAND=0.047,
+            FRANCE=0.062,
+            GERMANY=0.001,
+            ITALY=0.040,
+            RUSSIA=0.013,
+            TURKEY=0.035,
+        ),
+        dict(
+            AUSTRIA=0.022,
+            ENGLAND=0.464,
+            FRANCE=0.128,
+            GERMANY=0.005,
+            ITALY=0.091,
+            RUSSIA=0.056,
+            TURKEY=0.169,
+        ),
+    ),
+}
+
+
+def par_of(game_map: Map, player: str, max_years: int, year_limit: str) -> Par | None:
+    """Return what a player wins in each seat against its like; None where it is not known."""
+    par = _KNOWN.get(game_map.name)
+    if par is None or player != par.player or year_limit != "draw" or game_map.teams.text:
+        return None
+    same = load_map(game_map.name).facts == game_map.facts  # a file may have that name, too
+    return par if same and max_years == game_map.max_years else None
 
 
 class Evaluation(MatchReport):
@@ -29,7 +86,7 @@ class Evaluation(MatchReport):
         OrderCounter.shares, and `press` TalkCounter.figures where powers may talk. With teams,
         `overall` and `by_team` are the figures of the player's team, and `by_power` those of each
         of its powers by itself. Where it is known, `par` is what the other player wins in each seat
-        among its like (par.py). Where they may vote, `draws` is as MatchReport.draws says.
+        against copies of itself. Where they may vote, `draws` is as MatchReport.draws says.
 
         Args:
             per_game: with `per_game`, too: a dictionary for each game with `game` (from 1 on), the

@@ -1,12 +1,92 @@
-"""The figures of scoring/outcomes.py by power and by team, and between what they lie on a map."""
+"""Figures of games: intervals, figures by power and by team, and how they are written."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..rules.map import Map
-from ..scoring.outcomes import FIGURES, Outcomes, figure_ranges, figure_values
-from .statistics import summarize
+from ..scoring.outcomes import FIGURES, MEANS, RATES, Outcomes, figure_ranges, figure_values
+
+Z = 1.959963984540054  # 97.5% quantile of the normal distribution
+# 97.5% quantiles of Student's t by degrees of freedom; between two the inverse is interpolated.
+_DEGREES = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 120, math.inf)
+_QUANTILES = (12.706, 8.649, 6.017, 4.303, 3.182, 2.776, 2.571, 2.447, 2.306, 2.228) + (
+    2.131, 2.086, 2.042, 2.000, 1.980, Z,
+)  # fmt: skip
+
+
+def wilson_interval(successes: float, count: int) -> tuple[float, float]:
+    """Return the 95% interval of a rate (Wilson 1927)."""
+    rate, z2 = successes / count, Z * Z
+    middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
+    half = Z / (1 + z2 / count) * math.sqrt(rate * (1 - rate) / count + z2 / (4 * count**2))
+    return max(0.0, min(middle - half, rate)), min(1.0, max(middle + half, rate))
+
+
+def mean_interval(strata: Sequence[np.ndarray], least: float, most: float) -> tuple[float, float]:
+    """Return the 95% interval of a mean over games of several kinds, such as seats.
+
+    It is Student's, from the variance within each stratum, with the degrees of freedom of
+    Satterthwaite (1946); see Cochran, Sampling Techniques (1977), section 5.4. Where a stratum has
+    one value alone its variance is unknown: then all values are one sample, with `least` and `most`
+    as two more, as Agresti and Coull (1998) add successes and failures to a rate.
+
+    Values that are all alike have no variance, but others may come. How often they do is at most
+    the upper end of Wilson's interval for none in so many games, and they lie between `least` and
+    `most`; so does the interval. One game says nothing: its interval is the whole range.
+
+    Args:
+        strata: (n,) values of each kind of game.
+        least, most: the range of the values.
+    """
+    values = np.concatenate(strata)
+    count, mean = len(values), float(values.mean())
+    if count == 1:
+        return float(least), float(most)
+    if values.max() - values.min() < 1e-9:
+        other = wilson_interval(0, count)[1]
+        return mean - other * (mean - least), mean + other * (most - mean)
+    if min(map(len, strata)) < 2:
+        strata = [np.append(values, (least, most))]
+    sizes = [len(stratum) for stratum in strata]
+    parts = [(n / sum(sizes)) ** 2 * s.var(ddof=1) / n for n, s in zip(sizes, strata)]
+    middle, variance = float(np.concatenate(strata).mean()), float(sum(parts))
+    if variance < 1e-18:  # unlike seats, each of which always ends alike
+        return mean_interval([values], least, most)
+    freedom = variance**2 / sum(part**2 / (n - 1) for n, part in zip(sizes, parts))
+    half = student_quantile(freedom) * math.sqrt(variance)
+    return max(float(least), min(mean, middle - half)), min(float(most), max(mean, middle + half))
+
+
+def student_quantile(freedom: float) -> float:
+    """Return the 97.5% quantile of Student's t, hardly above it between entries of the table."""
+    return float(np.interp(-1 / freedom, [-1 / degrees for degrees in _DEGREES], _QUANTILES))
+
+
+def summarize(
+    values: Mapping[str, np.ndarray],
+    seat: np.ndarray,
+    ranges: Mapping[str, tuple[float, float]],
+) -> dict[str, dict[str, float]]:
+    """Return value, low and high of FIGURES over games.
+
+    Args:
+        values: (games,) of each figure.
+        seat: (games,) the power played, by which means are stratified.
+        ranges: of MEANS, see outcomes.figure_ranges.
+    """
+    count = len(seat)
+    summary = {}
+    for name in RATES:
+        summary[name] = float(values[name].mean()), *wilson_interval(values[name].sum(), count)
+    for name in MEANS:
+        strata = [values[name][seat == power] for power in np.unique(seat)]
+        summary[name] = float(values[name].mean()), *mean_interval(strata, *ranges[name])
+    return {
+        name: dict(zip(("value", "low", "high"), map(float, summary[name]))) for name in FIGURES
+    }
 
 
 def by_side(
@@ -57,3 +137,26 @@ def team_ranges(game_map: Map, max_years: int) -> dict[str, tuple[float, float]]
     board, teams = game_map.board, game_map.teams
     centers, victory = len(board.center_province), teams.victory_centers or board.victory_centers
     return figure_ranges(len(teams.names), centers, victory, max_years)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share from 0 to 1 in percent."""
+    return f"{100 * share:.{digits}f}%"
+
+
+def share_text(figure: Mapping[str, float], digits: int = 1) -> str:
+    """Return a share in percent with its interval; `figure` has `value`, `low` and `high`."""
+    value, low, high = (f"{100 * figure[name]:.{digits}f}" for name in ("value", "low", "high"))
+    return f"{value}% ({low} to {high})"
+
+
+def mean_text(figure: Mapping[str, float], digits: int = 1) -> str:
+    """Return a mean or rating with its interval, as `share_text` does a share."""
+    value, low, high = (f"{figure[name]:.{digits}f}" for name in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
+def limit_text(rules: Mapping[str, Any]) -> str:
+    """Return when games end at the latest; `rules` have `max_years` and `year_limit`."""
+    then = "then a draw" if rules["year_limit"] == "draw" else "then cut off"
+    return f"at most {rules['max_years']} years, {then}"

@@ -14,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..constants import RUNNING, SPRING_MOVEMENT
+from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
-from ..players.asking import ask_players, begin_games
+from ..players.asking import ask_players, begin_games, orders_of
+from ..players.bots.random_bots import RandomBot
 from ..players.protocols import Player
 
 Hook = Callable[[VectorGame, Decisions, np.ndarray], None]
@@ -128,3 +130,37 @@ def _check(games, rows, copies, years, players, seats) -> None:
         raise ValueError(
             f"seats must be {games.num_powers} numbers of 0..{len(players) - 1}, one a power"
         )
+
+
+def random_beginnings(
+    games: VectorGame, most_phases: int, seed: int = 0, opening_share: float = 0.0
+) -> np.ndarray:
+    """Start every game anew and play it 0..most_phases phases with random legal orders.
+
+    Games that end on the way are started anew and stay in the opening.
+
+    Args:
+        games: E games; all are reset first.
+        most_phases: the number of phases is drawn uniformly up to this, for each game.
+        seed: of those numbers; the orders come from the games' own seeds.
+        opening_share: probability that a game has none of these phases.
+
+    Returns:
+        (E,) int64, the phases asked for in each game.
+    """
+    if most_phases < 0:
+        raise UserError(f"most_phases must be 0 or more, not {most_phases}")
+    rng = np.random.default_rng(seed)
+    phases = rng.integers(0, most_phases + 1, games.num_games)
+    phases[rng.random(games.num_games) < opening_share] = 0
+    games.reset()
+    bot, rows = RandomBot(), np.arange(games.num_games)
+    for played in range(most_phases):
+        rows = rows[phases[rows] > played]
+        if not len(rows):
+            break
+        ended = games.step(orders_of(games, bot, games.decisions(rows)), rows).ended != RUNNING
+        if not games.auto_reset:
+            games.reset(rows[ended])
+        rows = rows[~ended]
+    return phases

@@ -20,12 +20,11 @@ from ..players.protocols import Player, SamplingPlayer
 from ..replays.replay import Replay
 from ..rules.state import seed_from
 from ..rules.vocabulary import vocabulary
-from ..scoring.rewards import ranks as ranks_of
+from ..scoring.rewards import places
+from .figures import Z, mean_text, percent
+from .match import MatchSettings
 from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
-from .settings import MatchSettings
-from .statistics import Z
 from .tables import play_tables
-from .texts import mean_text, percent
 from .tournament import balanced_seats, cross_table
 
 GAMES = {"small": 2000, "three": 1500}  # of a rank; elsewhere OTHER_GAMES
@@ -251,5 +250,5 @@ def rank_person(
         raise UserError(
             f"no finished game has {who} in one seat and a member of {population.title} in another"
         )
-    found = ranks_of(np.array(finals))
+    found = places(np.array(finals))
     return standing(population.ratings, np.array(seats), found, rng, len(names) - known)

@@ -12,9 +12,8 @@ from ..pictures.page import content_policy, web_file
 from ..players.bots import BOTS
 from ..players.policy_files import ready_policies, training_of
 from ..players.population import Population, PopulationMember
+from .figures import Z, limit_text, mean_text
 from .population import Standing
-from .statistics import Z
-from .texts import limit_text, mean_text
 
 # What the ladder adds to the style of all pages.
 _STYLE = """\

@@ -15,11 +15,9 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.outcomes import FIGURES
-from .figures import by_side, map_ranges, named_teams, team_ranges
+from .figures import Z, by_side, map_ranges, named_teams, summarize, team_ranges, wilson_interval
+from .match import MatchReport, MatchSettings, match_settings
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
-from .report import MatchReport
-from .settings import MatchSettings, match_settings
-from .statistics import Z, summarize, wilson_interval
 from .tables import play_tables
 
 

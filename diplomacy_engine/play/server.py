@@ -9,15 +9,13 @@ installs nothing. It trusts nobody who merely reaches the port:
 - the Host must be this machine's name or an address, so that a name that is rebound to 127.0.0.1
   gets nothing;
 - an Origin other than the page's own, or a Sec-Fetch-Site of another site, is refused;
-- a request has so many seconds from its first byte to its last, and only so many connections are
-  kept: one more closes the one that has been waiting longest for the end of a request.
+- a connection that says nothing for a while is closed, and only so many are served at once.
 
 Errors are answered with {"error": one sentence} and a fitting status: 400 malformed, 401 no or an
 unknown token, 403 not yours to do, 404, 405, 409 too late, 411, 413, 431, 500.
 """
 
 import contextlib
-import io
 import ipaddress
 import json
 import os
@@ -25,7 +23,6 @@ import socket
 import socketserver
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from http import HTTPStatus
@@ -34,7 +31,6 @@ from importlib.resources import files
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from .._suggest import quoted
-from .._timed_reader import TimedReader
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.page import map_facts, web_file
@@ -45,9 +41,7 @@ TOKEN_HEADER, POWER_HEADER = "X-Play-Token", "X-Play-Power"
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
 TERMS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
-MAX_CONNECTIONS = 64  # a browser keeps six
-IDLE_SECONDS = 30  # that a connection is kept between requests
-REQUEST_SECONDS = 10  # from the first byte of a request to its last, and for the answer
+MAX_CONNECTIONS = 200  # a browser keeps six
 PAGES = {
     "/": ("index.html", "text/html"),
     "/play.js": ("play.js", "text/javascript"),
@@ -104,9 +98,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
     def __init__(self, session: PlaySession, host: str = "127.0.0.1", port: int = 8000):
         self.session, self.host = session, host
-        self._reading: dict[socket.socket, None] = {}  # waiting for a request, longest first
-        self._working: set[socket.socket] = set()  # on an answer
-        self._connections = threading.Lock()
+        self._room = threading.Semaphore(MAX_CONNECTIONS)
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         except (OSError, UnicodeError):  # a name that is none
@@ -152,37 +144,17 @@ class PlayServer(socketserver.ThreadingTCPServer):
         return ipaddress.ip_address(self.server_address[0].split("%")[0]).is_loopback
 
     def process_request(self, request, client_address) -> None:
-        """Serve a connection in a thread of its own."""
-        with self._connections:
-            full = len(self._reading) + len(self._working) >= MAX_CONNECTIONS
-            oldest = next(iter(self._reading), None) if full else None
-            if oldest is not None:
-                del self._reading[oldest]
-                with contextlib.suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)  # its thread sees the end of it
-            if not full or oldest is not None:
-                self._reading[request] = None
-        if full and oldest is None:
-            self.shutdown_request(request)
-        else:
+        """Serve a connection in a thread of its own, if there is room."""
+        if self._room.acquire(blocking=False):
             super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
 
-    def shutdown_request(self, request) -> None:
-        """Forget a connection and close it."""
-        with self._connections:
-            self._reading.pop(request, None)
-            self._working.discard(request)
-        super().shutdown_request(request)
-
-    def works_on(self, request: socket.socket, works: bool) -> None:
-        """Note that a connection's request is being answered, or that it waits for one."""
-        with self._connections:
-            if works and request in self._reading:
-                del self._reading[request]
-                self._working.add(request)
-            elif not works and request in self._working:
-                self._working.remove(request)
-                self._reading[request] = None
+    def process_request_thread(self, request, client_address) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     def handle_error(self, request, client_address) -> None:
         """A connection that breaks off is nothing to report; anything else is."""
@@ -306,26 +278,8 @@ ACTIONS: dict[str, Callable] = {
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "diplomacy", ""
+    timeout = 30  # seconds for the next bytes of a request, and for the whole of an answer
     server: PlayServer
-
-    def setup(self) -> None:
-        super().setup()
-        self.rfile.close()
-        self._incoming = TimedReader(self.connection)
-        self.rfile = io.BufferedReader(self._incoming)
-
-    def handle_one_request(self) -> None:
-        """Answer a request whose bytes come in time."""
-        self.close_connection = True
-        self.server.works_on(self.connection, False)
-        self._incoming.until = time.monotonic() + IDLE_SECONDS
-        try:
-            if not self.rfile.peek(1):
-                return
-            self._incoming.until = time.monotonic() + REQUEST_SECONDS
-            super().handle_one_request()
-        except (ConnectionError, TimeoutError):
-            self.close_connection = True
 
     def do_GET(self) -> None:
         self._answer(self._read)
@@ -394,7 +348,6 @@ class _Handler(BaseHTTPRequestHandler):
         if action is None:
             raise self._unknown(url.path)
         viewer = self._viewer()
-        self.server.works_on(self.connection, True)
         return _json(action(self.server.session, viewer, _numbers(url.query))), "application/json"
 
     def _act(self) -> tuple[bytes, str]:
@@ -410,7 +363,6 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refusal(400, "the request is not JSON") from None
         if not isinstance(found, dict):
             raise Refusal(400, "the request is not a JSON object")
-        self.server.works_on(self.connection, True)
         answer = action(session, viewer, found)
         if answer is None:
             viewer = self._viewer()  # choosing seats gives the host a power
@@ -448,7 +400,6 @@ class _Handler(BaseHTTPRequestHandler):
         return Refusal(404, "there is nothing at this address")
 
     def _send(self, status: int, content: bytes, kind: str) -> None:
-        self.connection.settimeout(REQUEST_SECONDS)  # for the whole answer
         self.send_response(status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..constants import phase_kind
 from ..errors import UserError
+from ..players.advice import agrees, asked, next_offer, refusal
 from ..players.negotiation import Negotiator, spoken
 from ..players.protocols import Player
-from ..players.talking import agrees, asked, next_offer, refusal
 from ..press.game import Game
 from ..press.table import PEACE_ALONE
 

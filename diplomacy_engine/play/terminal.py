@@ -9,7 +9,7 @@ from .._files import atomic_write
 from .._suggest import printable, quoted
 from ..constants import phase_kind
 from ..errors import UserError
-from ..matches.texts import percent
+from ..matches.figures import percent
 from ..pictures.board import phase_title
 from ..players.advice import Tried, has_decision
 from ..press.game import Game

@@ -27,11 +27,9 @@ from ..press.daide import ClauseRow, is_daide
 from ..press.deals import Clause, Side
 from ..press.game import Game, Offer
 from ..press.words import message_words
-from ..replays.replay import make_replay
-from ..replays.words import order_lines
+from ..replays.replay import make_replay, order_lines
 from ..rules.map import Map
-from ..rules.notation import province_of, read_order
-from ..rules.words import order_words, rest_of_order
+from ..rules.notation import order_words, province_of, read_order, rest_of_order
 from .file import GUEST, PLAYER, WATCH
 from .session import PlaySession, Viewer
 

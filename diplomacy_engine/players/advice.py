@@ -1,21 +1,24 @@
-"""Ask players about one `Game`, in texts: their orders, and what they think."""
+"""Ask players about one `Game`, in texts: their orders, what they think, and their talk."""
 
 import contextlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from .._suggest import quoted
 from ..constants import NONE, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.game import Game
 from ..games.vector_game import VectorGame
+from ..press.daide import ClauseRow
+from ..press.deals import make_offers
 from ..press.game import Game as TalkingGame
 from ..scoring.rewards import REWARDS
-from .asking import orders_of
-from .negotiation import Listener, Silent, Talk
+from .asking import ask_player, orders_of
+from .negotiation import Listener, Negotiator, Silent, Talk
 from .protocols import (
     ExplainingPlayer,
     Player,
@@ -24,6 +27,43 @@ from .protocols import (
     SamplingPlayer,
     WatchingPlayer,
 )
+
+
+def orders_for(
+    game: Game, player: Player, powers: Iterable[str] | None = None
+) -> dict[str, list[str]]:
+    """Return the orders that a player gives in one game, as `Game.submit` takes them.
+
+    Args:
+        game: stays as it is.
+        player: from `make_bot` or `load_player`, or one's own. One that remembers is not told here
+            that a game begins (`begin_games`).
+        powers: for whom it decides; None for all. Those with nothing to order get an empty list.
+
+    Raises:
+        UserError: there is no such power, or the player is none.
+    """
+    if isinstance(powers, str):
+        raise UserError(f"powers must be a list of names, such as [{quoted(powers)}]")
+    if not hasattr(player, "act"):
+        raise UserError(
+            f"{quoted(player)} is not a player: make one with make_bot or load_player, or your own"
+        )
+    games = game.vector_game
+    names = list(game.map.powers if powers is None else powers)
+    wanted = [game.map.power_number(name) for name in names]
+    found = {game.map.powers[power]: [] for power in wanted}
+    decisions = games.decisions()
+    decisions = decisions.take(np.flatnonzero(np.isin(decisions.power, wanted)))
+    if not decisions.count:
+        return found
+    numbers = ask_player(games, decisions, player)
+    for d in range(decisions.count):
+        slots = slice(*decisions.slot_start[d : d + 2].tolist())
+        given = numbers[slots]
+        texts = [games.vocabulary.texts[number] for number in given[given != NONE].tolist()]
+        found[game.map.powers[decisions.power[d]]] = texts
+    return found
 
 
 class Candidate(NamedTuple):
@@ -237,3 +277,66 @@ def has_decision(state: dict, power: str) -> bool:
     if kind == "adjustments":
         return bool(state.get("builds", {}).get(power, {}).get("count"))
     return kind == "movement" and bool(state["units"].get(power))
+
+
+def next_offer(
+    game: TalkingGame, power: str, player: Negotiator, seed: int
+) -> tuple[str, tuple[ClauseRow, ...]] | None:
+    """Return what a player would offer now, and to which power.
+
+    None if that is nothing, or what it has offered in this phase already: it waits for an answer,
+    or got one.
+
+    Args:
+        game: with press of the kind `offers`.
+        power: has a unit.
+        player: of the power.
+        seed: 0 .. 2^64 - 1, of the player's draws.
+    """
+    found = player.offers(asked(game, power, player, seed))
+    if not found.count:
+        return None
+    rows = zip(*(array[slice(*found.clause_start[:2])] for array in found[4:]))
+    clauses = tuple(tuple(map(int, row)) for row in rows)
+    offer = game.map.power_index[power], int(found.receiver[0]), clauses
+    if offer in [(o.sender, o.receiver, o.clauses) for o in game.said(power)]:
+        return None
+    return game.powers[offer[1]], clauses
+
+
+def agrees(game: TalkingGame, number: int, player: Player, seed: int) -> bool:
+    """Tell whether a player agrees to an offer of this phase that it got.
+
+    Whether the deal can be confirmed beside those that there are is another question.
+    """
+    offer = game.said()[number - 1]
+    receiver = game.powers[offer.receiver]
+    if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
+        return False
+    offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
+    return bool(player.answers(asked(game, receiver, player, seed), offers)[0])
+
+
+def refusal(game: TalkingGame, number: int, player: Player, seed: int) -> str:
+    """Return why a player has declined an offer of this phase that it got; nothing if unknown.
+
+    A negotiator that can tell has a method `refusal`, which is asked as `answers` is.
+    """
+    if not isinstance(player, Negotiator):
+        return "it makes no deals"
+    offer, tell = game.said()[number - 1], getattr(player, "refusal", None)
+    if tell is None:
+        return ""
+    receiver = game.powers[offer.receiver]
+    offers = make_offers([(0, offer.sender, offer.receiver, offer.clauses)])
+    return tell(asked(game, receiver, player, seed), offers)
+
+
+def asked(game: TalkingGame, power: str, player: Player, seed: int) -> Talk:
+    """Return the talk in which one power is asked; its player draws from `seed`."""
+    seed_player(player, seed)
+    copy = game.copy().vector_game  # seeds of its own would end the deals of the game itself
+    copy.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
+    row, seat = np.zeros(1, np.int64), np.array([game.map.power_index[power]])
+    known = game.table.known(row, seat)
+    return Talk(copy, game.vector_game.decisions(), row, seat, known)

@@ -16,7 +16,7 @@ from ..errors import UserError
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..rules.vocabulary import vocabulary
 from .bots import BOTS, make_bot
-from .language.settings import LanguageSettings, read_settings
+from .language.settings import read_settings
 from .names import (
     GREEDY,
     SEARCHES,
@@ -216,14 +216,14 @@ def load_members(
 
 def _language_player(spec: LanguageSpec, device: str, greedy: bool, seed: int) -> Player:
     """Return a language model as a player; what only such players need is imported here."""
-    settings = read_settings(spec)
-    from .language.making import make_language_player
+    settings, name = read_settings(spec), short_name(spec)
+    from .language.local import LocalPlayer
+    from .language.remote import RemotePlayer
 
-    return make_language_player(short_name(spec), settings, _load_model, device, greedy, seed)
-
-
-def _load_model(settings: LanguageSettings, device: str, seed: int) -> object:
-    return learning("language_model").load_language_model(settings, device, seed)
+    if settings.is_local:
+        model = learning("language_model").load_language_model(settings, device, seed)
+        return LocalPlayer(name, settings, model, greedy)
+    return RemotePlayer(name, settings, greedy)
 
 
 def learning(module: str) -> Any:
@@ -242,8 +242,8 @@ def _checkpoint(spec: PolicySpec) -> Path:
     near = did_you_mean(kind[1], (*SEARCHES, GREEDY)) if kind else ""
     near = near or did_you_mean(spec.path, (*BOTS, *ready_policies()))
     raise PlayerError(
-        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}) "
-        f"nor a file{near}"
+        f"there is no player {quoted(spec.text, 300)}: it is neither a bot ({', '.join(BOTS)}), "
+        f"a file, nor listed by `python -m diplomacy_engine policies`{near}"
     )
 
 

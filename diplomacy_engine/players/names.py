@@ -7,7 +7,7 @@
     mine.py:POLICY                        a policy that the script mine.py plays
     runs/population/small/NAME.npz        a member of a population
     population, population:FOLDER         members that `play` draws
-    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium, matrix
+    fast:POLICY, fast(OPTIONS):POLICY     a search with a policy; also equilibrium
     my_module:NAME, my_module:NAME:TEXT   what a class or function of yours makes, of a text
     llm:FILE.toml, llm:local:FOLDER, llm:MODEL@URL    a language model
     nash+PLAYER, nash(OPTIONS)+PLAYER     a negotiator that talks, in front of who gives the orders
@@ -43,7 +43,6 @@ SEARCHES = {
     "fast": _COMMON
     | {"profiles": (1, 10_000, int), "sure": (0, 100, float), "ahead": (0, 10, int)},
     "equilibrium": _COMMON | {"iterations": (1, 100_000, int), "anchor": (0, 1000, float)},
-    "matrix": _COMMON | {"anchor": (0, 1000, float)},
 }
 ASSUMING = "fast"  # the kind of search that expects something of the others
 # Option -> the most that it can be, for each kind of negotiator.

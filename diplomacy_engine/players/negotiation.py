@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._short import player_name
+from .._suggest import player_name
 from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions

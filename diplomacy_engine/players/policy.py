@@ -4,8 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._short import player_name
-from .._suggest import quoted
+from .._suggest import player_name, quoted
 from ..errors import UserError
 from ..games.decisions import Decisions, order_numbers
 from ..games.observation import BoardViews

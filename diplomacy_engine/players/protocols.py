@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._short import array_shapes
+from .._suggest import array_shapes
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 

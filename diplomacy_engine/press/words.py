@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
+from ..rules.notation import order_words
 from ..rules.vocabulary import vocabulary
-from ..rules.words import order_words
 from .daide import ClauseRow, is_answer, is_daide, read_message
 from .deals import Clause, Side
 

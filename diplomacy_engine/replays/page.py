@@ -17,9 +17,8 @@ from ..pictures.board import phase_title, thoughts_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, content_policy, map_facts, phase_facts, web_file
 from ..rules.map import Map
-from ..rules.words import order_words
-from .replay import Replay, chart_svg
-from .words import order_lines
+from ..rules.notation import order_words
+from .replay import Replay, chart_svg, order_lines
 
 
 def page(replays: Sequence[Replay], title: str) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from .._suggest import did_you_mean, quoted
+from .._suggest import counted, did_you_mean, printable, quoted
+from ..constants import phase_kind
 from ..errors import UserError
 from ..games.causes import played_orders, result_words
 from ..games.imports import Note, read_games
@@ -29,7 +30,7 @@ from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..press.words import message_words
 from ..rules.map import Map
-from ..rules.notation import GivenOrder, province_of
+from ..rules.notation import GivenOrder, in_words, order_words, province_of
 
 VOTES, CONCEDES = "votes for a draw", "concedes"
 MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply
@@ -73,7 +74,12 @@ class Replay(NamedTuple):
         if self.ending.conceded and len(sides) == 1:
             verb = "wins" if len(names) == 1 else "win"
             return f"{_listed(names)} {verb}, as all others have conceded"
-        return f"a draw between {_listed(names)}" if len(names) > 1 else f"{names[0]} is left"
+        if len(names) > 1:
+            return f"a draw between {_listed(names)}"
+        scene = self.frames[-1].scene
+        held = {p for table in (scene.units, scene.centers) for p in table if table[p]}
+        only = held.isdisjoint(set(self.map.powers) - set(self.winners))
+        return f"{names[0]} is left" if only else f"{names[0]} wins, as the game's note says"
 
     @property
     def title(self) -> str:
@@ -262,3 +268,70 @@ def chart_svg(replay: Replay, theme: str = "auto") -> str:
     """Return the chart of the centers of a game."""
     phases = [(frame.scene.phase, frame.scene.centers) for frame in replay.frames]
     return centers_svg(drawing_of(replay.map), phases, theme)
+
+
+def order_lines(replay: Replay, number: int) -> list[dict]:
+    """Return the orders of a phase in words, and the units that held without one.
+
+    Of each: power; text; unit and words, both in words; result, its words; said, the result in a
+    sentence.
+    """
+    game_map, frame, lines = replay.map, replay.frames[number], []
+    last = number == len(replay.frames) - 1
+    played = bool(frame.outcome) or not (last or frame.declared)  # a vote may have ended it
+    moved = played and phase_kind(frame.scene.phase) == "movement"
+    without = "hold (no order)" if moved else "no order"
+
+    def line(power: str, text: str, unit: str, words: str, result=(), said: str = "") -> dict:
+        found = {"power": power, "text": text, "unit": unit, "words": words}
+        return found | {"result": list(result), "said": said}
+
+    for power in game_map.powers:
+        ordered = set()
+        for given in frame.orders.get(power, ()):
+            unit, words = order_words(game_map, given.text)
+            if given.text == f"{given.unit} (no order)":
+                unit, words = order_words(game_map, f"{given.unit} H")[0], without
+            ordered.add(given.unit)
+            said = in_words(game_map, given.said)
+            lines.append(line(power, given.text, unit, words, given.words, said))
+        for unit in frame.scene.units[power] if moved else ():
+            if unit not in ordered:
+                name, _ = order_words(game_map, f"{unit} H")
+                lines.append(line(power, unit, name, without))
+    return lines
+
+
+def frame_text(replay: Replay, number: int, width: int = 100) -> str:
+    """Return a phase as text: what was said, and each power's centers, units, orders, results."""
+    frame = replay.frames[number]
+    lines = [
+        f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
+        f"game {replay.id}: {replay.result}"
+    ]
+    lines += [
+        f"  {sender} to {recipient}: {' '.join(said.split())}"
+        for sender, recipient, said in frame.talk
+    ]
+    lines += [f"  {power} {words}" for power, _, words in frame.declared]
+    for power in replay.map.powers:
+        lines += _power_lines(replay, frame, power, width)
+    # Orders and ids are as somebody wrote them; a terminal would obey what is in them.
+    return "\n".join(map(printable, "\n".join(lines).split("\n")))
+
+
+def _power_lines(replay: Replay, frame: Frame, power: str, width: int) -> list[str]:
+    centers, units = frame.scene.centers[power], frame.scene.units[power]
+    orders = frame.orders.get(power, ())
+    if not (centers or units or orders):
+        return []
+    who = f" ({replay.players[power]})" if power in replay.players else ""
+    lines = [f"\n{power}{who}  {counted(len(centers), 'center')}: {' '.join(centers)}"[:width]]
+    wide = max((len(given.text) for given in orders), default=0)
+    lines += [f"  {given.text:{wide}}  {given.said}".rstrip() for given in orders]
+    if not orders:
+        lines.append(("  " + ", ".join(units))[:width])
+    gone = frame.scene.dislodged.get(power, ())
+    if gone and not orders:
+        lines.append(f"  dislodged: {', '.join(gone)}")
+    return lines

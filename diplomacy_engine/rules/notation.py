@@ -1,10 +1,11 @@
-"""Text to orders and back: the notation of the `diplomacy` package, read generously.
+"""Text to orders and back: the notation of the `diplomacy` package, read generously; and words.
 
 Output is always `A PAR - BUR`, `F STP/SC B` and so on. Input may be in any letter case, with full
 province names, a map's aliases, words such as HOLDS or VIA CONVOY, coasts in any usual style, and
 dashes without blanks; the wordings of other sites, of judges and zines are read, too, and a result
 behind an order is left out. Reading a text tells what it says (`OrderText`); `matching_orders`
-tells which of a list of legal orders it means. `order_texts` finds the orders of a line.
+tells which of a list of legal orders it means. `order_texts` finds the orders of a line, and
+`order_words` writes an order as people read it: `Army Budapest: move to Serbia`.
 """
 
 import difflib
@@ -588,7 +589,7 @@ def unit_phrase(kind: int) -> str:
     return "an army" if kind == ARMY else "a fleet"
 
 
-def order_words(kind: int) -> str:
+def kind_phrase(kind: int) -> str:
     """Return an order kind for a sentence, such as `a convoy`."""
     words = {
         OrderKind.HOLD: "a hold",
@@ -622,3 +623,65 @@ def location_of(unit: str) -> str:
 def province_of(unit: str) -> str:
     """Return the province of a unit text or a location text: of `*F STP/SC` and `STP/SC` `STP`."""
     return location_of(unit).partition("/")[0]
+
+
+_COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast", "west coast")))
+
+
+def order_words(game_map: Map, text: str) -> tuple[str, str]:
+    """Return an order's unit and the rest in words; no unit and the text if it means nothing."""
+    try:
+        order = read_order(game_map, text)
+    except UserError:
+        return "", text
+    if order.kind == WAIVE:
+        return "", "waive a build"
+    if order.kind == BUILD:
+        return _name(game_map, order.unit.place), rest_of_order(game_map, order)
+    unit = _unit(game_map, order.unit)
+    return unit[0].upper() + unit[1:], rest_of_order(game_map, order)
+
+
+def in_words(game_map: Map, text: str) -> str:
+    """Return a sentence about units with their names in place of texts such as `A PAR`."""
+
+    def name(match: re.Match) -> str:
+        place = game_map.province_names.get(match[2])
+        return match[0] if place is None else f"{_kind(UNIT_LETTERS.index(match[1]))} {place}"
+
+    return re.sub(r"\b([AF]) ([A-Z]{3})(?:/[NESW]C)?\b", name, text)
+
+
+def rest_of_order(game_map: Map, order: OrderText) -> str:
+    """Return an order in words without its unit."""
+    target = order.target and _name(game_map, order.target)
+    other = order.other and _unit(game_map, order.other)
+    if order.kind == BUILD:
+        return f"build {_kind(order.unit.kind)}{_coast(game_map, order.unit.place)}"
+    return {
+        HOLD: "hold",
+        MOVE: f"move to {target}" + (" by convoy" if order.via else ""),
+        SUPPORT_HOLD: f"support {other} to hold",
+        SUPPORT_MOVE: f"support {other} to {target}",
+        CONVOY: f"convoy {other} to {target}",
+        RETREAT: f"retreat to {target}",
+        DISBAND: "disband",
+    }[order.kind]
+
+
+def _unit(game_map: Map, unit: UnitText) -> str:
+    return f"{_kind(unit.kind)} {_name(game_map, unit.place)}"
+
+
+def _name(game_map: Map, place: Place) -> str:
+    return game_map.province_names[game_map.provinces[place.province]] + _coast(game_map, place)
+
+
+def _kind(unit_kind: int) -> str:
+    return "army" if unit_kind == ARMY else "fleet"
+
+
+def _coast(game_map: Map, place: Place) -> str:
+    """Return the coast of a place, to be added to a name; nothing if it has none."""
+    coast = place_text(game_map, place).partition("/")[2]
+    return f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else ""

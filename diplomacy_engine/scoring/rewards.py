@@ -110,8 +110,8 @@ def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
     return paid.astype(np.float32)
 
 
-def ranks(values: np.ndarray) -> np.ndarray:
-    """Return (E, P) float64 ranks of each row, 1 for the largest value, ties averaged."""
+def places(values: np.ndarray) -> np.ndarray:
+    """Return (E, P) float64 places in each row, 1 for the largest value, ties averaged."""
     above = (values[:, None, :] > values[:, :, None]).sum(2)
     equal = (values[:, None, :] == values[:, :, None]).sum(2)
     return above + (equal + 1) / 2
@@ -148,7 +148,7 @@ def ordinal(game: RewardInput) -> np.ndarray:
     standing = np.where(
         game.alive, game.centers.astype(np.int64), np.where(game.eliminated, -1, -2)
     )
-    value = (powers - ranks(standing)) / (powers - 1) if powers > 1 else 1.0
+    value = (powers - places(standing)) / (powers - 1) if powers > 1 else 1.0
     return _pay(game, 1.0, value, value, value)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -35,45 +34,18 @@ KEYS = {
     "versions": dict,
 }
 
-# A package of the name that plays two phases a game, in place of the real one.
-PEER = """
-class Game:
-    powers = ["ITALY"]
-    def __init__(self):
-        self.phases = ["W1903A", "F1903M", "S1903M"]
-    @property
-    def is_game_done(self):
-        return not self.phases
-    def get_current_phase(self):
-        return self.phases[-1]
-    def get_all_possible_orders(self):
-        return {"ROM": ["A ROM H"], "NAP": []}
-    def get_orderable_locations(self, power):
-        return ["ROM", "NAP"]
-    def set_orders(self, power, orders):
-        assert (power, orders) == ("ITALY", ["A ROM H"])
-    def process(self):
-        self.phases.pop()
-"""
-
 
 def bench_words(file, *more: str) -> list[str]:
     words = "bench --games 20 --seconds 0.001 --until-year 1903 --threads 2 --seed 7"
     return [*words.split(), "--json", str(file), *more]
 
 
-@pytest.fixture
-def no_peer(monkeypatch):
-    """Hide the `diplomacy` package, which would play for seconds."""
-    monkeypatch.setattr(bench, "find_spec", lambda name: None)
-
-
-def test_figures(tmp_path, capsys, no_peer):
+def test_figures(tmp_path, capsys):
     file = tmp_path / "bench.json"
     assert main(bench_words(file, "--map", "standard")) == 0
     assert os.listdir(tmp_path) == ["bench.json"]
     found = json.loads(file.read_text())
-    assert set(found) == {*KEYS, "diplomacy_package"} and found["diplomacy_package"] is None
+    assert set(found) == set(KEYS)
     assert all(type(found[key]) is kind for key, kind in KEYS.items()), found
     asked = [found[key] for key in ("map", "threads", "games", "until_year", "seed")]
     assert asked == ["standard", 2, 20, 1903, 7]
@@ -205,43 +177,6 @@ def test_a_hundred_thousand_standard_games_at_once():
     assert bench.bytes_per_game(few) <= bench.bytes_per_game(games) + 1
 
 
-def test_the_diplomacy_package_is_measured_beside_it(tmp_path, monkeypatch):
-    (tmp_path / "diplomacy.py").write_text(PEER)
-    folder = tmp_path / "diplomacy-1.2.3.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: diplomacy\nVersion: 1.2.3\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    imported = sys.modules.get("diplomacy")  # other tests may have imported the real one
-    found = bench.peer_figures(1903, 0.0)
-    assert found["version"] == "1.2.3"
-    assert found["phases_per_second"] == pytest.approx(2 * found["games_per_second"])
-    assert sys.modules.get("diplomacy") is imported
-    (tmp_path / "diplomacy.py").write_text("import no_such_module")
-    assert bench.peer_figures(1903, 0.0) == {
-        "error": "ModuleNotFoundError: No module named 'no_such_module'"
-    }
-    (tmp_path / "diplomacy.py").write_text("print('[]'); raise SystemExit(3)")
-    assert bench.peer_figures(1903, 0.0) == {"error": "exit code 3"}
-
-
-def test_the_ratio_is_on_the_standard_map_only(tmp_path, capsys, monkeypatch):
-    peer = {"version": "1.2.3", "phases_per_second": 10.0, "games_per_second": 0.5}
-    monkeypatch.setattr(bench, "peer_figures", lambda year, seconds: dict(peer))
-    file = tmp_path / "bench.json"
-    assert main(bench_words(file, "--map", "standard")) == 0
-    found = json.loads(file.read_text())
-    assert found["diplomacy_package"]["ratio"] == found["phases_per_second"] / 10
-    assert "diplomacy 1.2.3, phases/s" in capsys.readouterr().out
-    peer.clear()
-    peer["error"] = "exit code 3"
-    assert main(bench_words(file, "--map", "standard")) == 0
-    assert "failed: exit code 3" in capsys.readouterr().out
-    assert json.loads(file.read_text())["diplomacy_package"] == {"error": "exit code 3"}
-    assert main(bench_words(file, "--map", "three")) == 0
-    assert json.loads(file.read_text())["diplomacy_package"] is None
-
-
 def test_bad_input_is_one_sentence(tmp_path, capsys):
     def refused(*words):
         return refusal("bench", *words, capsys=capsys)
@@ -265,7 +200,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert os.listdir(tmp_path) == []
 
 
-def test_nothing_is_left_half_written(tmp_path, capsys, monkeypatch, no_peer):
+def test_nothing_is_left_half_written(tmp_path, capsys, monkeypatch):
     file = tmp_path / "bench.json"
     file.write_text("earlier")
 

@@ -109,7 +109,6 @@ def test_bench(width):
         "phases_per_second": 123456.7,
         "games_per_second": 2345.6,
         "memory_bytes_per_game": 3456,
-        "diplomacy_package": {"error": "a reason that is longer than the line has room " * 3},
         "stage_microseconds": names | {"retreats": None},
         "bot_microseconds": dict.fromkeys(BOTS, 1234.56),
     }

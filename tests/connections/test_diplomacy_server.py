@@ -10,8 +10,7 @@ from support.diplomacy_package import package_python
 from support.diplomacy_server import RealServer
 from support.waiting import until
 
-from diplomacy_engine.connections.connection import Address, PhaseOver
-from diplomacy_engine.connections.daide import DaideSeat
+from diplomacy_engine.connections.connection import PhaseOver
 from diplomacy_engine.connections.diplomacy_server import (
     Account,
     DiplomacyDummies,
@@ -344,44 +343,6 @@ def test_a_killed_server_goes_back_and_the_game_goes_on(own_server):
     assert back in told, told
     names = [phase["name"] for phase in own_server.saved_game("crash")["phases"]]
     assert names == list(dict.fromkeys(names)) and names[:2] == ["S1901M", "F1901M"]
-
-
-@pytest.mark.parametrize(
-    "end", ["S1903M", pytest.param("S1906M", marks=pytest.mark.slow)], ids=["to 1902", "to 1905"]
-)
-def test_seven_daide_seats(server, end):
-    """What NOW and SCO say is the position that the same orders lead to by our rules."""
-    name = f"daide-{end}"
-    server.create(name, n_controls=7)
-    with server.administrator() as ask:
-        port = ask("join_game", game_id=name)["daide_port"]
-    loops = []
-    for power in POWERS:
-        connection = DaideSeat(Address("127.0.0.1", port), power, STANDARD, say=lambda text: None)
-        loop = SeatLoop(connection, make_bot("dumbbot"), say=lambda text: None)
-        connection.wait = lambda seconds, wait=connection.wait: wait(0.05)
-        loops.append(loop)
-    seen = {}
-
-    def played():
-        for loop in loops:
-            loop._round()
-            for position in loop.counts.last.values():
-                seen[position.game.phase] = position.game
-        return end in seen
-
-    until(played, 300)
-    for loop in loops:
-        loop.connection.close()
-    years = int(end[1:5]) - 1901
-    assert sum(loop.counts.dropped for loop in loops) == 0
-    assert sum(loop.counts.orders for loop in loops) > 40 * years
-    phases = server.saved_game(name)["phases"]
-    phases = phases[: 1 + [phase["name"] for phase in phases].index(end)]
-    played_again(phases)
-    for phase in phases:
-        same_position(seen[phase["name"]], phase["state"])
-    assert len(phases) > 2 * years
 
 
 def test_two_programs_negotiate(server):

@@ -554,4 +554,3 @@ def test_the_list(server, capsys):
     assert main(command(server, "--list", player="")) == 0
     out = capsys.readouterr().out
     assert "S1901M" in out and "AUSTRIA ENGLAND GERMANY" in out and "FRANCE" not in out
-    assert "8123" in out

@@ -260,8 +260,9 @@ def test_talk_that_cannot_be_carried_is_refused(capsys, arguments, words):
     assert words in refusal(*command, capsys=capsys)
 
 
-def test_elsewhere_nobody_talks(capsys):
-    command = ["connect", "daide", "localhost:1", "--power", "FRANCE", "--player", "nash+dumbbot"]
+def test_elsewhere_nobody_talks(capsys, monkeypatch):
+    monkeypatch.setenv("WEBDIP_API_KEY", "key")
+    command = ["connect", "webdip", "http://localhost:1", "--player", "nash+dumbbot"]
     assert "nobody would hear it" in refusal(*command, capsys=capsys)
 
 

@@ -16,8 +16,10 @@ from diplomacy_engine.connections.sea_paths import convoy_path
 from diplomacy_engine.connections.webdip import WebdipSeat, _letters, kept_texts
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
+from diplomacy_engine.games.imports import read_games
 from diplomacy_engine.games.webdiplomacy import classic, order_row, order_text, read_variant
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.replays.replay import make_replay
 from diplomacy_engine.rules.map import load_map
 
 STANDARD = load_map("standard")
@@ -132,7 +134,7 @@ def test_every_legal_order_is_kept(site, count):
                 row = json.loads(
                     json.dumps(order_row(known, text, site.game.phase[-1] == "A", path))
                 )
-                site._take(power, kept, set(), row)
+                site._take(power, kept, [row])
                 texts = kept_texts(known, site.game, kept)
                 assert dropped(site.game, [text], texts) == [], row
                 kind = row["type"] + (" by sea" if row.get("convoyPath") else "")
@@ -177,10 +179,17 @@ def test_a_game_of_seven_seats(site):
     assert sum(loop.counts.orders for loop in loops) > 200
     ready = [route for method, route, _ in site.asked if method == "POST"]
     assert set(ready) == {"game/orders"}
-    last = loops[0].counts.last["game 5"].game
-    for mine, theirs in zip(last.history, site.game.history):
-        assert mine["state"]["units"] == theirs["state"]["units"]
-        assert mine["state"]["centers"] == theirs["state"]["centers"]
+    same_movements(loops[0].counts.last["game 5"].game, site.game)
+
+
+def same_movements(mine: Game, theirs: Game) -> None:
+    """Check that two games had the same positions, but for phases that only the site has."""
+    known = {record["name"]: record["state"] for record in theirs.history}
+    for record in mine.history:
+        state = known[record["name"]]
+        if record["name"].endswith("M"):
+            assert record["state"]["units"] == state["units"]
+            assert record["state"]["centers"] == state["centers"]
 
 
 @pytest.mark.parametrize("kind", ["Hold", "Move", "Support hold", "Support move", "Convoy"])
@@ -219,12 +228,12 @@ def test_ready_comes_after_the_orders_are_compared(site):
 
 def test_what_a_player_sees(site):
     """The position of the files is the game's, its last orders and retreats too."""
-    rng = random.Random(3)
+    rng, game = random.Random(3), Game("standard")
     compared = 0
     while compared < 3:
-        play_randomly(site.game, rng)
-        if site.game.dislodged:
-            site._version += 1
+        play_randomly(game, rng)
+        site.game = game
+        if game.dislodged:
             (now,) = seat(site, max_years=35).positions()
             ours, theirs = now.game.to_state(), site.game.to_state()
             for key in ("units", "centers", "retreats", "last_orders", "last_results"):
@@ -266,7 +275,7 @@ def test_unchanged_files_are_not_fetched_again(site):
     for _ in range(3):
         connection.positions()
     paths = [route for _, route, _ in site.asked if route.startswith("/")]
-    assert len(paths) == len(set(paths)) == 3
+    assert len(paths) == len(set(paths)) == 2
     assert {key for _, route, key in site.asked if route.startswith("/")} == {""}  # no key
 
 
@@ -285,7 +294,7 @@ def test_a_stale_turn(site):
     connection = seat(site)
     (now,) = connection.positions()
     site.process()
-    with pytest.raises(PhaseOver, match="Invalid turn, expected 1"):
+    with pytest.raises(PhaseOver, match="Invalid turn, expected `1`"):
         connection.give(now, "FRANCE", ["A PAR H"])
 
 
@@ -295,12 +304,12 @@ def test_the_end(site):
     connection = seat(site)
     assert not connection.positions()[0].running
     site.processing = False
-    site.game = Game.from_state("standard", site.game.to_state() | {"name": "COMPLETED"})
-    site._version += 1
+    for country in range(1, 8):
+        site._vote(country)
     (now,) = connection.positions()
-    assert now.over == "finished" and now.game.is_over
-    site.cancelled = True
-    assert connection.positions()[0].over == "gone from the site"
+    assert now.over == "a draw" and now.game.is_agreed
+    for site.cancelled in (400, 404, 410):
+        assert connection.positions()[0].over == "gone from the site"
 
 
 def test_a_game_that_has_not_begun(site):
@@ -361,7 +370,10 @@ def test_the_command(site, environment, capsys, tmp_path):
     file = tmp_path / "game.jsonl"
     assert main([*WEBDIP, "--save", str(file)]) == 0
     out, err = capsys.readouterr()
-    assert "game 5 is over, finished: FRANCE" in out and "1 orders, 0 of them dropped" in err
+    assert (
+        "game 5 is over, a solo of FRANCE: FRANCE 19 centers" in out
+        and "1 orders, 0 of them dropped" in err
+    )
     assert "key-2" not in out + err + file.read_text()
 
 
@@ -412,7 +424,6 @@ def test_the_only_game_is_found(site):
         ("/variants/Classic/cache/variant.json", b'{"territories": [{}]}', "no name or number"),
         ("/cache/games/0/5/history.json", b'{"phases": []}', "0 phases"),
         ("/cache/games/0/5/history.json", b'{"phases": [{"turn": 1e9}]}', "is not a phase"),
-        ("/cache/games/0/5/game.json", b'{"turn": 0, "phase": "Diplomacy"}', "'units' is missing"),
     ],
 )
 def test_nonsense_ends_with_a_sentence(site, environment, capsys, route, content, sentence):
@@ -450,6 +461,216 @@ def test_the_command_line(capsys, monkeypatch):
     for name in ("URL", "API_KEY", "GAME_ID", "COUNTRY_ID"):
         monkeypatch.delenv(f"WEBDIP_{name}", raising=False)
     assert "WEBDIP_URL" in refusal(*WEBDIP, capsys=capsys)
+
+
+# Whole games, and what the site does that our rules do not
+
+
+def play(site, loops, rounds=400, is_done=lambda: False):
+    """Let seats play until all are over, or `is_done`; a phase that stands still has a deadline."""
+    kinds = set()
+    for _ in range(rounds):
+        before = site._now(), site._version
+        kinds.add(site._now()[1])
+        if all([loop._round() for loop in loops]) or is_done():
+            return kinds
+        if (site._now(), site._version) == before:
+            site.deadline()
+    raise AssertionError(f"the game stands still in {site._now()}")
+
+
+def in_civil_disorder(site, *playing):
+    """Let all countries but these have left the game."""
+    for country, power in enumerate(POWERS, 1):
+        if power not in playing:
+            site.members[country] = "Left"
+
+
+def read_again(site, tmp_path):
+    """Return the game of the site's history, as `import-game` reads it."""
+    file = tmp_path / "history.json"
+    file.write_text(json.dumps(site._archive.history(site.game, bool(site.over))))
+    (saved,) = read_games(file)
+    return Game.from_saved_game(saved)
+
+
+def test_a_whole_game_to_a_solo(site, tmp_path):
+    """Of two powers, with every kind of phase and order, while five others have left."""
+    in_civil_disorder(site, "FRANCE", "ITALY")
+    loops = [loop_of(seat(site)), loop_of(seat(site, 3))]
+    kinds = play(site, loops)
+    assert kinds == {"Diplomacy", "Retreats", "Builds", "Finished"} and site.over == "Won"
+    (winner,) = [country for country, status in site.members.items() if status == "Won"]
+    for saved in (*loops[0].saved_games(), *loops[1].saved_games()):
+        game = Game.from_saved_game(saved)
+        same_movements(game, site.game)
+        again = read_again(site, tmp_path)
+        assert game.winners == again.winners == [POWERS[winner - 1]]
+        assert len(game.centers[POWERS[winner - 1]]) >= 18 and game.centers == again.centers
+    assert [loop.counts.dropped for loop in loops] == [0, 0]
+    archived = {row["type"] for row in site._archive.rows}
+    assert archived >= {"Retreat", "Disband", "Build Army", "Build Fleet", "Destroy"}
+
+
+@pytest.mark.parametrize("phase", ["Diplomacy", "Retreats", "Builds"])
+def test_a_game_to_a_draw(site, tmp_path, phase):
+    """In a phase of any kind; a member who has left has no vote."""
+    in_civil_disorder(site, "FRANCE", "ITALY")
+    told = []
+    loops = [loop_of(seat(site), told=told), loop_of(seat(site, 3))]
+    play(site, loops, is_done=lambda: site._now()[0] > 1 and site._now()[1] == phase)
+    for loop in loops:
+        loop.draws = True
+        loop.counts.last.clear()  # a vote is given when a phase begins
+    play(site, loops)
+    assert site.over == "Drawn" and site.members[2] == "Drawn" and site.members[1] == "Resigned"
+    assert told[-1].startswith("game 5 is over, a draw: FRANCE ")
+    (saved,) = loops[0].saved_games()
+    assert make_replay(saved).result.startswith("a draw agreed by")
+    again = read_again(site, tmp_path)
+    assert again.is_draw and again.units == site.game.units
+    assert again.centers == Game.from_saved_game(saved).centers
+
+
+def test_a_member_who_leaves_and_comes_back(site):
+    """A phase is extended for him, and all must be ready again; then his units hold."""
+    loops = [loop_of(seat(site, country)) for country in (2, 3, 6)]
+    in_civil_disorder(site, "FRANCE", "ITALY", "TURKEY")
+    play(site, loops, is_done=lambda: site._now()[0] == 2)
+    there, missed, deadline = site._now(), [], site.deadline
+    site.deadline = lambda: missed.append(site._now()) or deadline()
+    play(site, loops[:2], is_done=lambda: site._now() != there)
+    assert missed == [there, there] and site.members[6] == "Left"
+    assert {site.members[2], site.members[3]} == {"Playing"}
+    play(site, loops[:2], is_done=lambda: site._now()[0] > 4)
+    play(site, loops, is_done=lambda: site.members[6] == "Playing")
+    assert sum(loop.counts.dropped for loop in loops) == 0
+
+
+def test_the_last_who_stays_has_won(site):
+    """Without the centers for it: only the members of `game.json` tell."""
+    in_civil_disorder(site, "FRANCE", "ITALY")
+    france = loop_of(seat(site))
+    play(site, [france], is_done=lambda: site.members[3] == "Left")
+    play(site, [france])
+    assert site.over == "Won" and site.members[2] == "Won" and site.members[3] == "Resigned"
+    (saved,) = france.saved_games()
+    assert make_replay(saved).winners == ["FRANCE"]
+
+
+def cornered(with_another=False) -> Game:
+    """Return a game in which A BUL will be dislodged, without a place to go to."""
+    units = {"AUSTRIA": ["A SER", "A RUM", "A GRE"], "TURKEY": ["A BUL", "A CON"]}
+    if with_another:
+        units |= {"FRANCE": ["A BUR", "A RUH"], "GERMANY": ["A MUN"]}
+    centers = {"AUSTRIA": ["VIE"], "TURKEY": ["ANK"], "FRANCE": ["PAR"], "GERMANY": ["KIE"]}
+    game = position(units, centers=centers)
+    game.submit("AUSTRIA", ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"])
+    return game
+
+
+@pytest.mark.parametrize("with_another", [False, True])
+def test_a_phase_of_retreats_that_our_rules_skip(site, with_another):
+    """The site has one whenever a unit is dislodged: it is played, and so is what comes after."""
+    site.game = cornered(with_another)
+    in_civil_disorder(site, "TURKEY", "AUSTRIA")
+    orders = {
+        5: ["A SER - BUL", "A RUM S A SER - BUL", "A GRE S A SER - BUL"],
+        2: ["A BUR - MUN", "A RUH S A BUR - MUN"],
+    }
+    for country, texts in orders.items():
+        connection = seat(site, country)
+        (now,) = connection.positions()
+        if POWERS[country - 1] in site._waiting():
+            assert dropped(now.game, texts, connection.give(now, POWERS[country - 1], texts)) == []
+    site.members |= {2: "Left"}
+    site.process()
+    assert site._now() == (0, "Retreats")
+    told = []
+    turkey, austria = loop_of(seat(site, 6), told=told), loop_of(seat(site, 5))
+    (now,) = turkey.connection.positions()
+    assert now.game.phase == "S1901R" and now.game.dislodged["TURKEY"] == {"A BUL": []}
+    assert "A SER - BUL" in now.game.to_state()["last_orders"]["AUSTRIA"]
+    turkey._round()
+    assert site._now() == (1, "Diplomacy")  # nobody else who is there has anything to order
+    turkey._round()
+    austria._round()
+    assert next(text for text in told if "1901" in text) == "game 5: S1901R"
+    assert "game 5: F1901M" in told and turkey.counts.dropped == 0
+
+
+def test_a_winter_in_which_nobody_can_build(site):
+    """The site has one whenever units and centers differ in number, and archives no waiting."""
+    units = {"FRANCE": ["A PAR", "A MAR", "F BRE"], "ITALY": ["A ROM"]}
+    centers = {"FRANCE": ["PAR", "MAR", "BRE", "SPA"], "ITALY": ["ROM"]}
+    site.game = position(units, "F1901M", centers=centers)
+    in_civil_disorder(site, "FRANCE", "ITALY")
+    france, italy = loop_of(seat(site), "hold"), loop_of(seat(site, 3), "hold")
+    france._round()
+    italy._round()
+    assert site._now() == (1, "Builds")
+    (now,) = france.connection.positions()
+    assert now.game.phase == "W1901A" and now.missing == frozenset()
+    site.process()
+    play(site, [france, italy], is_done=lambda: site._now()[0] == 3)
+    assert [row["phase"] for row in site._archive.history(site.game, False)["phases"]] == [
+        *["Diplomacy"] * 3
+    ]
+
+
+# Rows as they are archived, of the example in the site's source of its route game/status (2019).
+BUILD = {"turn": 1, "phase": "Builds", "countryID": 7, "terrID": 31, "unitType": ""}
+BUILD |= {"type": "Build Army", "toTerrID": 0, "fromTerrID": 0, "viaConvoy": "No"}
+BUILD |= {"success": "Yes", "dislodged": "No"}
+HOLD = BUILD | {"turn": 0, "phase": "Diplomacy", "countryID": 3, "terrID": 15, "unitType": "Army"}
+HOLD |= {"type": "Hold", "success": "No"}
+
+
+def in_new_types(row: dict) -> dict:
+    """Return an archived row as history.json has it since 2026 (lib/gamefiles.php)."""
+    found = {key: field for key, field in row.items() if key not in ("turn", "phase")}
+    found |= {key: found[key] or None for key in ("terrID", "toTerrID", "fromTerrID", "unitType")}
+    return found | {key: found[key] == "Yes" for key in ("viaConvoy", "success", "dislodged")}
+
+
+def test_the_imitation_has_the_shapes_of_archived_files():
+    """Not those that our reader expects: those of the site's examples."""
+    game = Game("standard")
+    for orders in ({"RUSSIA": ["F STP/SC - BOT"]}, {"RUSSIA": ["F BOT - SWE"]}):
+        for power, texts in orders.items():
+            game.submit(power, texts)
+        game.adjudicate()
+    game.submit("RUSSIA", ["A STP B"])
+    game.adjudicate()
+    spring, _, winter, now = history(game)["phases"]
+    assert winter["orders"] == [in_new_types(BUILD) | {"terrID": 32}]
+    (hold,) = [row for row in spring["orders"] if row["terrID"] == 15]
+    assert hold | {"success": False} == in_new_types(HOLD)
+    assert spring["units"][0] == {**spring["units"][0], "retreating": False}
+    assert list(spring) == ["turn", "phase", "turnText", "units", "centers", "orders"]
+    assert {"terrID": 1, "countryID": 1} in spring["centers"]  # Clyde, which is no center
+    assert {"terrID": 34, "countryID": 0} in spring["centers"]
+    assert {"terrID": 34, "countryID": 7} in winter["centers"]
+    assert now["orders"] == [] and now["turn"] == 2
+
+
+def test_the_answers_of_2025_are_read(tmp_path):
+    """Those of its route game/status, with other types and gameOver beside the phases."""
+    game = Game("standard")
+    play_randomly(game, random.Random(5), 12)
+    data = history(game)
+    for phase in data["phases"]:
+        for row in (*phase["units"], *phase["orders"]):
+            row |= {k: "Yes" if f else "No" for k, f in row.items() if isinstance(f, bool)}
+            row |= {k: 0 for k, f in row.items() if f is None and k != "unitType"}
+        for row in phase["units"]:
+            row["unitType"] = row.pop("type")
+        for row in phase["orders"]:
+            row["unitType"] = row["unitType"] or ""
+    for name, content in (("old", data | {"gameOver": "No"}), ("new", history(game))):
+        (tmp_path / name).write_text(json.dumps(content))
+    (old,), (new,) = (read_games(tmp_path / name) for name in ("old", "new"))
+    assert old == new
 
 
 def test_history_rows_are_json():

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import UserError
-from diplomacy_engine.environments.deals_env import DealsEnv
 from diplomacy_engine.environments.gymnasium_env import DiplomacyVectorEnv
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import env as aec_env
@@ -83,7 +82,6 @@ PLAYS = {
     "all powers": together,
     "in turn": in_turn,
     "negotiation": talk(NegotiationEnv),
-    "deals": talk(DealsEnv),
 }
 
 
@@ -118,7 +116,6 @@ def test_bad_rewards_are_one_sentence(reward, message):
         lambda: gymnasium.make("Diplomacy-small-v0", reward=reward),
         lambda: parallel_env(map="small", reward=reward),
         lambda: NegotiationEnv("small", reward=reward),
-        lambda: DealsEnv("small", reward=reward),
     ):
         with pytest.raises(UserError, match=message) as error:
             make()

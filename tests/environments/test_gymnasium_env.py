@@ -16,9 +16,9 @@ from gymnasium.vector import AutoresetMode
 
 from diplomacy_engine import VectorGame, make_bot
 from diplomacy_engine.constants import NONE
+from diplomacy_engine.environments import IDS
 from diplomacy_engine.environments.agent_games import seeds_of
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
-from diplomacy_engine.environments.registration import IDS
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.policy_files import policy_file
 

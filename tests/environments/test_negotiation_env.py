@@ -8,8 +8,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from diplomacy_engine import UserError
+from diplomacy_engine.environments import NEGOTIATION_IDS
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
-from diplomacy_engine.environments.registration import NEGOTIATION_IDS
 
 
 @pytest.mark.parametrize("name", NEGOTIATION_IDS)

@@ -5,10 +5,17 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.games import nonempty, play_randomly, standard, state
+from support.games import (
+    entangled_orders,
+    nonempty,
+    play_randomly,
+    random_units,
+    standard,
+    state,
+)
 
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.rules.map import MAP_NAMES
+from diplomacy_engine.rules.map import MAP_NAMES, load_map
 
 
 def without_orders(position: dict) -> dict:
@@ -63,18 +70,39 @@ def test_what_is_owed_is_counted_anew():
     assert game.adjustments == {"FRANCE": 1, "ITALY": -1}, "only one home center is open"
 
 
-def test_given_retreats_are_trusted():
-    """Also where the rules would not have allowed them."""
+def test_retreats_that_the_rules_forbid_are_not_offered():
+    """Without the orders before, only occupied places are known to be forbidden."""
     game = standard(
         "S1901R",
         {"FRANCE": ["A MUN", "A BUR"]},
         retreats={"GERMANY": {"A MUN": ["BUR", "SIL"], "A BUR": ["RUH"]}},
     )
-    assert game.dislodged == {"GERMANY": {"A BUR": ["RUH"], "A MUN": ["BUR", "SIL"]}}
+    assert game.dislodged == {"GERMANY": {"A BUR": ["RUH"], "A MUN": ["SIL"]}}
     assert Game.from_state("standard", game.to_state()).to_state() == game.to_state()
-    game.submit("GERMANY", ["A MUN R BUR", "A BUR R RUH"])
-    assert game.adjudicate() == {"A MUN": ["bounce", "disband"], "A BUR": []}
-    assert nonempty(game.units) == {"FRANCE": ["A BUR", "A MUN"], "GERMANY": ["A RUH"]}
+
+
+def test_places_offered_for_retreat_are_those_of_the_rules():
+    """Of all neighbors, the orders before leave the places that the game itself offers."""
+    rng, compared, cut = random.Random(4), 0, 0
+    for _ in range(150):
+        game = standard("F1901M", random_units(load_map("standard"), rng, 7))
+        for power, texts in entangled_orders(game, rng).items():
+            game.submit(power, texts)
+        game.adjudicate()
+        if game.dislodged:
+            state, board = game.to_state(), game.map.board
+            for units in state["retreats"].values():
+                for unit in units:
+                    kind, here = "AF".index(unit[0]), game.map.location_index[unit[2:]]
+                    near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
+                    units[unit] = [game.map.locations[place] for place in near]
+                    cut += len(near)
+            assert Game.from_state("standard", state).dislodged == game.dislodged
+            saved = game.to_saved_game()
+            saved["phases"][-1]["state"] = {k: v for k, v in state.items() if "last_" not in k}
+            assert Game.from_saved_game(saved).dislodged == game.dislodged
+            compared += 1
+    assert compared > 50 and cut > 100
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.games import play_randomly
+from support.games import append_saved_game, play_randomly, standard
 
 from diplomacy_engine import UserError
 from diplomacy_engine.games import saved_game
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.saved_game import read_saved_games
+from diplomacy_engine.replays.replay import make_replay
 from diplomacy_engine.rules.map import MAP_NAMES, MAPS_FOLDER
-from tests.support.games import append_saved_game
 
 STATE_KEYS = {
     "timestamp",
@@ -411,3 +411,31 @@ def test_figures_of_one_game():
     assert sum(figures["sum_of_squares"] for figures in found.values()) == 1
     with pytest.raises(UserError, match="year_limit"):
         game.figures("never")
+
+
+NOTED = [  # the note of a finished game; who won or shares the draw by it, and its words
+    ("Victory by: FRA", ["FRANCE"], "France wins, as the game's note says"),
+    ("Victory by: FRANCE", ["FRANCE"], "France wins, as the game's note says"),
+    ("Victory by: ENG, FRA", ["ENGLAND", "FRANCE"], "a draw between England and France"),
+    ("Victory by: GAUL", ["ENGLAND", "FRANCE", "TURKEY"], "England, France and Turkey"),
+    ("", ["ENGLAND", "FRANCE", "TURKEY"], "a draw between England, France and Turkey"),
+    (7, ["ENGLAND", "FRANCE", "TURKEY"], "a draw between England, France and Turkey"),
+]
+
+
+@pytest.mark.parametrize(("note", "winners", "words"), NOTED)
+def test_a_result_that_a_file_records_is_believed(note, winners, words):
+    centers = {"ENGLAND": ["LON"], "FRANCE": ["PAR"], "TURKEY": ["CON"]}
+    units = {"ENGLAND": ["F LON"], "FRANCE": ["A PAR"], "TURKEY": ["A CON"]}
+    saved = standard("S1905M", units, centers=centers).to_saved_game()
+    last = saved["phases"][-1]
+    last["name"] = "COMPLETED"
+    last["state"] |= {"name": "COMPLETED", "note": note}
+    game = Game.from_saved_game(saved)
+    assert game.winners == winners and game.is_over
+    assert game.figures()["FRANCE"]["solo"] == (len(winners) == 1)
+    again = Game.from_saved_game(json.loads(json.dumps(game.to_saved_game())))
+    assert again.winners == winners
+    for told in (saved, game.to_saved_game()):
+        replay = make_replay(told)
+        assert replay.winners == winners and words in replay.result

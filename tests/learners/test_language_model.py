@@ -22,8 +22,8 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine._fields import field_kinds
 from diplomacy_engine.learning import checkpoints, startup
+from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.matches.forks import fork
-from diplomacy_engine.matches.statistics import wilson_interval
 from diplomacy_engine.training.settings import parse_args
 
 TINY = "--groups 2 --copies 6 --eval-interval 2 --eval-games 2 --save-interval 2"

@@ -16,8 +16,8 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.learning import frozen, startup
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.matches.population import candidate_seats
-from diplomacy_engine.matches.settings import MatchSettings
 from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.players import ask_player, ask_players, load_player, make_bot
 from diplomacy_engine.players.population import FOLDERS, read_population

@@ -134,6 +134,12 @@ def test_what_a_file_says(gulf):
     ]
 
 
+def test_lines_of_mail_and_pictures_are_passed_over(gulf):
+    text = GULF.replace("A CAP\n", "A CAP\nFLAG ENGLAND\n")
+    gulf.write_text(f"NOTIFY keeper@example.org\nFLAGS standard\nTEXTONLY\n{text}")
+    assert read_dpjudge(gulf).facts == GULF_FACTS
+
+
 def test_the_command(gulf, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["import-map", "gulf.map"]) == 0

@@ -1,6 +1,7 @@
 """DVAR files: what they say, and what is refused with its line."""
 
 import copy
+import itertools
 import json
 import random
 import re
@@ -316,6 +317,7 @@ REFUSED = [
         "hillmen, which nobody plays, does not have",
     ),
     ("d['initialState']['supplyCenters'].pop(0)", "power EAST has no home center"),
+    ("d['nations'] = []; p['cap'].pop('homeNation')", "'nations' has none that is played"),
     (
         "d['adjudicationModifiers'] = []; d['initialState']['supplyCenters'].pop(0)",
         "cap is a home center of east, and nobody owns it at the start",
@@ -350,7 +352,7 @@ def test_colors_of_provinces_are_passed_over(write):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "line 1: it is not JSON: Expecting value"),
+        (b"", "there must be 1 to 20 powers, not 0"),
         (b"{}", "line 1: 'id' is missing"),
         (b"[]", "line 1: a DVAR is {...}"),
         (b'{\n"id": 3,}', "line 2: it is not JSON"),
@@ -395,3 +397,51 @@ def test_damaged_files_are_refused_or_played(write):
             assert str(error).startswith(f"map {path}: line ") and "\n" not in str(error)
             continue
         assert Map(tomllib.loads(map_file_text(game_map.facts, "delta"))).board is not None
+
+
+JUNK = (None, True, 0, -1, 1.5, "", "cap", "mou/nc", "east", "Army", [], {}, "\u00e9" * 50)
+
+
+def single_changes(content: dict):
+    """Yield a map with one field left out or replaced, for every field and every kind of junk."""
+    pending = [content]
+    while pending:
+        place = pending.pop()
+        for key in list(place) if isinstance(place, dict) else range(len(place)):
+            value = place[key]
+            for junk in JUNK:
+                place[key] = copy.deepcopy(junk)
+                yield content
+            if isinstance(place, dict):
+                del place[key]
+                yield content
+            place[key] = value
+            if isinstance(value, dict | list):
+                pending.append(value)
+
+
+@pytest.mark.parametrize("every", [37, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["delta", "small"])
+def test_every_change_of_one_field_is_imported_or_refused(write, name, every):
+    content = delta() if name == "delta" else dvar(load_map("small").facts)
+    content.pop("max_years", None)
+    ends: dict[str, int] = {}
+    for changed_map in itertools.islice(single_changes(content), 0, None, every):
+        path = write(changed_map)
+        try:
+            read_dvar(path).finished()
+            how = "imported"
+        except MapError as error:
+            how = "refused"
+            assert str(error).startswith(f"map {path}: ") and "\n" not in str(error)
+        ends[how] = ends.get(how, 0) + 1
+    assert len(ends) == 2, ends
+
+
+def test_the_content_decides_not_the_suffix(tmp_path, capsys):
+    path = tmp_path / "delta.dvar"
+    path.write_text("\n" + json.dumps(delta()))
+    assert cli.main(["import-map", str(path), "-o", str(tmp_path / "delta.toml")]) == 0
+    same(load_map(tmp_path / "delta.toml").facts, DELTA)
+    path.rename(tmp_path / "delta.map")
+    assert cli.main(["import-map", str(tmp_path / "delta.map"), "-o", str(path)]) == 0

@@ -5,7 +5,7 @@ import pytest
 
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.matches.beginnings import random_beginnings
+from diplomacy_engine.matches.forks import random_beginnings
 
 
 @pytest.mark.parametrize("name", ["small", "standard"])

@@ -12,10 +12,8 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
-from diplomacy_engine.matches.recorder import GameRecorder
-from diplomacy_engine.matches.report import MatchReport
-from diplomacy_engine.matches.settings import MatchSettings
-from diplomacy_engine.matches.tables import play_games
+from diplomacy_engine.matches.match import MatchReport, MatchSettings
+from diplomacy_engine.matches.tables import GameRecorder, play_games
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.press.table import PressRules

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import VectorGame, make_bot
-from diplomacy_engine.matches.beginnings import random_beginnings
-from diplomacy_engine.matches.forks import center_share, destinations, fork, group_advantages
+from diplomacy_engine.matches.forks import (
+    center_share,
+    destinations,
+    fork,
+    group_advantages,
+    random_beginnings,
+)
 
 
 def positions(count: int, copies: int, threads: int = 1) -> VectorGame:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diplomacy_engine.matches.evaluation import evaluate_player
-from diplomacy_engine.matches.statistics import (
+from diplomacy_engine.matches.figures import (
     mean_interval,
     student_quantile,
     summarize,

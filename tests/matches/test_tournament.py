@@ -11,8 +11,8 @@ from support.commands import SCRIPT, refusal, write_checkpoint
 
 from diplomacy_engine.commands.cli import main, parser
 from diplomacy_engine.games.game import Game
-from diplomacy_engine.matches.settings import MatchSettings
-from diplomacy_engine.matches.statistics import wilson_interval
+from diplomacy_engine.matches.figures import wilson_interval
+from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.matches.tournament import balanced_seats, cross_table, play_tournament
 from diplomacy_engine.players.bots import make_bot

@@ -22,7 +22,7 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
-from diplomacy_engine.players.language.making import make_language_player
+from diplomacy_engine.players.language.remote import RemotePlayer
 from diplomacy_engine.players.language.settings import settings_of
 from diplomacy_engine.players.language.talker import Talker
 from diplomacy_engine.players.protocols import Explanation
@@ -168,7 +168,7 @@ def test_a_whole_game_against_a_language_model_whose_server_misbehaves(start, op
     with FakeServer(reply) as server:
         facts = {"model": "m", "base_url": server.url, "timeout": 3, "retries": 0, "reasks": 1}
         name = "llm:model.toml"
-        model = make_language_player(name, settings_of(facts, "test"), None)
+        model = RemotePlayer(name, settings_of(facts, "test"))
         play = start(game, [name], seats(game, "ENGLAND", player=name), lambda _: model)
         page = open_page(play.link("host"))
         waited = False
@@ -695,7 +695,7 @@ def test_what_a_language_model_says_is_text(start, open_page):
 
     with FakeServer(reply) as model:
         found = settings_of({"model": "m", "base_url": model.url, "prompt": "minimal"}, "test")
-        player = Talker(make_language_player("llm:m", found, None), "talker+llm:m")
+        player = Talker(RemotePlayer("llm:m", found), "talker+llm:m")
         sides, rules = seats(game, "ENGLAND"), PressRules("offers", 2)
         server = start(game, seats=sides, load=lambda name: player, press=rules)
         page = open_page(server.link("host"))

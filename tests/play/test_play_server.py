@@ -21,7 +21,6 @@ from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
 from diplomacy_engine.play.server import (
     ACTIONS,
     MAX_BODY,
-    MAX_CONNECTIONS,
     PAGES,
     READS,
     TOKEN_HEADER,
@@ -399,47 +398,25 @@ def test_an_address_that_is_none_is_answered(server, method):
         assert connection.recv(65536).startswith(b"HTTP/1.1 400")
 
 
-def drip(address, head: bytes, pause: float, seconds: float) -> float:
-    """Send a request and then a byte at a time; return after how many seconds it was cut off."""
-    begin = time.monotonic()
-    with socket.create_connection(address, timeout=seconds) as connection:
-        connection.sendall(head)
-        connection.settimeout(pause)
-        while time.monotonic() - begin < seconds:
-            try:
-                connection.sendall(b"x")
-                if not connection.recv(65536):
-                    break
-            except TimeoutError:
-                continue
-            except ConnectionError:
-                break
-    return time.monotonic() - begin
-
-
 @pytest.mark.parametrize(
     "head",
     [
+        b"",
         b"G",
         b"GET / HTTP/1.1\r\nX-Slow: ",
-        b"POST /api/orders HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 90000\r\n\r\n{",
+        b"POST /api/orders HTTP/1.1\r\nContent-Length: 9\r\n",
     ],
-    ids=["line", "header", "body"],
+    ids=["nothing", "line", "header", "body"],
 )
-def test_a_request_that_drips_is_cut_off(server, monkeypatch, head):
-    """Though it never pauses long: the whole of it has one deadline."""
-    monkeypatch.setattr(play_server, "REQUEST_SECONDS", 1.0)
-    assert 0.9 < drip(server.server_address[:2], head, 0.05, 20) < 10
-
-
-def test_a_silent_connection_is_closed(server, monkeypatch):
-    monkeypatch.setattr(play_server, "IDLE_SECONDS", 0.5)
+def test_a_silent_connection_is_closed(server, monkeypatch, head):
+    monkeypatch.setattr(play_server._Handler, "timeout", 0.5)
     with socket.create_connection(server.server_address[:2], timeout=20) as connection:
+        connection.sendall(head)
         assert connection.recv(1) == b""
 
 
 def test_an_answer_that_nobody_takes_is_given_up(server, monkeypatch):
-    monkeypatch.setattr(play_server, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(play_server._Handler, "timeout", 0.5)
     asked = f"GET /play.js HTTP/1.1\r\nHost: 127.0.0.1:{server.server_address[1]}\r\n\r\n".encode()
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -454,44 +431,16 @@ def test_an_answer_that_nobody_takes_is_given_up(server, monkeypatch):
     assert received < 200 * len(request(server, "GET", "/play.js")[1])
 
 
-def test_slow_connections_without_a_token_lock_nobody_out(server):
-    """Far more than are kept: the one that has waited longest makes room."""
-    slow = []
-    for number in range(300):
-        slow.append(socket.create_connection(server.server_address[:2], timeout=20))
-        slow[-1].sendall(b"POST /api/orders HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n")
-        if number % 50 == 0:
-            assert request(server, "GET", "/api/game")[0] == 200
-    begin = time.monotonic()
-    for _ in range(5):
-        assert request(server, "GET", "/api/game")[0] == 200
-    assert time.monotonic() - begin < 10
-    kept = server._reading.keys() | server._working
-    assert len(kept) <= MAX_CONNECTIONS
-    for connection in slow:
-        connection.close()
-    until(lambda: not server._reading and not server._working)
-
-
-def test_a_connection_at_work_is_not_closed_for_others(server, monkeypatch):
-    """Where all are at work, one more is closed at once."""
+def test_one_connection_too_many_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(play_server, "MAX_CONNECTIONS", 2)
-    go_on, at_work = threading.Event(), threading.Barrier(3)
-    view = play_server.READS["/api/game"]
-
-    def slowly(*arguments):
-        at_work.wait(20)
-        go_on.wait(20)
-        return view(*arguments)
-
-    monkeypatch.setitem(play_server.READS, "/api/game", slowly)
-    with ThreadPoolExecutor(2) as pool:
-        answers = [pool.submit(request, server, "GET", "/api/game") for _ in range(2)]
-        at_work.wait(20)
-        with socket.create_connection(server.server_address[:2], timeout=20) as connection:
-            assert connection.recv(1) == b""
-        go_on.set()
-        assert [answer.result()[0] for answer in answers] == [200, 200]
+    with serving(make_session(tmp_path / "game.jsonl")) as server, contextlib.ExitStack() as open_:
+        address = server.server_address[:2]
+        kept = [open_.enter_context(socket.create_connection(address, 20)) for _ in range(2)]
+        kept[0].sendall(b"POST /api/orders HTTP/1.1\r\n")
+        assert open_.enter_context(socket.create_connection(address, 20)).recv(1) == b""
+        kept[1].close()
+        until(lambda: server._room._value)
+        assert request(server, "GET", "/api/game")[0] == 200
 
 
 @pytest.mark.parametrize("failure", [ZeroDivisionError, ValueError])

@@ -23,9 +23,9 @@ from diplomacy_engine.players.names import (
 )
 from diplomacy_engine.players.policy_files import REFERENCE
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
-from diplomacy_engine.players.search.equilibrium import Equilibrium, Matrix
+from diplomacy_engine.players.search.equilibrium import Equilibrium
 
-SMALL, THREE = "runs/reference/small__pure__1", "runs/reference/three__pure__1"
+SMALL = "runs/reference/small__pure__1"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_short_names(tmp_path, monkeypatch):
     [
         ("fast(profile=3):x", r"fast has no option 'profile' .*did you mean 'profiles'"),
         ("fast(profiles):x", "fast has no option 'profiles'"),
-        ("matrix(assume=self):x", "matrix has no option 'assume'"),
+        ("equilibrium(assume=self):x", "equilibrium has no option 'assume'"),
         ("fast(profiles=0):x", "profiles must be a whole number from 1 to 10,000, not '0'"),
         ("fast(candidates=2.5):x", "candidates must be a whole number"),
         ("fast(sure=nan):x", "sure must be a number from 0 to 100"),
@@ -124,7 +124,6 @@ def test_short_names(tmp_path, monkeypatch):
         ("fast:nowhere", "there is no player 'nowhere'"),
         (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
         (f"fast(assume=infr:self,dumbbot):{SMALL}", "no 'infr'; did you mean 'infer'"),
-        (f"matrix:{THREE}", "matrix needs a map of two powers, and three has 3"),
         (f"fast(assume=nobody):{SMALL}", "there is no player 'nobody'"),
         (f"fast(assume=infer:self,self):{SMALL}", "names a player twice"),
         (f"fast(assume=infer:):{SMALL}", "an empty one"),
@@ -142,7 +141,6 @@ def test_wrong_names_are_refused_in_one_sentence(name, message):
     [
         ("fast", BestResponse),
         ("equilibrium", Equilibrium),
-        ("matrix", Matrix),
     ],
 )
 def test_players_are_made(name, kind):

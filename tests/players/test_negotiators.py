@@ -15,7 +15,7 @@ from diplomacy_engine.players.negotiation import Negotiator, Talk, negotiate
 from diplomacy_engine.players.negotiators.making import NEGOTIATORS
 from diplomacy_engine.players.negotiators.neighbors import Peaceful, Surroundings
 from diplomacy_engine.players.negotiators.planners import Dealer, LikelyOptions, Nash
-from diplomacy_engine.players.search.heuristic import CenterClaims
+from diplomacy_engine.players.search.leaves import CenterClaims
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.table import PROTOCOLS, Press, PressRules
 from tests.support.press import FixedOrders, asked_by, breaks

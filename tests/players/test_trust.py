@@ -32,7 +32,6 @@ from diplomacy_engine.press.game import Game
         "nash+fast(assume=pool:runs/x):C:/b.pt",
         "fast:greedy:a.pt",
         "equilibrium:a.pt",
-        "matrix:a.pt",
     ],
 )
 def test_what_is_only_read_needs_no_naming(name):

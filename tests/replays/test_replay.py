@@ -13,11 +13,12 @@ from support.search import searcher
 
 from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.commands.replay import frame_text, read_key, show
+from diplomacy_engine.commands.replay import read_key, show
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import (
     frame_svg,
+    frame_text,
     load_replays,
     make_replay,
 )

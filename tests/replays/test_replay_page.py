@@ -4,9 +4,8 @@ import pytest
 from support.players import Thinker
 
 from diplomacy_engine import Game, evaluate_player, make_bot
-from diplomacy_engine.commands.replay import frame_text
 from diplomacy_engine.replays.page import page
-from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.replays.replay import frame_text, make_replay
 from diplomacy_engine.training.sample_games import thoughts
 
 DESK = {"viewport": {"width": 1280, "height": 800}}

@@ -13,7 +13,7 @@ from diplomacy_engine.scoring.rewards import (
     REWARDS,
     RewardInput,
     make_reward,
-    ranks,
+    places,
     reward_input,
 )
 
@@ -178,9 +178,9 @@ def test_truncation_pays_no_end_reward():
     assert step.ended.tolist() == [YEAR_LIMIT, SOLO]
 
 
-def test_ranks():
+def test_places():
     values = np.array([[3, 1, 3, 0, 0], [0, 0, 0, 0, 0]])
-    assert ranks(values).tolist() == [[1.5, 3, 1.5, 4.5, 4.5], [3] * 5]
+    assert places(values).tolist() == [[1.5, 3, 1.5, 4.5, 4.5], [3] * 5]
 
 
 def test_unknown_reward():

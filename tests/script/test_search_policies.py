@@ -11,9 +11,8 @@ from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
 from diplomacy_engine.players import orders_of
 from diplomacy_engine.players.policy import Objective
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
-from diplomacy_engine.players.search.draws import PolicyDraws
+from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
 from diplomacy_engine.players.search.leaves import Critic, Leaves
-from diplomacy_engine.players.search.noise import phase_seeds
 from diplomacy_engine.scoring import make_reward_mix, reward_input
 
 THREE, STANDARD = "runs/reference/three__pure__1", "runs/reference/standard__pure__2"

@@ -53,7 +53,7 @@ from diplomacy_engine.learning import frozen, registry, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import TrainingError
 from diplomacy_engine.matches.evaluation import evaluate_player
-from diplomacy_engine.matches.statistics import wilson_interval
+from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.rules.map import MapError, load_map
 

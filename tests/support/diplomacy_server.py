@@ -329,9 +329,6 @@ class StandIn:
     def _get_playable_powers(self, request: dict) -> list[str]:
         return [power for power in self.game.powers if power not in self.controllers]
 
-    def _get_daide_port(self, request: dict) -> int:
-        return 8123
-
     def _list_games(self, request: dict) -> list[dict]:
         info = {"phase": self.game.phase, "status": self.status, "deadline": self.deadline}
         return [info | {"game_id": "g", "map_name": "standard", "registration_password": False}]

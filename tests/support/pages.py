@@ -8,6 +8,7 @@ PAGES = (
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "tests").rglob("README.md")),
+    ROOT / "benchmarks" / "README.md",
     ROOT / "runs" / "reference" / "README.md",
 )
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -1,6 +1,16 @@
-"""A webDiplomacy site that holds a game of ours, and is as strict and as silent as the real one.
+"""A webDiplomacy site with one game, as strict and as silent as the real one.
 
-Facts: the site's public api/README.md and doc/gamedata/02-spec.md, and its map's numbering.
+Facts, read in the site's public source (kestasjk/webDiplomacy, 2025 and 2026), none in our reader:
+
+    api.php                       what is refused, dropped and answered; which order a row is for
+    api/responses/game_state.php  how the history is made of what is archived
+    api/responses/player_context.php, lib/gamefiles.php  which fields there are, and their types
+    gamemaster/orders/*.php       orders that a phase begins with, and what of them is archived
+    gamemaster/game.php           which phase comes next; draws; when fields of the board are wiped
+    gamemaster/members.php        members who miss deadlines, leave, win, are defeated
+    variants/Classic/install.php  numbers, names and owners of territories
+
+How units move, and which orders are legal, is our engine's; tests/reference checks that.
 """
 
 import json
@@ -9,9 +19,10 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-from diplomacy_engine.constants import COMPLETED, parse_phase, phase_kind
+from diplomacy_engine.constants import parse_phase, phase_kind
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
+from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.notation import read_order
 
 POWERS = ("ENGLAND", "FRANCE", "ITALY", "GERMANY", "AUSTRIA", "TURKEY", "RUSSIA")  # from 1 on
@@ -32,9 +43,24 @@ BUR MAR GAS BAR NWG NTH SKA HEL BAL BOT NAO IRI ENG MAO WES LYO TYS ION ADR AEG 
 TRI BUD GAL SPA/NC SPA/SC STP/NC STP/SC BUL/EC BUL/SC"""
 NUMBER = {code: number for number, code in enumerate(CODES.split(), 1)}
 CODE = {number: code for code, number in NUMBER.items()}
+# Owners of territories that are no supply centers, at the start
+HOMELANDS = {
+    1: "CLY YOR WAL",
+    2: "PIC BUR GAS",
+    3: "TUS PIE APU",
+    4: "PRU SIL RUH",
+    5: "TYR BOH GAL",
+    6: "ARM SYR",
+    7: "UKR LVN FIN STP/NC STP/SC",
+}
+_BOARD = load_map("standard").board
+CENTERS = {load_map("standard").provinces[v] for v in _BOARD.center_province}
 _KINDS = {"A": "Army", "F": "Fleet"}
 _KEYS = {"terrID", "type", "fromTerrID", "toTerrID", "viaConvoy"}
-_STATUSES = {"saved": "Saved", "ready": "Ready"}
+_STATUSES = {"": [], "saved": ["Saved"], "ready": ["Saved", "Completed", "Ready"]}
+_TYPES = ("Hold", "Move", "Support hold", "Support move", "Convoy", "Retreat", "Disband")
+_TYPES += ("Build Army", "Build Fleet", "Wait", "Destroy")  # in the order of the archive
+_RANKS = {"Diplomacy": 0, "Retreats": 1, "Builds": 2}
 
 
 def parent(code: str) -> str:
@@ -48,42 +74,60 @@ def turn_and_phase(name: str) -> tuple[int, str]:
     return turn, {"movement": "Diplomacy", "retreats": "Retreats"}.get(phase_kind(name), "Builds")
 
 
+def phase_name(turn: int, phase: str) -> str:
+    """Return our word for a phase of the site's."""
+    if phase == "Builds":
+        return f"W{1901 + turn // 2}A"
+    return f"{'SF'[turn % 2]}{1901 + turn // 2}{'M' if phase == 'Diplomacy' else 'R'}"
+
+
+def turn_text(turn: int) -> str:
+    return f"{'Autumn' if turn % 2 else 'Spring'}, {1901 + turn // 2}"
+
+
 def variant() -> dict:
-    """Return `variant.json` without the borders, which our client does not read."""
+    """Return `variant.json` without borders and points, which our client does not read."""
     names = " ".join(NAMES.split()).split(", ")
-    rows = [
-        {
-            "id": number,
-            "name": name,
-            "coast": "Child" if "/" in CODE[number] else "No",
-            "coastParentID": NUMBER[parent(CODE[number])],
-        }
-        for number, name in enumerate(names, 1)
-    ]
+    homes = _start_owners(Game("standard").to_state())
+    game_map = load_map("standard")
+    rows = []
+    for number, name in enumerate(names, 1):
+        code = CODE[number]
+        is_parent = any(other.startswith(f"{code}/") for other in NUMBER)
+        terrain = game_map.board.terrain[game_map.province_index[parent(code)]]
+        rows.append(
+            {
+                "id": number,
+                "name": name,
+                "type": ("Land", "Coast", "Sea")[terrain],
+                "supply": code in CENTERS,
+                "homeCountryID": homes.get(number),
+                "coast": "Child" if "/" in code else "Parent" if is_parent else "No",
+                "coastParentID": NUMBER[parent(code)],
+                "smallMapX": 0,
+                "smallMapY": 0,
+                "borders": [],
+                "coastalBorders": [],
+            }
+        )
     countries = [{"countryID": n, "name": power.title()} for n, power in enumerate(POWERS, 1)]
-    facts = {"schema": 1, "variantID": 1, "name": "Classic", "version": "1"}
-    return facts | {"countries": countries, "territories": rows}
+    facts = {"schema": 1, "variantID": 1, "mapID": 1, "name": "Classic", "fullName": "Classic"}
+    facts |= {"countries": countries, "supplyCenterCount": 34, "supplyCenterTarget": 18}
+    return facts | {"rules": {}, "territories": rows}
+
+
+def unit_row(power: str, text: str, retreating: bool = False) -> dict:
+    """Return a unit as the site's files have it."""
+    row = {"countryID": POWERS.index(power) + 1, "type": _KINDS[text[0]]}
+    return row | {"terrID": NUMBER[text[2:]], "retreating": retreating}
 
 
 def unit_rows(state: dict) -> list[dict]:
     """Return the units of a state as the site's files have them."""
     return [
-        {
-            "countryID": POWERS.index(power) + 1,
-            "type": _KINDS[text.lstrip("*")[0]],
-            "terrID": NUMBER[text.split()[1]],
-            "retreating": text.startswith("*"),
-        }
+        unit_row(power, text.lstrip("*"), text.startswith("*"))
         for power, texts in state["units"].items()
         for text in texts
-    ]
-
-
-def center_rows(state: dict) -> list[dict]:
-    return [
-        {"terrID": NUMBER[code], "countryID": POWERS.index(power) + 1}
-        for power, codes in state["centers"].items()
-        for code in codes
     ]
 
 
@@ -112,61 +156,204 @@ def row_of(game: Game, text: str) -> dict:
     return row | goal | {"type": "Support move" if verb == "S" else "Convoy"}
 
 
+# What is archived, and the history that is made of it
+
+
+def _start_owners(state: dict) -> dict[int, int]:
+    owners = {NUMBER[code]: n for n, codes in HOMELANDS.items() for code in codes.split()}
+    for power, codes in state["centers"].items():
+        owners |= {NUMBER[code]: POWERS.index(power) + 1 for code in codes}
+    return owners
+
+
+def _owners_after(owners: dict[int, int], turn: int, units: dict) -> dict[int, int]:
+    """Return territory -> country once a phase is over; in spring no center changes hands."""
+    found = dict(owners)
+    for power, texts in units.items():
+        for code in (parent(text.split()[1]) for text in texts if text[0] != "*"):
+            if turn % 2 or code not in CENTERS:
+                found[NUMBER[code]] = POWERS.index(power) + 1
+            else:
+                found.setdefault(NUMBER[code], 0)
+    return found
+
+
+def archived_rows(game_map, record: dict, after: dict) -> list[dict]:
+    """Return the orders of a phase as they are archived; `after` is the state that follows."""
+    state, results = record["state"], record["results"]
+    turn, phase = turn_and_phase(record["name"])
+    if phase == "Builds":  # only what was done, and its place is terrID
+        return [
+            _row(turn, phase, power, kind, None, terrID=NUMBER[place])
+            for power in POWERS
+            for kind, place in _adjusted(state["units"][power], after["units"][power])
+        ]
+    then = Game.from_state(game_map, state)
+    for power, texts in record["orders"].items():
+        then.submit(power, texts or [], strict=False)
+    stood = then.units if phase == "Diplomacy" else then.dislodged
+    rows = []
+    for power, units in stood.items():
+        given = {" ".join(text.split()[:2]): text for text in then.orders[power]}
+        for unit in units:
+            text, words = given.get(unit, f"{unit} {'HD'[phase == 'Retreats']}"), results.get(unit)
+            row = row_of(then, text)
+            failed = set(words or ()) - {"dislodged", "disband"}
+            done = row.pop("type"), row.pop("unitType")
+            rows.append(_row(turn, phase, power, *done, **row, success=not failed))
+            rows[-1]["dislodged"] = "dislodged" in (words or ()) and phase == "Diplomacy"
+            gone = after["retreats"].get(power, {})
+            if phase == "Diplomacy" and "disband" in (words or ()) and unit not in gone:
+                # Our rules disband at once; the site has a phase for it.
+                where = NUMBER[unit.split()[1]]
+                rows.append(_row(turn, "Retreats", power, "Disband", _KINDS[unit[0]], terrID=where))
+    return rows
+
+
+def _adjusted(before: list[str], after: list[str]) -> list[tuple[str, str]]:
+    built = [(f"Build {_KINDS[unit[0]]}", unit[2:]) for unit in after if unit not in before]
+    return built + [("Destroy", parent(unit[2:])) for unit in before if unit not in after]
+
+
+def _row(turn: int, phase: str, power: str, kind: str, unit: str | None, **fields) -> dict:
+    row = {"turn": turn, "phase": phase, "countryID": POWERS.index(power) + 1, "terrID": None}
+    row |= {"unitType": unit, "type": kind, "toTerrID": None, "fromTerrID": None}
+    return row | {"viaConvoy": False, "success": True, "dislodged": False} | fields
+
+
+def phases_of(
+    rows: list[dict], owners: dict[int, dict[int, int]], start: dict[int, int], now: tuple | None
+) -> list[dict]:
+    """Return the phases of a history, as GameState puts them together.
+
+    Args:
+        rows: all that is archived.
+        owners: turn -> owners of territories after its last phase so far.
+        start: owners before the game.
+        now: turn, phase and units of the phase that is open; None once the game is over.
+    """
+    steps: dict[tuple[int, str], dict] = {}
+    for row in sorted(rows, key=lambda row: (row["turn"], _TYPES.index(row["type"]))):
+        step = steps.setdefault((row["turn"], row["phase"]), {"units": [], "orders": []})
+        step["orders"].append(row)
+        step["units"].append((row["countryID"], row["terrID"], row["unitType"]))
+    if now is not None:
+        steps[now[:2]] = {"units": now[2], "orders": []}
+    found, board = [], []
+    for (turn, phase), step in sorted(steps.items(), key=lambda s: (s[0][0], _RANKS[s[0][1]])):
+        of = turn - 1 if phase == "Diplomacy" or (turn % 2 and phase != "Builds") else turn
+        held = owners.get(of) or {n: start.get(n, 0) for n in CODE}
+        centers = [{"terrID": place, "countryID": n} for place, n in sorted(held.items())]
+        units = step["units"]
+        if now is None or (turn, phase) != now[:2]:
+            board = list(step["units"]) if phase == "Diplomacy" else board
+            leaving = [row for row in step["orders"] if row["type"] in ("Retreat", "Disband")]
+            flees = {(row["countryID"], row["terrID"], row["unitType"]) for row in leaving}
+            units = [_unit(*unit, unit in flees) for unit in board]
+            board = _moved(board, step["orders"])
+        orders = [
+            {k: v for k, v in row.items() if k not in ("turn", "phase")} for row in step["orders"]
+        ]
+        found.append(_phase(turn, phase, units, centers, orders))
+    if now is None and found:
+        units = [_unit(*unit, False) for unit in board]
+        found.append(_phase(found[-1]["turn"], "Finished", units, found[-1]["centers"], []))
+    return found
+
+
+def _unit(country: int, place: int, kind: str, retreating: bool) -> dict:
+    return {"countryID": country, "type": kind, "terrID": place, "retreating": retreating}
+
+
+def _moved(board: list[tuple], orders: list[dict]) -> list[tuple]:
+    """Return the units after the archived orders of a phase."""
+    found = list(board)
+    for row in orders:
+        unit, kind = (row["countryID"], row["terrID"], row["unitType"]), row["type"]
+        if kind == "Destroy":
+            found = [other for other in found if other[:2] != unit[:2]]
+        elif kind == "Disband" or (kind == "Retreat" and not row["success"]):
+            found.remove(unit)
+        elif kind in ("Move", "Retreat") and row["success"]:
+            found[found.index(unit)] = (unit[0], row["toTerrID"], unit[2])
+        elif kind.startswith("Build"):
+            found.append((*unit[:2], kind.removeprefix("Build ")))
+    return found
+
+
+def _phase(turn: int, phase: str, units: list, centers: list, orders: list) -> dict:
+    known = {"turn": turn, "phase": phase, "turnText": turn_text(turn), "units": units}
+    return known | {"centers": centers, "orders": orders}
+
+
+class _Archive:
+    """What the site has archived of a game."""
+
+    def __init__(self, game: Game):
+        states = [record["state"] for record in game.history] + [game.to_state()]
+        self.start = _start_owners(states[0])
+        self.owners: dict[int, dict[int, int]] = {}
+        self.now, self.rows = self.start, []
+        known = game.__dict__.setdefault("archived_rows", {})  # each is made once
+        for record, after in zip(game.history, states[1:]):
+            if id(record) not in known:
+                known[id(record)] = archived_rows(game.map, record, after)
+            self.add(record["name"], known[id(record)], after["units"])
+
+    def add(self, name: str, rows: list[dict], units: dict) -> None:
+        """Archive a phase that is over, and the owners of territories after it."""
+        turn, _ = turn_and_phase(name)
+        self.rows += rows
+        self.now = self.owners[turn] = _owners_after(self.now, turn, units)
+
+    def history(self, game: Game, is_over: bool) -> dict:
+        now = None
+        if not is_over:
+            now = (*turn_and_phase(game.phase), unit_rows(game.to_state()))
+        phases = phases_of(self.rows, self.owners, self.start, now)
+        header = {"schema": 1, "gameID": 5, "file": "history", "version": "1", "generated": 1}
+        return header | {"phases": phases}
+
+
 def history(game: Game) -> dict:
-    """Return the `history.json` of a game."""
-    phases = []
-    for record in game.history:
-        known = game.__dict__.setdefault("rows_of_phases", {})  # each is made once
-        if id(record) in known:
-            phases.append(known[id(record)])
-            continue
-        turn, phase = turn_and_phase(record["name"])
-        then = Game.from_state(game.map, record["state"])
-        rows = []
-        for power, texts in record["orders"].items():
-            then.submit(power, texts or [], strict=False)
-            for text in then.orders[power]:
-                rows.append(row_of(then, text) | {"countryID": POWERS.index(power) + 1})
-        phases.append(_phase(turn, phase, record["state"], rows))
-        known[id(record)] = phases[-1]
-    now = game.to_state()
-    last = (0, "Finished") if now["name"] == COMPLETED else turn_and_phase(now["name"])
-    phases.append(_phase(*last, now, []))
-    return {"schema": 1, "gameID": 5, "file": "history", "phases": phases}
-
-
-def _phase(turn: int, phase: str, state: dict, orders: list[dict]) -> dict:
-    units, centers = unit_rows(state), center_rows(state)
-    return {"turn": turn, "phase": phase, "units": units, "centers": centers, "orders": orders}
+    """Return the `history.json` of a game that was played by our rules."""
+    return _Archive(game).history(game, game.is_over)
 
 
 class Site:
     """The site, with one game, number 5. Each country has the key `key-N`.
 
     Attributes:
-        game: what it holds.
+        game: what it holds, in a phase of the site's, which our rules may skip.
+        over: "", Won or Drawn.
+        members: country -> status.
+        excuses: country -> deadlines that it may still miss before it has left.
         kept: country -> rows of the orders that it has.
         status: country -> "", saved or ready.
         votes: countries that have voted for a draw.
         drops: order types that it loses though nothing is wrong with them.
         behind: how often a file is served as it was before.
         trouble: route -> list of (status, whether it is done all the same), each used once.
+        cancelled: status with which a game that is gone is answered; 0: it is there.
         asked: (method, route or path, key) of each request.
     """
 
     def __init__(self, game: Game | None = None):
+        self._version = 1
+        self.members: dict[int, str] = {}
         self.game = game or Game("standard")
+        self.excuses = dict.fromkeys(range(1, 8), 1)
         self.kept: dict[int, list[dict]] = {}
         self.status: dict[int, str] = {}
         self.votes: set[int] = set()
         self.drops: set[str] = set()
-        self.behind = 0
+        self.behind = self.cancelled = 0
         self.trouble: dict[str, list[tuple[int, bool]]] = {}
         self.instead: dict[str, Callable[[], bytes]] = {}
         self.asked: list[tuple[str, str, str]] = []
-        self.cancelled = self.processing = self.waits = False
+        self.processing = self.waits = False
         self.press = "NoPress"
-        self._version, self._before = 1, {}
+        self._before: dict[str, dict] = {}
         self._trial: tuple[Game, str, Game] | None = None  # where orders are tried
         self._lock = threading.RLock()
         site = self
@@ -225,7 +412,7 @@ class Site:
 
     def _found(self, path: str, route: str, key: str, fields: dict, body: bytes) -> object:
         if path != "/api.php":
-            return self._file(path, fields.get("v", ""))
+            return self._file(path)
         if not key:
             raise _No(401, "No API key provided.")
         country = int(key.removeprefix("key-")) if key.startswith("key-") else 0
@@ -235,53 +422,81 @@ class Site:
             return self._context(country, fields)
         data = json.loads(body)
         if self.cancelled or data["gameID"] != 5:
-            raise _No(404, "Game not found.")
+            raise _No(self.cancelled or 400, "Could not fetch row, game may have been cancelled")
         if data["countryID"] != country:
-            raise _No(403, "Not your country.")
+            raise _No(403, "User does not have explicit permission to make this API call.")
         if route == "game/setvote":
-            self.votes.add(country)
-            return b"Draw"
+            return self._vote(country)
         return self._orders(country, data)
+
+    @property
+    def game(self) -> Game:
+        return self._game
+
+    @game.setter
+    def game(self, game: Game) -> None:
+        """Hold another game, with its whole past."""
+        self._game, self._archive = game, _Archive(game)
+        self.over = ("Drawn" if game.is_draw else "Won") if game.is_over else ""
+        self.members = dict.fromkeys(range(1, 8), "Playing")
+        if self.over == "Won":
+            self.members[POWERS.index(game.winners[0]) + 1] = "Won"
+        self._fled: set[tuple[int, int]] = set()  # country, place of units that have retreated
+        self._came, self._standoffs = self._battles(game)
+        self._version += 1
 
     def _now(self) -> tuple[int, str]:
         if self.waits:
             return 0, "Pre-game"
-        if self.game.is_over:
-            return 2 * len(self.game.history), "Finished"
-        return turn_and_phase(self.game.phase)
+        turn, phase = turn_and_phase(self.game.phase) if not self.game.is_over else (0, "")
+        return (turn, "Finished") if self.over else (turn, phase)
 
     def _context(self, country: int, fields: dict) -> dict:
         turn, phase = self._now()
         files = {
             name: {"url": f"cache/games/0/5/{name}.json", "version": f"v{self._version}"}
-            for name in ("game", "history")
+            for name in ("game", "status", "history", "messages")
         }
         files["variant"] = {"url": "variants/Classic/cache/variant.json", "version": "1"}
         processing = "Processing" if self.processing else "Not-processing"
-        game = {"gameID": 5, "realGameID": 5, "variantID": 1, "turn": turn, "phase": phase}
-        game |= {"gameOver": "No", "processTime": 1, "processStatus": processing}
-        game |= {"pressType": self.press}
-        member = {"countryID": country, "status": "Playing", "orderStatus": self._status(country)}
+        game = {"gameID": 5, "realGameID": 5, "variantID": 1, "name": "Game", "turn": turn}
+        game |= {"phase": phase, "gameOver": self.over or "No", "processTime": 1}
+        game |= {"processStatus": processing, "pressType": self.press}
+        status, words = self.members[country], self._status(country)
+        votes = ["Draw"] if country in self.votes else []
+        own = {"status": status, "orderStatus": words, "votes": votes, "newMessagesFrom": []}
+        own |= {"countryID": country, "lastMessageTime": 0}
         if "gameID" not in fields:
-            return {"schema": 1, "games": [game | member | {"files": files}]}
+            rows = [] if status == "Left" or self.over else [game | own | {"files": files}]
+            return {"schema": 1, "games": rows}
         if self.cancelled or fields["gameID"] != "5":
-            raise _No(404, "Game not found.")
-        return {"schema": 1, "game": game, "files": files, "member": member}
+            raise _No(self.cancelled or 400, "Unknown game ID.")
+        game |= {"potType": "Unranked", "phaseMinutes": 5}
+        viewer = {"userID": country, "isMember": True, "isModerator": False, "isDirector": False}
+        member = own | {"memberID": country, "missedPhases": 0, "bet": 5, "mutedCountryIDs": []}
+        member |= {"excusedMissedTurns": self.excuses[country], "ordersPending": True}
+        orders = None
+        if fields.get("orders") and phase in _RANKS:
+            rows = self.kept.get(country, self._defaults(POWERS[country - 1]))
+            orders = {"context": "{}", "contextKey": "", "orders": rows}
+        private = {"viewer": viewer | {"isSandboxOwner": False}, "member": member, "sseAuth": "x"}
+        private |= {"orders": orders, "messages": None, "hiddenMembers": None}
+        return {"schema": 1, "game": game, "files": files} | private
 
     def _status(self, country: int) -> list[str]:
-        if POWERS[country - 1] not in self._waiting():
+        if self.over or POWERS[country - 1] not in self._waiting():
             return ["None"]
-        found = self.status.get(country, "")
-        return [_STATUSES[found]] if found else []
+        return _STATUSES[self.status.get(country, "")]
 
     def _waiting(self) -> set[str]:
         return {self.game.powers[p] for p in self.game.decisions().power.tolist()}
 
-    def _file(self, path: str, version: str) -> dict:
+    def _file(self, path: str) -> dict:
         name = path.rpartition("/")[2].removesuffix(".json")
         if name == "variant":
             return variant()
-        now = {"history": lambda: history(self.game), "game": self._board}[name]()
+        past = {"history": lambda: self._archive.history(self.game, bool(self.over))}
+        now = (past | {"game": self._board})[name]()
         if self.behind and name in self._before:
             self.behind -= 1
             return self._before[name]
@@ -290,102 +505,135 @@ class Site:
 
     def _board(self) -> dict:
         turn, phase = self._now()
-        if phase == "Finished":
-            return {"turn": turn, "phase": phase, "units": [], "territories": []}
-        state = self.game.to_state()
-        rows = {}
-        for row in center_rows(state):  # untouched neutral ones are left out
-            rows[row["terrID"]] = row["countryID"]
-        came_from, standoffs = self._battles()
-        places = {*rows, *(NUMBER[p] for p in came_from), *(NUMBER[p] for p in standoffs)}
+        state, owners = self.game.to_state(), self._archive.now
+        members = [
+            {
+                "countryID": country,
+                "country": POWERS[country - 1].title(),
+                "status": status,
+                "supplyCenterNo": len(state["centers"][POWERS[country - 1]]),
+                "unitNo": len(state["units"][POWERS[country - 1]]),
+                "bet": 5,
+                "pointsWon": None,
+                "user": None,
+                "missedPhases": None,
+                "excusedMissedTurns": None,
+                "lastSeen": "day",
+            }
+            for country, status in self.members.items()
+        ]
+        found = {"turn": turn, "phase": phase, "gameOver": self.over or "No", "members": members}
+        if self.over:
+            return found | {"units": [], "territories": []}
+        units = unit_rows(state)
+        for row in units:  # a unit that has retreated is called so until the next turn
+            row["retreating"] |= (row["countryID"], row["terrID"]) in self._fled
+        places = {*owners, *(NUMBER[p] for p in (*self._came, *self._standoffs))}
         territories = [
             {
                 "terrID": place,
-                "ownerCountryID": rows.get(place, 0),
+                "ownerCountryID": owners.get(place, 0),
                 "unitID": None,
                 "retreatingUnitID": None,
-                "standoff": CODE[place] in standoffs,
-                "occupiedFromTerrID": NUMBER.get(came_from.get(CODE[place], "")),
+                "standoff": CODE[place] in self._standoffs,
+                "occupiedFromTerrID": NUMBER.get(self._came.get(CODE[place], "")),
             }
             for place in sorted(places)
         ]
-        units = unit_rows(state)
-        return {"turn": turn, "phase": phase, "units": units, "territories": territories}
+        return found | {"units": units, "territories": territories}
 
-    def _battles(self) -> tuple[dict[str, str], set[str]]:
-        """Return where units came from that dislodged others, and where attackers bounced."""
-        if not self.game.dislodged or not self.game.history:
+    def _battles(self, game: Game) -> tuple[dict[str, str], set[str]]:
+        """Return where units of the last movement came from, and where there was a standoff."""
+        if not game.history or not game.history[-1]["name"].endswith("M"):
             return {}, set()
-        record = self.game.history[-1]
-        came_from, bounced = {}, set()
+        record = game.history[-1]
+        came, bounced = {}, set()
         for texts in record["orders"].values():
             for text in texts or []:
                 words = text.split()
-                if words[2:3] != ["-"]:
-                    continue
-                if "bounce" in record["results"].get(" ".join(words[:2]), []):
-                    bounced.add(parent(words[3]))
-                elif "VIA" not in words:
-                    came_from[parent(words[3])] = parent(words[1])
-        occupied = {parent(u.split()[1]) for own in self.game.units.values() for u in own}
-        return came_from, bounced - occupied
+                failed = record["results"].get(" ".join(words[:2]), [])
+                if words[2:3] == ["-"]:
+                    way = parent(words[1]), parent(words[3])
+                    if "bounce" in failed:
+                        bounced.add(way)
+                    elif not failed and "VIA" not in words:
+                        came[way[1]] = way[0]
+        occupied = {parent(u.split()[1]) for own in game.units.values() for u in own}
+        beaten = {(here, there) for here, there in bounced if came.get(here) == there}
+        return came, {there for _, there in bounced - beaten} - occupied
+
+    def _vote(self, country: int) -> bytes:
+        self.votes.add(country)
+        playing = {c for c, status in self.members.items() if status == "Playing"}
+        if not self.over and playing <= self.votes:
+            self._end("Drawn")
+        return b"Draw"
+
+    def _end(self, how: str, winner: int = 0) -> None:
+        self.over, self._version = how, self._version + 1
+        ends = {"Left": "Resigned", "Playing": "Drawn" if how == "Drawn" else "Survived"}
+        for country, status in self.members.items():
+            self.members[country] = "Won" if country == winner else ends.get(status, status)
 
     def _orders(self, country: int, data: dict) -> list[dict]:
         turn, phase = self._now()
+        if phase not in _RANKS:
+            raise _No(400, f"Cannot submit orders in phase `{phase}`.")
         if data["turn"] != turn:
-            raise _No(400, f"Invalid turn, expected {turn}, got {data['turn']}.")
-        if data["phase"] != phase or phase == "Finished":
-            raise _No(400, f"Invalid phase, expected {phase}.")
-        for row in data["orders"]:
-            if not set(row) >= _KEYS:
-                raise _No(400, "Required fields for order are missing.")
-            if row["terrID"] is not None and row["terrID"] not in CODE:
-                raise _No(400, "Unknown territory.")
+            raise _No(400, f"Invalid turn, expected `{turn}`, got `{data['turn']}`.")
+        if data["phase"] != phase:
+            raise _No(400, f"Invalid phase, expected `{phase}`, got `{data['phase']}`.")
+        self.members[country] = {"Left": "Playing"}.get(*[self.members[country]] * 2)
         power = POWERS[country - 1]
-        kept = self.kept.setdefault(country, self._defaults(power))
-        taken: set[int] = set()
-        for row in data["orders"]:
-            self._take(power, kept, taken, row)
+        kept = self.kept.get(country, self._defaults(power))
+        self._take(power, kept, data["orders"])
+        self.kept[country] = kept
         self.status[country] = "ready" if data.get("ready") == "Yes" else "saved"
-        answer = [dict(row) for row in kept]
-        for row in answer:
-            if row["type"].startswith("Build"):
-                row["terrID"] = None
-        if self._waiting() <= {POWERS[c - 1] for c, now in self.status.items() if now == "ready"}:
+        answer = [row | {"countryID": str(country)} for row in kept]
+        if self._is_ready():
             self.process()
         return answer
 
+    def _is_ready(self) -> bool:
+        """Tell whether all who play and have orders to give are ready."""
+        playing = {POWERS[c - 1] for c, status in self.members.items() if status == "Playing"}
+        ready = {POWERS[c - 1] for c, status in self.status.items() if status == "ready"}
+        return self._waiting() & playing <= ready
+
     def _defaults(self, power: str) -> list[dict]:
-        nothing = {"fromTerrID": None, "toTerrID": None, "viaConvoy": "No"}
-        nothing["countryID"] = POWERS.index(power) + 1
+        nothing = {"fromTerrID": None, "toTerrID": None, "viaConvoy": None}
         if self.game.phase.endswith("A"):
             owed = self.game.adjustments.get(power, 0)
-            kind = "Wait" if owed > 0 else "Destroy"
-            return [nothing | {"terrID": None, "type": kind} for _ in range(abs(owed))]
-        units = self.game.dislodged.get(power, {}) or self.game.units[power]
-        kind = "Disband" if self.game.phase.endswith("R") else "Hold"
+            kind = "Build Army" if owed > 0 else "Destroy"
+            nothing |= {"terrID": None, "unitType": None, "type": kind}
+            return [dict(nothing) for _ in range(abs(owed))]
+        units, kind = self.game.units[power], "Hold"
         if self.game.phase.endswith("R"):
-            units = self.game.dislodged.get(power, {})
+            units, kind = self.game.dislodged.get(power, {}), "Retreat"
         return [
             nothing | {"terrID": NUMBER[u.split()[1]], "unitType": _KINDS[u[0]], "type": kind}
             for u in units
         ]
 
-    def _take(self, power: str, kept: list[dict], taken: set[int], row: dict) -> None:
-        """Put a row in the place of the unit's, or of the next free one in winter."""
-        if row["type"] in self.drops:
-            return
-        winter = self.game.phase.endswith("A")
-        for i, old in enumerate(kept):
-            if i in taken or (not winter and old["terrID"] != row["terrID"]):
-                continue
-            if not self._is_legal(power, row, old.get("unitType")):
-                return
-            taken.add(i)
-            clean = {key: row[key] for key in _KEYS}
-            kept[i] = old | clean
-            if row["type"] != "Wait":
-                return
+    def _take(self, power: str, kept: list[dict], rows: list[dict]) -> None:
+        """Put each row in the place of the unit's, or of the next free one in winter."""
+        place = {row["terrID"]: i for i, row in enumerate(kept) if row["terrID"] is not None}
+        free = [i for i, row in enumerate(kept) if row["terrID"] is None]
+        given = {}
+        for row in rows:
+            for key in ("terrID", "type", "fromTerrID", "toTerrID", "viaConvoy"):
+                if key not in row:
+                    raise _No(400, f"Missing order info: {key}")
+            if row["terrID"] not in place:
+                if not free:
+                    raise _No(400, f"Unknown territory ID `{row['terrID']}` for country.")
+                place[row["terrID"]] = free.pop(0)
+            given[place[row["terrID"]]] = row
+        if any(row["type"] == "Wait" for row in rows):
+            given |= dict.fromkeys(free, dict.fromkeys(_KEYS) | {"type": "Wait"})
+        for i, row in given.items():
+            if row["type"] not in self.drops and self._is_legal(power, row, kept[i]["unitType"]):
+                kept[i] |= {key: row[key] for key in _KEYS - {"terrID"}}
 
     def _is_legal(self, power: str, row: dict, kind: str | None) -> bool:
         if row["type"] == "Wait":
@@ -462,19 +710,88 @@ class Site:
         verb = "S" if kind == "Support move" else "C"
         return f"{unit} {verb} {letter} {CODE[origin]} - {CODE[goal]}"
 
+    def deadline(self) -> None:
+        """End the phase, unless somebody who plays has given no orders: then it is extended.
+
+        Whoever has no excuse left has left the game; a country in civil disorder keeps the orders
+        that a phase begins with.
+        """
+        playing = [c for c, status in self.members.items() if status == "Playing"]
+        waiting = self._waiting()
+        missed = [c for c in playing if POWERS[c - 1] in waiting and not self.status.get(c)]
+        for country in missed:
+            if self.excuses[country]:
+                self.excuses[country] -= 1
+            else:
+                self.members[country] = "Left"
+        if "Playing" not in self.members.values():
+            self.members |= dict.fromkeys(
+                [c for c, status in self.members.items() if status == "Left"], "Playing"
+            )
+            self._end("Drawn")
+        elif missed:
+            self.status = dict.fromkeys(self.status, "saved")
+            self._version += 1
+        else:
+            self.process()
+
     def process(self) -> None:
-        """End the phase, by the deadline or since all are ready."""
+        """Adjudicate the phase with the orders that are there, and go on to the next."""
+        turn, phase = self._now()
+        trial = self.game.copy()
         for number, power in enumerate(POWERS, 1):
             rows = self.kept.get(number, self._defaults(power))
-            texts = [
-                "WAIVE" if row["type"] == "Wait" else self.text(row, row.get("unitType"))
-                for row in rows
-                if row["toTerrID"] is not None or row["type"] != "Destroy"
-            ]
-            self.game.submit(power, texts, strict=False)
-        self.game.adjudicate()
-        self.kept, self.status = {}, {}
-        self._version += 1
+            texts = [self.text(row, row["unitType"]) for row in rows if self._is_complete(row)]
+            trial.submit(power, texts, strict=False)
+        trial.adjudicate()
+        record, units = trial.history[-1], trial.units
+        gone: dict[str, dict[str, list[str]]] = {}
+        if phase == "Diplomacy":
+            self._came, self._standoffs = self._battles(trial)
+            for power, own in record["state"]["units"].items():
+                for unit in own:
+                    if "dislodged" in record["results"].get(unit, []):
+                        places = trial.dislodged.get(power, {}).get(unit, [])
+                        gone.setdefault(power, {})[unit] = places
+        before = record["state"]["units"]
+        self._fled = {
+            (POWERS.index(power) + 1, NUMBER[unit[2:]])
+            for power, own in units.items()
+            for unit in own
+            if phase == "Retreats" and unit not in before[power]
+        }
+        rows = archived_rows(trial.map, record, {"units": units, "retreats": gone})
+        self._archive.add(record["name"], rows, units)
+        owners = self._archive.now
+        centers = {power: [] for power in POWERS}
+        for place in sorted(owners):
+            if owners[place] and CODE[place] in CENTERS:
+                centers[POWERS[owners[place] - 1]].append(CODE[place])
+        self.kept, self.status, self._version = {}, {}, self._version + 1
+        for country, power in enumerate(POWERS, 1):
+            alive = units[power] or gone.get(power) or centers[power]
+            if not alive and self.members[country] in ("Playing", "Left"):
+                self.members[country] = "Defeated"
+        following = turn + 1, "Diplomacy"
+        owed = any(len(units[power]) != len(centers[power]) for power in POWERS)
+        if gone:
+            following = turn, "Retreats"
+        elif phase != "Builds" and turn % 2 and owed:
+            following = turn, "Builds"
+        known = {key: text for key, text in trial.to_state().items() if key.startswith("last_")}
+        state = {"name": phase_name(*following), "units": units, "retreats": gone}
+        playing = [c for c, status in self.members.items() if status == "Playing"]
+        target = [c for c in playing if len(centers[POWERS[c - 1]]) >= 18 and not gone]
+        self._game = Game.from_state(trial.map, state | {"centers": centers} | known)
+        self._game.history = trial.history
+        if len(playing) == 1 or target:
+            self._end("Won", (target or playing)[0])
+
+    @staticmethod
+    def _is_complete(row: dict) -> bool:
+        """Tell whether a row is an order; else units hold, disband, are not built, or removed by
+        rule."""
+        return row["type"] in ("Hold", "Disband") or row["toTerrID"] is not None
 
 
 class _No(Exception):

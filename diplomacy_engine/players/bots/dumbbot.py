@@ -11,7 +11,7 @@ the three differ (dumbbot_rules.py).
 import numpy as np
 
 from ..._jit import jit, jit_inner
-from ..._short import player_name
+from ..._suggest import player_name
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._jit import jit, jit_inner
-from ..._short import player_name
+from ..._suggest import player_name
 from ...constants import MOVE, MOVE_VIA, NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._files import check_target
-from ..._short import player_name
+from ..._suggest import player_name
 from ...constants import NONE
 from ...errors import UserError
 from ...games.decisions import Decisions

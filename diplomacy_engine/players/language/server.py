@@ -16,7 +16,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..._suggest import printable
-from ..._timed_reader import TimedReader
 from ...errors import UserError
 
 MOST_BYTES = 4 * 2**20  # of a reply
@@ -189,14 +188,29 @@ class ChatServer:
         return printable(" ".join(self.clean(text).split()))[:most]
 
 
-class _Timed:
-    """A socket as http.client reads a reply from it: status line, headers and body in time."""
+class _Timed(io.RawIOBase):
+    """What a server sends up to a moment, as http.client reads it; TimeoutError after that.
+
+    A socket's own timeout begins anew with every byte that comes.
+    """
 
     def __init__(self, connection: socket.socket, until: float):
-        self.connection, self.until = connection, until
+        self._connection, self._until = connection, until
+        self._raw = connection.makefile("rb", buffering=0)  # keeps the connection open
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(TimedReader(self.connection, self.until))
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int | None:
+        self._connection.settimeout(_left(self._until))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:

@@ -14,26 +14,48 @@ from ...press.table import PEACE_ALONE
 from ..negotiation import Silent, Talk, best_of_pairs, partner_of
 from ..protocols import Player
 from .neighbors import Surroundings
-from .options import Options, is_support, promise
+from .templates import is_support
 from .trials import EPSILON, Trials
 
 MOST_MOVES = 2  # of a power, for which it asks for support; the likeliest
 OURS, THEIRS = Side.SENDER, Side.RECEIVER
 
 
-class LikelyOptions(Options):
+def promise(side: Side, province: int, order: int) -> tuple[int, int, int, int]:
+    """Return the clause by which a side promises an order of its unit in a province."""
+    return Clause.ORDER, side, province, order
+
+
+class LikelyOptions:
     """One game of a talk, as far as deals to try need it: they begin with what is likely anyhow.
 
     Args:
         talk, row: somebody of this game.
         around: of the talk.
         profiles: (K, V) int32 of the game.
+
+    Attributes:
+        orders: province -> legal order numbers (any,) int32 of the unit there, by power and
+            province.
+        unit_power: (V,) int8, as in GameState.
     """
 
     def __init__(self, talk: Talk, row: int, around: Surroundings, profiles: np.ndarray):
-        super().__init__(talk.games, talk.decisions, int(talk.game[row]))
+        games, decisions, game = talk.games, talk.decisions, int(talk.game[row])
+        self.board, self.table = games.board, games.table
+        self.unit_power = games.state.unit_power[game]
+        first, last = np.searchsorted(decisions.game, [game, game + 1])
+        starts = decisions.order_start
+        self.orders = {
+            int(decisions.slot_province[s]): decisions.order[starts[s] : starts[s + 1]]
+            for s in range(decisions.slot_start[first], decisions.slot_start[last])
+        }
         self.around, self.row, self.profiles = around, row, profiles
         self._moves: dict[int, list[tuple[int, int]]] = {}
+
+    def units(self, power: int) -> list[int]:
+        """Return the provinces of a power's units, in rising order."""
+        return [v for v in self.orders if self.unit_power[v] == power]
 
     def likely_moves(self, power: int) -> list[tuple[int, int]]:
         """Return (province, order number) of the moves that most profiles have, likeliest first.
@@ -70,8 +92,9 @@ class LikelyOptions(Options):
         """
         found = []
         for v in self.units(power):
-            supports = self.of_kind(v, SUPPORT_HOLD)
-            theirs = supports[self.unit_power[self.helped(supports)] == other]
+            supports = self.orders[v][self.table.kind[self.orders[v]] == SUPPORT_HOLD]
+            helped = self.board.location_province[self.table.other_location[supports]]
+            theirs = supports[self.unit_power[helped] == other]
             found += [(v, int(number)) for number in theirs[:1]]
         return found
 

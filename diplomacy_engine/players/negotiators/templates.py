@@ -14,9 +14,9 @@ from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...policy.talk_views import PLACES, SLOTS, TEMPLATE_OF, Template
 from ...press.deals import Clause, Offers, Side
+from ...rules.vocabulary import OrderTable
 from ..negotiation import Talk
 from .neighbors import Surroundings
-from .options import is_support
 
 OURS, THEIRS, BOTH = map(int, (Side.SENDER, Side.RECEIVER, Side.BOTH))
 # Kind and side of all that an offer may have: the orders of PossibleDeals, a zone, peace.
@@ -35,6 +35,16 @@ class PossibleDeals(NamedTuple):
     # of it, the receiver's move and the sender's support of it
     orders: np.ndarray
     places: np.ndarray  # (n, P, P, SLOTS, PLACES) int16, provinces, as in OfferViews
+
+
+def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.ndarray:
+    """Return whether orders support moves, bool; of their numbers one or both may be an array."""
+    return (
+        (table.kind[support] == SUPPORT_MOVE)
+        & (table.target[support] == table.target[move])
+        & (table.other_location[support] == table.location[move])
+        & (table.other_kind[support] == table.unit_kind[move])
+    )
 
 
 class ToPartners:

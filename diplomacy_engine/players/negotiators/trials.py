@@ -11,9 +11,8 @@ from ..asking import orders_of
 from ..negotiation import Talk
 from ..policy import PolicyPlayer
 from ..protocols import Player
-from ..search.draws import PolicyDraws
-from ..search.heuristic import CenterClaims
-from ..search.noise import phase_seeds
+from ..search.draws import PolicyDraws, phase_seeds
+from ..search.leaves import CenterClaims
 
 EPSILON = 1e-6  # smaller gains are rounding
 ROOM = 2048  # boards tried at once

@@ -13,8 +13,7 @@ from ...constants import (
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, in_movement
-from .draws import Draws
-from .noise import phase_seeds, pick_shares, unit_places
+from .draws import Draws, phase_seeds, pick_shares, unit_places
 
 TRIES = 24  # joint orders drawn from each hypothesis to see how likely what was ordered is
 SMOOTHING = 0.5  # draws that every legal order of a unit is given besides

@@ -18,9 +18,8 @@ from ...games.vector_game import VectorGame
 from ...rules.state import Salt
 from ..protocols import Reasons
 from .assumptions import Assumptions
-from .draws import Draws
+from .draws import Draws, phase_seeds
 from .leaves import LeafValue
-from .noise import phase_seeds
 from .player import SearchPlayer
 
 HASH = np.random.default_rng(0x0D1B).integers(1, 2**62, 4096) * 2 + 1

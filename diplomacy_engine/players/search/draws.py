@@ -1,22 +1,80 @@
-"""Joint orders drawn from a player, many for each decision."""
+"""Joint orders drawn from a player, many for each decision.
+
+All random numbers of a search come from the games' own seeds. So it draws the same whatever else is
+searched at the same time, in whatever order and with however many threads.
+"""
 
 from typing import Protocol
 
 import numpy as np
 
+from ..._jit import jit
 from ...constants import NONE
 from ...games.decisions import Decisions, order_numbers
 from ...games.vector_game import VectorGame
-from ...rules.state import Salt, in_movement
+from ...rules.state import Salt, decision_seed, in_movement, next_random
 from ..asking import ask_player
 from ..policy import PolicyPlayer
 from ..protocols import Explanation, Player
-from .noise import order_noise, phase_seeds
 
 ROOM = 512  # copies of games on which players are asked at once
 CHUNK = 64  # boards encoded at once: what a network computes of them fits into a core's cache
 MOST = 4096  # draws of a policy made at once, which bounds the memory for their lists of orders
 SHOWN = 64  # draws that show how often a player gives an order
+
+
+@jit
+def _phase_seeds(state, rows, powers, salt, first, out):
+    for i in range(rows.shape[0]):
+        rng = decision_seed(state, rows[i], powers[i], salt)
+        for k in range(first + out.shape[1]):
+            rng, high = next_random(rng)
+            mixed, low = next_random(rng ^ np.uint64(high))
+            if k >= first:
+                out[i, k - first] = mixed ^ np.uint64(low)
+
+
+def phase_seeds(
+    games: VectorGame, rows: np.ndarray, powers: np.ndarray, salt: int, count: int, first: int = 0
+) -> np.ndarray:
+    """Return (n, count) uint64 seeds, numbers `first` and on, of powers' draws in this phase.
+
+    Args:
+        rows, powers: (n,) integers.
+        salt: what they are used for, one of `Salt`.
+    """
+    out = np.empty((len(rows), count), np.uint64)
+    rows, powers = np.asarray(rows, np.int64), np.asarray(powers, np.int64)
+    _phase_seeds(games.state, rows, powers, int(salt), first, out)
+    return out
+
+
+def unit_places(seeds: np.ndarray) -> np.ndarray:
+    """Return a place in [0, 1) for each seed, float64."""
+    return (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def pick_shares(shares: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return which entry of each row of shares (..., K) a place (...) in [0, 1) falls on, int64."""
+    edges = np.cumsum(shares, -1)
+    edges /= edges[..., -1:]
+    return (place[..., None] >= edges[..., :-1]).sum(-1)
+
+
+@jit
+def _uniform(seeds, slot_start, order_start, out):
+    for d in range(seeds.shape[0]):
+        rng = seeds[d]
+        for n in range(order_start[slot_start[d]], order_start[slot_start[d + 1]]):
+            rng, bits = next_random(rng)
+            out[n] = min(max((bits + 0.5) / 4294967296, 1e-20), 1 - 1e-7)
+
+
+def order_noise(decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
+    """Return (N,) float32 Gumbel noise: each decision's is drawn from its own seed (D,)."""
+    out = np.empty(len(decisions.order), np.float32)
+    _uniform(seeds, decisions.slot_start, decisions.order_start, out)
+    return -np.log(-np.log(out))
 
 
 class Draws(Protocol):
@@ -161,3 +219,61 @@ class PlayerDraws:
             given = drawn[decision, :, decisions.slot_province]
             share = (given[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
         return Explanation(share, np.full(decisions.count, np.nan, np.float32))
+
+
+def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Choose any unit of each decision in `rows` and any legal order of that unit.
+
+    Args:
+        decisions: of movement phases.
+        rows: (n,) integers.
+        seeds: (n,) uint64, which decide the choice.
+
+    Returns:
+        (n,) the slots and (n,) int32 the order numbers.
+    """
+    first, ends = decisions.slot_start[rows], decisions.slot_start[rows + 1]
+    slot = first + (seeds >> np.uint64(40)).astype(np.int64) % (ends - first)
+    begin, end = decisions.order_start[slot], decisions.order_start[slot + 1]
+    chosen = begin + (seeds & np.uint64(0xFFFFFF)).astype(np.int64) % (end - begin)
+    return slot, decisions.order[chosen]
+
+
+class VariedDraws:
+    """Draws of a player, of which some have another order for one unit.
+
+    Args:
+        draws: of the player.
+        share: of those with another order, 0 to 1, rounded down.
+    """
+
+    def __init__(self, draws: Draws, share: float = 0.5):
+        self.draws, self.share = draws, share
+        self.name, self.greedy, self.player = draws.name, draws.greedy, draws.player
+
+    def draw(
+        self, games: VectorGame, decisions: Decisions, seeds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return joint orders; varied ones come last, with a log-probability of -inf."""
+        count = seeds.shape[1]
+        plain = max(1, count - int(count * self.share))
+        orders, logprob = self.draws.draw(games, decisions, seeds[:, :plain])
+        column = np.arange(count - plain)
+        varied = orders[:, column % plain]
+        row = np.repeat(np.arange(decisions.count), count - plain)
+        slot, order = vary(decisions, row, seeds[:, plain:].reshape(-1))
+        varied[row, np.tile(column, decisions.count), decisions.slot_province[slot]] = order
+        unlikely = np.full(varied.shape[:2], -np.inf, np.float32)
+        return np.concatenate([orders, varied], 1), np.concatenate([logprob, unlikely], 1)
+
+    def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
+        """Return the likeliest orders of the player, without variation."""
+        return self.draws.likeliest(games, decisions)
+
+    def plain(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        """Return the orders (S,) of the player, without variation."""
+        return self.draws.plain(games, decisions)
+
+    def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
+        """Return the probabilities and values of the player, without variation."""
+        return self.draws.explain(games, decisions)

@@ -1,4 +1,9 @@
-"""Searches in which all powers think: regret matching for any number, exact matrices for two."""
+"""A search in which all powers think: regret matching among the candidates of each.
+
+Regret matching: Hart and Mas-Colell 2000; its plus variant with linear averaging: Tammelin 2014.
+Mixtures that stay near a policy: piKL, Jacob et al. 2022, *Modeling Strong and Human-Like Gameplay
+with KL-Regularized Search*; the schedule is that of Bakhtin et al. 2023.
+"""
 
 from typing import NamedTuple
 
@@ -10,10 +15,8 @@ from ...games.vector_game import VectorGame
 from ...rules.state import Salt
 from ..protocols import Reasons
 from .best_response import distinct, with_likeliest
-from .draws import Draws
+from .draws import Draws, phase_seeds, pick_shares, unit_places
 from .leaves import LeafValue
-from .matrix_games import anchored, mixtures_of, solve_near, solve_zero_sum
-from .noise import phase_seeds, pick_shares, unit_places
 from .player import SearchPlayer
 
 UNLIKELY = 0.02  # candidates with a smaller share of the mixture are never played
@@ -38,6 +41,43 @@ class Sides(NamedTuple):
             for found in (self.decisions, decisions)
         )
         return np.searchsorted(own, wanted)
+
+
+def mixtures_of(regret: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """Return the mixtures (..., K) of regret matching: shares of the positive regrets, else even.
+
+    Args:
+        regret: (..., K), summed up so far.
+        possible: (..., K) bool, at least one of them.
+    """
+    positive = np.maximum(regret, 0.0) * possible
+    total = positive.sum(-1, keepdims=True)
+    even = possible / possible.sum(-1, keepdims=True)
+    return np.where(total > 0, positive / np.where(total > 0, total, 1.0), even)
+
+
+def anchored(
+    value: np.ndarray,
+    logprob: np.ndarray,
+    anchor: float,
+    exploring: np.ndarray | float,
+    possible: np.ndarray,
+) -> np.ndarray:
+    """Return the mixtures (..., K) of piKL: exp((value + anchor * logprob) / (exploring + anchor)).
+
+    With a great `anchor` they are the policy, with 0 those of Hedge.
+
+    Args:
+        value: (..., K), means so far.
+        logprob: (..., K), of the policy to stay near.
+        anchor: what a nat of distance from it costs.
+        exploring: (..., 1), falls with the iterations.
+        possible: (..., K) bool, at least one of them.
+    """
+    heat = np.maximum(exploring + anchor, 1e-12)
+    logit = np.where(possible, (value + anchor * logprob) / heat, -np.inf)
+    share = np.exp(logit - logit.max(-1, keepdims=True))
+    return share / share.sum(-1, keepdims=True)
 
 
 def without_unlikely(shares: np.ndarray) -> np.ndarray:
@@ -183,63 +223,3 @@ class _Known:
     def values(self, names: list[bytes]) -> np.ndarray:
         """Return the values of leaves that are known."""
         return np.array([self._value[name] for name in names])
-
-
-class Matrix(Equilibrium):
-    """Tries all pairs of two powers' candidates, and plays the exact solution of that matrix game.
-
-    What one power wins, the other loses: a pair is worth half the difference of the two values.
-
-    Args:
-        own, value, name, candidates, draws: see `Equilibrium`.
-        anchor: the game is solved so that both stay near the policy (piKL); None: exactly.
-    """
-
-    def __init__(
-        self,
-        own: Draws,
-        value: LeafValue,
-        name: str,
-        candidates: int = 30,
-        draws: int = 120,
-        anchor: float | None = None,
-    ):
-        super().__init__(own, value, name, candidates, 0, draws, anchor)
-
-    def solve(self, games: VectorGame, sides: Sides) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mixture of every decision's candidates, and what each is worth, (D, K)."""
-        asked, orders = sides.decisions, sides.orders
-        shares, values = np.zeros(orders.shape[:2]), np.zeros(orders.shape[:2])
-        begin = np.searchsorted(sides.game, np.arange(len(sides.follow)))
-        end = np.searchsorted(sides.game, np.arange(len(sides.follow)), "right")
-        tried, rows, powers, seeds = [], [], [], []
-        for first, last, seed in zip(begin, end, sides.follow):
-            pairs = orders[first, : sides.count[first], None]
-            if last - first == 2:
-                others = orders[first + 1, None, : sides.count[first + 1]]
-                pairs = np.where(pairs != NONE, pairs, others)
-            pairs = pairs.reshape(-1, orders.shape[2])
-            for power in range(2):
-                tried.append(pairs)
-                rows.append(np.full(len(pairs), asked.game[first], np.int64))
-                powers.append(np.full(len(pairs), power, np.int8))
-                seeds.append(np.full(len(pairs), seed, np.uint64))
-        whole = map(np.concatenate, (rows, powers, tried, seeds))
-        found = np.split(
-            self.leaves(games).evaluate(games, *whole), np.cumsum([len(part) for part in rows])[:-1]
-        )
-        for number, (first, last) in enumerate(zip(begin, end)):
-            worth = (found[2 * number] - found[2 * number + 1]) / 2
-            if last - first == 2:
-                payoff = worth.reshape(sides.count[first], sides.count[first + 1])
-                if self.anchor is None:
-                    x, y, _ = solve_zero_sum(payoff)
-                else:
-                    near = [sides.logprob[d, : sides.count[d]] for d in (first, first + 1)]
-                    x, y = solve_near(payoff, *near, self.anchor)
-                shares[first, : len(x)], shares[first + 1, : len(y)] = x, y
-                values[first, : len(x)], values[first + 1, : len(y)] = payoff @ y, -(x @ payoff)
-            else:  # only one power moves
-                worth = worth if asked.power[first] == 0 else -worth
-                shares[first, worth.argmax()], values[first, : len(worth)] = 1.0, worth
-        return shares, values

@@ -3,10 +3,9 @@
 from ..bots.dumbbot import Dumbbot
 from .assumptions import Assumptions
 from .best_response import BestResponse, SearchSettings
-from .draws import PlayerDraws
-from .heuristic import CenterClaims
+from .draws import PlayerDraws, VariedDraws
+from .leaves import CenterClaims
 from .uct import DecoupledUct, UctSettings
-from .variations import VariedDraws
 
 ONE_STEP = SearchSettings(draws=48, candidates=48, profiles=8, halving=False, sure=0.0)
 

@@ -11,10 +11,9 @@ from ..policy_files import policy_file
 from ..protocols import Player
 from .assumptions import Assumptions
 from .best_response import FAST, BestResponse
-from .draws import Draws, PlayerDraws, PolicyDraws
-from .equilibrium import Equilibrium, Matrix
+from .draws import Draws, PlayerDraws, PolicyDraws, VariedDraws
+from .equilibrium import Equilibrium
 from .leaves import Critic
-from .variations import VariedDraws
 
 
 def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
@@ -25,7 +24,7 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
         load: returns another player.
 
     Raises:
-        UserError: it cannot search with that policy, or not on its map.
+        UserError: it cannot search with that policy.
     """
     where, policy = quoted(spec.text, 100), load(spec.policy)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
@@ -42,14 +41,7 @@ def make_search(spec: SearchSpec, load: Callable[[PlayerSpec], Player]) -> Playe
     if spec.kind == ASSUMING:
         assumed = make_assumptions(spec.assume or "self", policy, load)
         return BestResponse(own, value, name, assumed, FAST._replace(**options))
-    if spec.kind == "equilibrium":
-        return Equilibrium(own, value, name, **options)
-    if policy.agent.num_powers != 2:
-        raise UserError(
-            f"{where}: matrix needs a map of two powers, "
-            f"and {policy.settings['map']} has {policy.agent.num_powers}"
-        )
-    return Matrix(own, value, name, **options)
+    return Equilibrium(own, value, name, **options)
 
 
 def make_assumptions(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..._short import player_name
+from ..._suggest import player_name
 from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame

@@ -18,11 +18,9 @@ from ...constants import NONE, RUNNING
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, in_movement, next_random, random_below
-from .draws import Draws
-from .heuristic import CenterClaims
-from .noise import phase_seeds
+from .draws import Draws, phase_seeds, vary
+from .leaves import CenterClaims
 from .player import SearchPlayer
-from .variations import vary
 
 NEW, UNKNOWN, OVER = 0, 1, 2  # where a way down the tree ends
 MEMORY = 2**27  # bytes that the trees grown at once may have

@@ -127,6 +127,17 @@ def adjudicate_movement(board, table, state, e, orders, scratch):
     carry_out(board, table, state, e, scratch.facts, scratch.units, num_units, num_movers)
 
 
+@jit
+def adjudicate_rows(board, table, state, orders, scratch):
+    """Adjudicate the movement of every game, which `bench` times alone.
+
+    Reads   orders (E, V)
+    Writes  state
+    """
+    for e in range(orders.shape[0]):
+        adjudicate_movement(board, table, state, e, orders, scratch)
+
+
 @jit_inner
 def read_orders(board, table, state, e, orders, scratch):
     """Read the orders, and link the moves to their goals.

@@ -10,7 +10,7 @@ from support.language import FakeServer, completion, holds, raw, silence, status
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_player, make_bot
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.players.language.making import make_language_player
+from diplomacy_engine.players.language.remote import RemotePlayer
 from diplomacy_engine.players.language.server import MOST_BYTES, ChatServer, NoReply
 from diplomacy_engine.players.language.settings import settings_of
 
@@ -19,7 +19,7 @@ KEY = "sk-test-0123456789"
 
 def player_of(fake, **settings):
     found = {"model": "m", "base_url": fake.url, "retries": 0, "deadline": 20} | settings
-    return make_language_player("llm:test", settings_of(found, "test"), None)
+    return RemotePlayer("llm:test", settings_of(found, "test"))
 
 
 def ask(player, map_name="standard", power="FRANCE"):
@@ -252,7 +252,7 @@ def test_a_closed_port_ends_it_after_the_first_request():
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     found = {"model": "m", "base_url": f"http://127.0.0.1:{port}/v1", "retries": 0}
-    player = make_language_player("llm", settings_of(found, "test"), None)
+    player = RemotePlayer("llm", settings_of(found, "test"))
     with pytest.raises(
         UserError, match=f"the server at http://127.0.0.1:{port}/v1 does not answer"
     ):

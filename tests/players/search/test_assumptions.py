@@ -7,8 +7,7 @@ from diplomacy_engine import VectorGame, make_bot
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.assumptions import Assumptions
-from diplomacy_engine.players.search.draws import PlayerDraws
-from diplomacy_engine.players.search.noise import phase_seeds
+from diplomacy_engine.players.search.draws import PlayerDraws, phase_seeds
 
 BOTS = ("random", "hold", "dumbbot", "dumbbot-paquette")
 

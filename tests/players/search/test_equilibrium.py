@@ -8,8 +8,7 @@ from diplomacy_engine import VectorGame, make_bot
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.search.draws import PlayerDraws
-from diplomacy_engine.players.search.equilibrium import Equilibrium, Matrix
-from diplomacy_engine.players.search.matrix_games import solve_zero_sum
+from diplomacy_engine.players.search.equilibrium import Equilibrium, anchored, mixtures_of
 
 
 class Difference(OwnCenters):
@@ -38,75 +37,39 @@ def payoffs(games: VectorGame, player: Equilibrium) -> np.ndarray:
     return found
 
 
-@pytest.fixture(scope="module")
-def whole_game() -> tuple[VectorGame, Matrix, np.ndarray]:
-    games = opening()
+def test_regret_matching_becomes_harder_to_exploit():
+    """The gap of its mixtures in the whole game falls about as 1 / sqrt(iterations)."""
+    games, gaps = opening(), []
     asked = games.decisions()
     every = max(joint_orders(asked, d) for d in range(2))
-    player = Matrix(AllOrders(), Difference(), "matrix", candidates=every, draws=every)
-    return games, player, payoffs(games, player)
-
-
-def test_the_matrix_of_a_position_is_solved(whole_game):
-    games, player, payoff = whole_game
-    x, _, value = solve_zero_sum(payoff)
-    shares = player.solve(games, player.sides(games, np.zeros(1, int)))[0]
-    n, m = payoff.shape
-    assert shares[0, :n] @ payoff @ shares[1, :m] == pytest.approx(value, abs=1e-6)
-    assert (shares[0, :n] @ payoff).min() >= value - 1e-6
-    assert (payoff @ shares[1, :m]).max() <= value + 1e-6
-    np.testing.assert_allclose(shares[0, :n], x, atol=1e-6)
-
-
-def test_regret_matching_comes_near_the_same_value(whole_game):
-    """Its mixtures can be exploited less the longer it goes on, about as 1 / sqrt(iterations)."""
-    games, _, payoff = whole_game
-    value = solve_zero_sum(payoff)[2]
-    gaps, every = [], max(payoff.shape)
+    payoff = None
     for iterations in (16, 1024):
         player = Equilibrium(AllOrders(), Difference(), "eq", every, iterations, every)
+        payoff = payoffs(games, player) if payoff is None else payoff
         shares = player.solve(games, player.sides(games, np.zeros(1, int)))[0]
         x, y = shares[0, : payoff.shape[0]], shares[1, : payoff.shape[1]]
         gaps.append((payoff @ y).max() - (x @ payoff).min())
     assert gaps[1] < max(gaps[0] / 3, 0.05) and gaps[1] < 0.3 * (payoff.max() - payoff.min())
-    assert abs(x @ payoff @ y - value) < 0.2
 
 
 @pytest.mark.parametrize("name", ["small", "three"])
 def test_orders_are_legal_and_repeatable(name):
-    kinds = [Equilibrium] + [Matrix] * (name == "small")
-    for kind in kinds:
-        options = {"candidates": 4, "draws": 8} | ({"iterations": 8} if kind is Equilibrium else {})
-        given = []
-        for threads in (1, 2):
-            games = VectorGame(name, 9, seed=4, threads=threads, auto_reset=False)
-            for _ in range(5):
-                games.step(orders_of(games, make_bot("dumbbot")))
-            asked = games.decisions()
-            player = kind(PlayerDraws(make_bot("dumbbot")), OwnCenters(), "search", **options)
-            numbers = player.act(games, asked)
-            for s, number in enumerate(numbers):
-                legal = asked.order[asked.order_start[s] : asked.order_start[s + 1]]
-                assert number in legal or asked.slot_province[s] == NONE
-            one = asked.take(np.array([asked.count - 1]))
-            begin = asked.slot_start[asked.count - 1]
-            assert player.act(games, one).tolist() == numbers[begin:].tolist()
-            given.append(numbers.tolist())
-        assert given[0] == given[1]
-
-
-def test_a_power_that_moves_alone_takes_its_best():
-    games = opening()
-    state = games.state
-    mine = state.unit_power[0] == 1
-    for array in (state.unit_power, state.unit_kind, state.unit_location):
-        array[0, mine] = NONE
-    asked = games.decisions()
-    assert asked.count == 1 and asked.power[0] == 0
-    every = joint_orders(asked)
-    player = Matrix(AllOrders(), OwnCenters(), "matrix", candidates=every, draws=every)
-    shares = player.solve(games, player.sides(games, np.zeros(1, int)))[0]
-    assert shares[0].max() == 1.0 and player.act(games, asked).shape == asked.slot_province.shape
+    given = []
+    for threads in (1, 2):
+        games = VectorGame(name, 9, seed=4, threads=threads, auto_reset=False)
+        for _ in range(5):
+            games.step(orders_of(games, make_bot("dumbbot")))
+        asked = games.decisions()
+        player = Equilibrium(PlayerDraws(make_bot("dumbbot")), OwnCenters(), "search", 4, 8, 8)
+        numbers = player.act(games, asked)
+        for s, number in enumerate(numbers):
+            legal = asked.order[asked.order_start[s] : asked.order_start[s + 1]]
+            assert number in legal or asked.slot_province[s] == NONE
+        one = asked.take(np.array([asked.count - 1]))
+        begin = asked.slot_start[asked.count - 1]
+        assert player.act(games, one).tolist() == numbers[begin:].tolist()
+        given.append(numbers.tolist())
+    assert given[0] == given[1]
 
 
 def test_an_anchor_keeps_the_mixture_near_the_policy():
@@ -121,3 +84,49 @@ def test_an_anchor_keeps_the_mixture_near_the_policy():
     np.testing.assert_allclose(shares[1e6][0, :count], 1 / count, atol=1e-4)
     worth = [(part[0] * values[0])[:count].sum() for part in shares.values()]
     assert worth[0] > worth[1] > worth[2]  # nearer to it is worth less
+
+
+def test_regrets_become_shares():
+    possible = np.array([[True, True, True], [True, True, False]])
+    regret = np.array([[3.0, -1.0, 1.0], [-1.0, -2.0, 9.0]])
+    assert mixtures_of(regret, possible).tolist() == [[0.75, 0, 0.25], [0.5, 0.5, 0]]
+
+
+@pytest.mark.parametrize("payoff", [np.array([[0.0, -1, 2], [1, 0, -1], [-1, 1, 0]]), None])
+def test_average_mixtures_become_harder_to_exploit(payoff):
+    """The gap falls as 1 / sqrt(iterations) at least: slope -0.5 in logarithms."""
+    if payoff is None:
+        payoff = np.random.default_rng(5).normal(size=(6, 5))
+    regrets = [np.zeros(n) for n in payoff.shape]
+    totals, gaps = [np.zeros(n) for n in payoff.shape], {}
+    for t in range(1, 20_001):
+        x, y = (mixtures_of(regret, np.ones(len(regret), bool)) for regret in regrets)
+        for regret, value, own in zip(regrets, (payoff @ y, -(x @ payoff)), (x, y)):
+            regret += value - own @ value
+        for total, own in zip(totals, (x, y)):
+            total += own
+        if t in (200, 20_000):
+            x, y = (total / t for total in totals)
+            gaps[t] = (payoff @ y).max() - (x @ payoff).min()
+    slope = np.log(gaps[20_000] / gaps[200]) / np.log(100)
+    assert slope < -0.5 and gaps[20_000] < 0.02
+
+
+def test_mixtures_near_a_policy():
+    rng, possible = np.random.default_rng(2), np.array([True, True, True, False])
+    value, logprob = rng.normal(size=4), np.log([0.5, 0.3, 0.1, 0.1])
+    policy = np.array([5, 3, 1, 0]) / 9
+    np.testing.assert_allclose(anchored(value, logprob, 1e9, 0.5, possible), policy, atol=1e-6)
+    hedge = np.exp(value / 0.5) * possible
+    np.testing.assert_allclose(
+        anchored(value, logprob, 0.0, 0.5, possible), hedge / hedge.sum(), atol=1e-12
+    )
+    # Against a fixed opponent, policy * exp(value / anchor) is best: no other mixture has more.
+    best = anchored(value, logprob, 0.2, 0.0, possible)[:3]
+
+    def utility(mixture):
+        return mixture @ value[:3] - 0.2 * (mixture * np.log(mixture / policy[:3])).sum()
+
+    closed = policy[:3] * np.exp(value[:3] / 0.2)
+    np.testing.assert_allclose(best, closed / closed.sum(), atol=1e-9)
+    assert all(utility(other) <= utility(best) + 1e-9 for other in rng.dirichlet(np.ones(3), 500))

@@ -10,12 +10,10 @@ from diplomacy_engine.constants import NONE, RUNNING, SOLO, YEAR_LIMIT
 from diplomacy_engine.players.asking import ask_player, orders_of
 from diplomacy_engine.players.search.assumptions import Assumptions
 from diplomacy_engine.players.search.best_response import BestResponse, SearchSettings
-from diplomacy_engine.players.search.draws import PlayerDraws
-from diplomacy_engine.players.search.heuristic import CenterClaims
-from diplomacy_engine.players.search.leaves import Leaves
+from diplomacy_engine.players.search.draws import PlayerDraws, VariedDraws
+from diplomacy_engine.players.search.leaves import CenterClaims, Leaves
 from diplomacy_engine.players.search.lookahead import Lookahead
 from diplomacy_engine.players.search.uct import DecoupledUct, UctSettings
-from diplomacy_engine.players.search.variations import VariedDraws
 from diplomacy_engine.scoring.outcomes import figure_values
 
 

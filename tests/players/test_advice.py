@@ -1,13 +1,10 @@
-"""What a player orders in one game, as texts."""
+"""Players asked about one game: what they order, as texts, and what they know of its deals."""
 
 import pytest
 
-from diplomacy_engine import (
-    Game,
-    UserError,
-    make_bot,
-    orders_for,
-)
+from diplomacy_engine import Game, UserError, make_bot, orders_for
+from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.players.negotiation import Silent
 
 
 def test_orders_for_one_game():
@@ -45,3 +42,25 @@ def test_orders_for_winter_and_for_powers_without_a_decision():
     while not game.is_over:
         game.adjudicate()
     assert orders_for(game, make_bot("random")) == {"ENGLAND": [], "RUSSIA": []}
+
+
+class Listening(Silent):
+    """Keeps what it is told of the deals."""
+
+    def hear(self, talk):
+        self.heard = talk
+
+
+def test_who_listens_knows_its_deals_when_it_orders():
+    game, player = Game("standard", press="offers"), Listening(make_bot("dumbbot"), "listening")
+    game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", peace=True))
+    game.accept("ITALY", game.offer("AUSTRIA", "ITALY", peace=True))
+    orders_by_player(game, player, ["FRANCE"], 1)
+    powers = game.map.power_index
+    assert player.heard.power.tolist() == [powers["FRANCE"]]
+    assert player.heard.known.peace[0, powers["FRANCE"], powers["ENGLAND"]]
+    assert not player.heard.known.peace[0, powers["AUSTRIA"], powers["ITALY"]]  # not its own
+    game.adjudicate()
+    del player.heard
+    orders_by_player(Game("standard"), player, ["FRANCE"], 1)  # where nobody talks
+    assert not hasattr(player, "heard")

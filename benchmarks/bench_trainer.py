@@ -1,7 +1,7 @@
 """How fast the trainer learns, and where its time goes.
 
-    python tests/benchmarks/bench_trainer.py --map small --decisions 100000
-    python tests/benchmarks/bench_trainer.py --run runs/small__...
+    python benchmarks/bench_trainer.py --map small --decisions 100000
+    python benchmarks/bench_trainer.py --run runs/small__...
 
 Trains for a while as any user would, in a temporary folder, and reads the run's metrics.jsonl. A
 warm-up (compilation, first games) is left out, and so are evaluations and checkpoints, which come
@@ -15,7 +15,7 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 NETWORK = ("inference", "learning")  # the stages that are forward and backward passes
 APART = ("evaluation", "capture", "saving")
 
@@ -67,12 +67,14 @@ def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> 
     """Train for so many decisions; return the run's folder."""
     sys.path.insert(0, str(ROOT))
     import ppo_selfplay_diplomacy as ppo  # here, because torch takes a while to load
+    from diplomacy_engine.training.settings import parse_args
 
     never = str(10 * decisions)
     words = ["--map", map_name, "--total-timesteps", str(decisions), "--runs-folder", runs_folder]
     words += ["--eval-interval", never, "--eval-games", "2", "--save-interval", never]
     words += ["--capture-games", "0", *flags]
-    if ppo.launch.main(ppo.LEARNER_HERE, ppo.train, words) != 0:
+    args = parse_args(ppo.Args, words)
+    if ppo.startup.main(ppo.LEARNER_HERE, ppo.train, args) != 0:
         raise SystemExit(2)
     (folder,) = Path(runs_folder).iterdir()
     return folder

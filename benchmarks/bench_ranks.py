@@ -1,6 +1,6 @@
 """How fast two processes learn, started by the script or by torchrun, against one.
 
-    python tests/benchmarks/bench_ranks.py --map three --decisions 30000 --rounds 2
+    python benchmarks/bench_ranks.py --map three --decisions 30000 --rounds 2
 
 Runs all in turn, so that other work on the machine slows all down alike, and prints the
 decisions/s of each and their ratio to those of one. The first --warm-up decisions are left out,

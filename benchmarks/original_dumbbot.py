@@ -1,7 +1,7 @@
 """A player against six original DumbBots, in the engine of the `diplomacy` package.
 
     pip install diplomacy==1.1.2     # into an environment that has this project
-    python tests/benchmarks/original_dumbbot.py standard-0.3-2 --bot dumbbot_ruleset.py --games 140
+    python benchmarks/original_dumbbot.py standard-0.3-2 --bot dumbbot_ruleset.py --games 140
 
 The bot is Philip Paquette's, whose file is not ours to pass on:
 github.com/diplomacy/research, diplomacy_research/players/rulesets/dumbbot_ruleset.py. It is loaded
@@ -23,7 +23,7 @@ import diplomacy
 import numpy as np
 
 from diplomacy_engine import Game, load_map, load_player, orders_for
-from diplomacy_engine.matches.statistics import wilson_interval
+from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.players import Player
 
 STANDARD = load_map("standard")

@@ -1,6 +1,6 @@
 """Draw the learning curve of one or more runs, for docs/results.md.
 
-    python tests/benchmarks/learning_curve.py runs/small__* --out docs/learning_curve_small.png
+    python benchmarks/learning_curve.py runs/small__* --out docs/learning_curve_small.png
 
 Win rate against each bot over learner decisions and over minutes; with several runs (seeds) their
 mean, and a band from the lowest to the highest. Minutes are those of the clock, evaluations

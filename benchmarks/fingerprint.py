@@ -1,8 +1,8 @@
 """Tell whether a change leaves training and play as they were, bit for bit.
 
-    python tests/benchmarks/fingerprint.py > before.txt
+    python benchmarks/fingerprint.py > before.txt
     (change something)
-    python tests/benchmarks/fingerprint.py > after.txt && diff before.txt after.txt
+    python benchmarks/fingerprint.py > after.txt && diff before.txt after.txt
 
 Prints a hash of all weights after short trainings with one process, and of the likeliest orders
 that the ready policies give in the positions of games of `random`.
@@ -21,15 +21,15 @@ import torch
 from diplomacy_engine import VectorGame, load_player
 from diplomacy_engine.players.policy_files import ready_policies
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[1]
 TRAININGS = {  # name -> flags
     **{f"{m} {s}": f"--map {m} --seed {s}" for m in ("small", "three", "standard") for s in (1, 2)},
     "both seats": "--map small --learner-seats 2 --warm-up-share 0.3",
-    "bots": "--map three --pool-bots dumbbot --pool-bot-prob 0.3 --average 0",
+    "bots": "--map three --pool-bots dumbbot --pool-bot-prob 0.3 --average-power 0",
     "teams": "--map three --teams ENGLAND+ITALY --num-envs 64",
-    "truncated": "--map small --year-limit truncate --max-years 4 --clip-vloss --target-kl 0.02",
+    "truncated": "--map small --year-limit truncate --max-years 4 --target-kl 0.02",
 }
-SAME = "--eval-interval 1_000_000 --eval-games 6 --league-games 0 --capture-games 0"
+SAME = "--eval-interval 1_000_000 --eval-games 6 --capture-games 0"
 
 
 def hash_of(arrays: dict[str, np.ndarray]) -> str:

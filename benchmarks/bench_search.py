@@ -1,6 +1,6 @@
 """What looking ahead costs: leaves a second, and milliseconds a movement decision of each preset.
 
-    python tests/benchmarks/bench_search.py --map standard --policy runs/reference/standard__pure__2
+    python benchmarks/bench_search.py --map standard --policy runs/reference/standard__pure__2
 
 Positions come from games of `dumbbot`, one power of each searched for, all games in one batch; then
 the same with one game at a time, as on the page. Everything runs on one thread. Equal boards are
@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from diplomacy_engine import UserError, VectorGame, make_bot
 from diplomacy_engine.games.decisions import Decisions, join_decisions
 from diplomacy_engine.games.observation import BoardViews
