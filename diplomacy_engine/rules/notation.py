@@ -187,6 +187,10 @@ def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]
     for length in range(len(tokens), 0, -1):
         if tokens[:length] in exact:
             return length, exact[tokens[:length]]
+    for length in range(len(tokens), 2, -1):  # Mid-Atlantic, where the map has Mid Atlantic
+        key = tuple(token for token in tokens[:length] if token != "-")
+        if tokens[length - 1] != "-" and key in exact:
+            return length, exact[key]
     ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
     length = next(ends, len(tokens))
     given = _plain(tokens[:length])

@@ -205,6 +205,7 @@ def test_names_of_a_variants_places():
     theirs = {
         "Province of England": "England",  # a power, too
         "Mid-Atlantic Ocean": "Mid-Atlantic",
+        "South Atlantic Ocean": "South-Atlantic Ocean",
         "Black Sea": "Pontus Euxinus",
         "Sinai": "Sinai Peninsula",
         "Helgoland Bight": "Heligoland Bight",
