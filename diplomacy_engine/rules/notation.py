@@ -185,11 +185,12 @@ def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]
     """
     exact, plain = _names(game_map)
     for length in range(len(tokens), 0, -1):
-        if tokens[:length] in exact:
-            return length, exact[tokens[:length]]
-    for length in range(len(tokens), 2, -1):  # Mid-Atlantic, where the map has Mid Atlantic
-        key = tuple(token for token in tokens[:length] if token != "-")
-        if tokens[length - 1] != "-" and key in exact:
+        key = tokens[:length]
+        whole = tuple(token for token in key if token != "-")  # Mid-Atlantic for Mid Atlantic
+        no_move = tokens[0] not in game_map.province_index or exact.get(whole) == exact[key[:1]]
+        if key not in exact and key[-1] != "-" and no_move:
+            key = whole
+        if key in exact:
             return length, exact[key]
     ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
     length = next(ends, len(tokens))
