@@ -755,6 +755,8 @@ def test_orders_can_be_typed(file):
     host = viewer(session)
     assert session.read_orders(host, "a lon - par", []) == ["A LON - PAR"]
     assert session.read_orders(host, "A LON H;", ["A LON - PAR"]) == ["A LON H"]
+    assert session.read_orders(host, "Lon-Par", []) == ["A LON - PAR"]
+    assert session.read_orders(host, "- **A LON**: H, (Lon-Par)", []) == ["A LON - PAR"]
     assert "A MOS" in refused("invalid", session.read_orders, host, "A MOS H", [])
     refused("invalid", session.read_orders, host, "A LON - ", [])
 
