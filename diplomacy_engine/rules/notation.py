@@ -78,7 +78,7 @@ _WORDINGS = [
         (r"\bMOVES? (?:TO\b|-)", "-"),
         (r"\bR(?:ETREATS?)? (?:TO\b|-)", "R "),
         (r"\b(?:VIA|BY) CONVOY\b", "VIA"),
-        (r"->? *(?=BOUNCE|FAIL|SUCCE|CUT|VOID|DISLODGED)", " "),
+        (r"->? *(?=(?:BOUNCE|FAIL|SUCCEED|DISLODGE)[SD]?\b|(?:CUT|VOID|FAILED|SUCCEEDED)\b)", " "),
         (r"\bSUPPORTS? HOLD TO\b", "S"),
         (rf"\bSUPPORTS? - {_FROM}", r"S \2 - \1 "),
         (rf"\bCONVOYS? TO {_FROM}", r"C A \2 - \1 "),
