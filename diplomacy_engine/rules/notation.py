@@ -187,9 +187,9 @@ def _find(game_map: Map, tokens: tuple[str, ...]) -> tuple[int, tuple[int, ...]]
     for length in range(len(tokens), 0, -1):
         key = tokens[:length]
         whole = tuple(token for token in key if token != "-")  # Mid-Atlantic for Mid Atlantic
-        no_move = tokens[0] not in game_map.province_index or exact.get(whole) == exact[key[:1]]
-        if key not in exact and key[-1] != "-" and no_move:
-            key = whole
+        own = exact.get(whole) == exact.get(key[:1]) and key[2:] not in exact  # no move from it
+        if key[-1] != "-" and (own or tokens[0] not in game_map.province_index):
+            key = key if key in exact else whole
         if key in exact:
             return length, exact[key]
     ends = (i for i in range(1, len(tokens)) if tokens[i] in _AFTER_PLACE)
