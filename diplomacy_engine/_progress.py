@@ -71,7 +71,9 @@ class Progress:
     ):
         self.total, self.unit, self.every = max(1, total), unit, every
         self._clock = clock
-        self._console = _Console(file=file or sys.stdout, highlight=False, soft_wrap=True)
+        self._console = _Console(
+            file=file or sys.stdout, highlight=False, emoji=False, soft_wrap=True
+        )
         self._live = None
         if self._console.is_terminal:
             # Redrawn by update alone: a thread of rich's would compete with the kernels.

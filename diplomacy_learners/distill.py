@@ -31,6 +31,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from diplomacy_engine import Map, Player, UserError, VectorGame, evaluate_player, load_player
 from diplomacy_engine.constants import RUNNING
+from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import order_positions
 from diplomacy_engine.learning import checkpoints
 from diplomacy_engine.learning.experience import Experience
@@ -41,7 +42,6 @@ from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
 from diplomacy_engine.players.policy import PolicyPlayer
 from diplomacy_engine.players.search.best_response import BestResponse, Search
 from diplomacy_engine.players.search.making import make_search
-from diplomacy_engine.records import convert
 from diplomacy_engine.rules.state import in_movement
 from diplomacy_engine.training import settings
 from diplomacy_engine.training.run_folder import RunFolder
@@ -247,7 +247,7 @@ def evaluate(args: Args, agent: Agent, game_map: Map, seed: int) -> dict[str, fl
 
 def run(args: Args) -> None:
     """Distil."""
-    args = convert(Args, asdict(args), "flags")
+    args = checked(args)
     if not args.policy:
         raise UserError("--policy is missing: name the checkpoint or run folder to train")
     start = LEARNER_HERE.policy("policy", args.policy)

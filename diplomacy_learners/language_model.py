@@ -46,6 +46,7 @@ from torch import nn
 from diplomacy_engine import UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine._progress import Progress
 from diplomacy_engine._suggest import did_you_mean, quoted
+from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry
 from diplomacy_engine.learning.language_model import (
     LanguageModel,
@@ -597,7 +598,7 @@ def open_log(
 
 def train(args: Args) -> int:
     """Train with some settings; return the exit status."""
-    args = convert(Args, asdict(args), "flags")
+    args = checked(args)
     run, log = resume_run(args) if args.resume else start_run(args)
     args = run.args
     log.announce()

@@ -9,7 +9,7 @@ each other. Then the worst quarter takes over weights, optimizer, opponents and 
 best quarter, with settings that are varied (Jaderberg et al. 2017). Ray Tune decides who, varies
 the settings with `explored`, and runs the members on the cores of this machine or of a cluster
 (--address). What counts is the rating among the frozen policies of a base population
-(docs/populations.md), not the reward, which a setting may change. Newest copies of the others join
+(docs/tournament.md), not the reward, which a setting may change. Newest copies of the others join
 each member's opponents.
 
     runs/{map}__population__{seed}__{unix time}/
@@ -49,6 +49,7 @@ from torch.utils.tensorboard import SummaryWriter
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, load_map
 from diplomacy_engine._files import read_file
+from diplomacy_engine.flags import checked
 from diplomacy_engine.learning import checkpoints, registry, startup
 from diplomacy_engine.learning.ranks import Ranks, keep_memory
 from diplomacy_engine.matches.population import rank_player
@@ -343,8 +344,6 @@ def check(args: Args) -> None:
             raise UserError(f"--explore {name}: these can be varied: {', '.join(VARIED)}")
     if args.metric.startswith("population/") and not args.eval_population:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
-    if args.eval_population and args.teams:
-        raise UserError("--eval-population ranks powers, so it cannot be combined with --teams")
     if args.mates and args.pool_size == 1:
         raise UserError("--mates needs a pool of several copies: give --mates 0")
     if args.track or args.cuda or args.processes > 1:
@@ -491,7 +490,7 @@ def train_population(home: Path, args: Args) -> None:
 def main(args: Args) -> int:
     """Train a population; return the exit status, of what the user did wrong as well."""
     try:
-        args = convert(Args, asdict(args), "flags")
+        args = checked(args)
         if find_spec("ray") is None:
             raise UserError("training a population needs Ray: pip install '.[pbt]'")
         if args.resume:

@@ -84,9 +84,7 @@ class TalkingAgent(ppo.Agent):
     A class with heads for one kind of talk has `draw_talk`, `score_talk` and `deals`.
     """
 
-    def __init__(self, game_map: engine.Map, *network, wish_entropy: float = 1.0):
-        super().__init__(game_map, *network)
-        self.wish_entropy = wish_entropy
+    wish_entropy = 1.0  # that of the settings while it learns
 
     def encode_boards(self, boards: Boards) -> Codes:
         """Return the codes of boards, whatever was said."""
@@ -130,8 +128,8 @@ class TalkingAgent(ppo.Agent):
 class WishingAgent(TalkingAgent):
     """The network with a head for wishes, whose orders know with whom there is peace."""
 
-    def __init__(self, game_map: engine.Map, *network, wish_entropy: float = 1.0):
-        super().__init__(game_map, *network, wish_entropy=wish_entropy)
+    def __init__(self, game_map: engine.Map, *network):
+        super().__init__(game_map, *network)
         hidden = self.power.embedding_dim
         self.wish_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.wish_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
@@ -186,8 +184,8 @@ class OfferingAgent(TalkingAgent):
     provinces it is about: from where and to where a unit moves, and who supports it.
     """
 
-    def __init__(self, game_map: engine.Map, *network, wish_entropy: float = 1.0):
-        super().__init__(game_map, *network, wish_entropy=wish_entropy)
+    def __init__(self, game_map: engine.Map, *network):
+        super().__init__(game_map, *network)
         hidden = self.power.embedding_dim
         self.deal_own = ppo.layer_init(nn.Linear(3 * hidden, hidden))
         self.deal_other = ppo.layer_init(nn.Linear(3 * hidden, hidden, bias=False))
@@ -350,6 +348,7 @@ class TalkRun(Run):
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         super().__init__(setup, ranks)
+        self.agent.wish_entropy = self.args.wish_entropy
         kind = KINDS[self.args.press]
         counts = kind.counts(self.game_map.powers)
         self.talk = LearnerTalk(Press(self.games, self.args.press), counts, kind.views, kind.hold)
@@ -477,8 +476,7 @@ def train(setup: startup.Setup, ranks: Ranks) -> bool:
 def make_agent(options: dict, game_map: engine.Map) -> TalkingAgent:
     """Return a new agent with the network settings of `options`."""
     network = options["hidden"], options["num_layers"], options["autoregressive"]
-    kind = KINDS[options["press"]].agent
-    return kind(game_map, *network, wish_entropy=options["wish_entropy"])
+    return KINDS[options["press"]].agent(game_map, *network)
 
 
 def make_player(

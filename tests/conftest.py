@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,42 @@ def compiled():
     game = Game("small")
     game.submit("ENGLAND", game.legal_orders("A LON")[:1])
     game.adjudicate()
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """Return a function (name, make) that returns what `make` wrote in a folder, once a session.
+
+    `make` gets the folder and returns a path in it. All processes that run tests share it; it is
+    read only.
+    """
+    fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def get(name, make):
+        folder, made = base / name, base / f"{name}.made"
+        with open(base / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                made.write_text(str(make(folder)))
+        return Path(made.read_text())
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def trained(made_once):
+    """Return a function that gives the whole run of some of support.training's SETTINGS."""
+    from support import training  # imports PyTorch, which most tests do without
+
+    def get(name="plain"):
+        settings = training.SETTINGS[name]
+        return made_once(name, lambda folder: training.train(folder / "runs", **settings))
+
+    return get
 
 
 @pytest.fixture(scope="session")

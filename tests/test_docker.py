@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.pages import ROOT
 
-from diplomacy_engine.commands.cli import parser
+from diplomacy_engine.commands.cli import parse
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.rules.map import load_map
 
@@ -86,7 +86,7 @@ def test_what_is_copied_is_there():
             if line.startswith("!")]  # fmt: skip
     assert all((ROOT / name).exists() for name in kept)
     for name in (
-        *("requirements.txt", "pyproject.toml", "README.md", "setup.py", "configs/small.toml"),
+        *("requirements.txt", "pyproject.toml", "README.md", "setup.py", "configs/three.toml"),
         "diplomacy_engine/play/web/play.js",
         "runs/reference/standard__pure__1/policy.pt",
     ):
@@ -104,6 +104,6 @@ def test_what_it_runs_is_understood():
     assert len(own) == 4
     for line in own:
         if line != "--help":
-            arguments = parser().parse_args(shlex.split(line))
+            arguments = parse(shlex.split(line))[1]
             load_player(arguments.player, game_map=load_map(arguments.map or "standard"))
     assert {line.split()[0] for line in lines} <= {"python", "python3", "pip", "useradd", "chown"}

@@ -34,7 +34,6 @@ from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv, DiplomacyV
 from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning.startup import CONFIGS
 from diplomacy_engine.rules.map import (
     MAP_NAMES,
     MAPS_FOLDER,
@@ -53,9 +52,9 @@ from diplomacy_engine.scoring.rewards import REWARDS
 from diplomacy_engine.training.settings import parse_args
 from ppo_selfplay_diplomacy import Args
 
-RULES, OWN_MAP, ENVIRONMENTS, VIEWING, RESULTS, TRAINING = (
+RULES, OWN_MAP, ENVIRONMENTS, PLAYING, RESULTS, TRAINING = (
     page_text(f"docs/{name}.md")
-    for name in ("rules", "own_map", "environments", "viewing", "results", "training")
+    for name in ("rules", "own_map", "environments", "playing", "results", "training")
 )
 TRAINER, TOOLS = "ppo_selfplay_diplomacy.py ", "python -m diplomacy_engine "
 LEARNERS = "python -m diplomacy_learners."
@@ -96,6 +95,14 @@ def test_named_files_are_there(page):
                 assert any(ROOT.glob(re.sub(r"{\w+}", "*", word.rstrip("/")))), word
 
 
+def settings_of(args_class, words: list[str]):
+    """Return the settings of a command line; the run that an example resumes is not there."""
+    if "--resume" in words:
+        at = words.index("--resume")
+        words = words[:at] + words[at + 2 :]
+    return parse_args(args_class, words)
+
+
 @pages_of_today
 def test_commands(page, monkeypatch):
     """Every command line that a page shows is understood."""
@@ -103,17 +110,15 @@ def test_commands(page, monkeypatch):
     text = page.read_text()
     for words in map(shlex.split, commands(text, TRAINER)):
         if words and words[0].startswith("--") and words != ["--help"]:
-            parse_args(Args, words, CONFIGS)
+            settings_of(Args, words)
     for words in map(shlex.split, commands(text, TOOLS)):
         if len(words) > 1 and words[0] != "...":
             parser().parse_args(words)
     for name, *words in map(shlex.split, commands(text, LEARNERS)):
         if name == "exploit":  # has the script's flags, behind the player that it names
-            parse_args(Args, [word for word in words[1:] if word != "--greedy"], CONFIGS)
+            settings_of(Args, [word for word in words[1:] if word != "--greedy"])
         elif words and (name != "language_model" or importlib.util.find_spec("transformers")):
-            args_class = importlib.import_module(f"diplomacy_learners.{name}").Args
-            has_config = "config" in inspect.signature(args_class).parameters
-            parse_args(args_class, words, CONFIGS if has_config else None)
+            settings_of(importlib.import_module(f"diplomacy_learners.{name}").Args, words)
 
 
 def known_flags() -> set[str]:
@@ -258,27 +263,28 @@ def test_the_commands_for_a_map(strait):
                 arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
                 assert arguments.file == "colonial.map"
             else:
-                map_name = parse_args(Args, shlex.split(words), CONFIGS).args.map
+                map_name = parse_args(Args, shlex.split(words)).map
                 assert map_name == "colonial.toml"
         elif program == "-m":
             arguments = parser().parse_args(shlex.split(words.partition(" ")[2]))
             assert "strait.toml" in (getattr(arguments, "map", ""), getattr(arguments, "file", ""))
         else:
             words = words.replace("configs/", f"{ROOT / 'configs'}/")
-            assert parse_args(Args, shlex.split(words), CONFIGS).args.map == "strait.toml"
+            assert parse_args(Args, shlex.split(words)).map == "strait.toml"
     words = "evaluate --map strait.toml --player dumbbot --against random --games 2"
     assert main(words.split()) == 0
 
 
-def test_the_commands_and_example_of_viewing(capsys):
-    lines = [line for block in blocks(VIEWING, "sh") for line in block.splitlines()]
+def test_the_commands_and_example_of_replays(capsys):
+    lines = [line for block in blocks(PLAYING, "sh") for line in block.splitlines()]
+    lines = [line for line in lines if " replay " in line]
     assert len(lines) == 3
     for line in lines:
         program, words = line.split(" replay ")
         assert program == "python -m diplomacy_engine"
         assert parser().parse_args(["replay", *shlex.split(words)]).file == "GAMES.jsonl"
-    (code,) = blocks(VIEWING, "python")
-    exec(compile(code, "viewing.md", "exec"), {})
+    (code,) = blocks(PLAYING, "python")
+    exec(compile(code, "playing.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == shown(code) != []
 
 
@@ -352,7 +358,7 @@ def test_every_result_word_is_explained():
     assert re.findall(r"^\| `([a-z ]+)` \|", RULES, re.MULTILINE) == list(RESULT_WORDS)
 
 
-EXAMPLES = {"environments": 5, "other_libraries": 3, "thesis": 2, "other_engines": 1, "search": 1}
+EXAMPLES = {"environments": 5, "other_libraries": 5, "other_engines": 1, "search": 1}
 NUMBERED = [(page, number) for page, count in EXAMPLES.items() for number in range(count)]
 
 

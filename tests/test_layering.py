@@ -13,8 +13,8 @@ LEARNING = "learning"  # the home of PyTorch
 # Lowest first. A folder imports from those on lines above its own; files lie on the ground.
 FLOORS = (
     (
-        *("_fields", "_files", "_jit", "_progress", "_suggest"),
-        *("constants", "errors", "records"),
+        *("_fields", "_files", "_http", "_jit", "_progress", "_suggest"),
+        *("constants", "errors", "flags", "records"),
     ),
     ("rules", "scoring"),
     ("pictures", "map_import"),
@@ -41,6 +41,7 @@ FOREIGN = {
     "tensorboard": (LEARNING,),
     "tokenizers": (f"{LEARNING}/language_model.py",),
     "torch": (LEARNING,),
+    "tyro": ("flags.py", "commands/_flags.py", "training/settings.py"),
     "transformers": (f"{LEARNING}/language_model.py",),
     "wandb": (LEARNING,),
     "websockets": ("connections/diplomacy_wire.py",),

@@ -112,7 +112,7 @@ def test_what_a_wheel_holds(wheel):
             if path.is_file() and path.suffix != ".pyc":
                 assert str(path.relative_to(ROOT)) in names
     assert len(ready_policies()) == sum(name.endswith("/policy.pt") for name in names) > 0
-    assert "diplomacy_engine/configs/small.toml" in names
+    assert "diplomacy_engine/configs/three.toml" in names
     assert (facts["License-Expression"], facts["Author"]) == ("MIT", PROJECT["authors"][0]["name"])
 
 

@@ -1,6 +1,5 @@
 """What the commands share: kinds of arguments, options of matches and the files they write."""
 
-import argparse
 import csv
 import io
 import json
@@ -8,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .._files import atomic_write, check_target
 from .._progress import Progress
@@ -29,10 +29,8 @@ from ..players.names import (
 )
 from ..players.negotiation import Silent
 from ..players.protocols import CountingPlayer, Player
-from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
+from ..press.table import PressRules
 from ..rules.map import Map, load_map
-from ..rules.state import LAST_YEAR
-from ..scoring.outcomes import YEAR_LIMITS
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.
@@ -40,146 +38,6 @@ DECISIONS = {"small": 8.4, "three": 21, "standard": 51}
 SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 _PAGES = (".html", ".svg", ".png")
-_PRESS = {  # protocol -> what it is
-    "mutual": "peace between two powers that both want it",
-    "offers": "deals of any kind, one offer per power and round",
-    "propose-choose": "one offer to each other power, and each pair picks one of its two",
-}
-
-
-def whole_number(least: int, most: int):
-    """Return a type for argparse: a whole number, also written 1e6, from `least` to `most`."""
-
-    def convert(text: str) -> int:
-        try:
-            number = float(text)
-            if number.is_integer() and least <= number <= most:
-                return int(text) if text.lstrip("+-").isdigit() else int(number)
-        except ValueError:
-            pass
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number from {least} to {most}, not {text!r:.40}"
-        )
-
-    return convert
-
-
-def add_match_options(parser: argparse.ArgumentParser, who, games: str) -> None:
-    """Add the options of every command that plays matches and reports their result.
-
-    Args:
-        parser: the command's.
-        who: its group of options that say who plays.
-        games: what else there is to know of their number.
-    """
-    who.add_argument(
-        "--greedy",
-        action="store_true",
-        help="policies play their likeliest orders instead of sampling",
-    )
-    add_assume(who)
-    add_script(who.add_argument)
-    add = parser.add_argument_group("the games").add_argument
-    add(
-        "--map",
-        help="small, three, standard, or the path of a map file (default: the map of the first "
-        "checkpoint, or else small)",
-    )
-    add_teams(add)
-    add(
-        "--games",
-        type=whole_number(1, 10**7),
-        metavar="N",
-        help=f"number of games, {games} (default: {GAMES:,}; needed with a language model)",
-    )
-    add_game_options(add)
-    add_draws_after(add)
-    add_press_options(parser)
-    add = parser.add_argument_group("files to write").add_argument
-    add("--json", metavar="FILE", help="the whole result")
-    add("--csv", metavar="FILE", help="the same figures as CSV, one per line")
-    add("--per-game", metavar="FILE", help="the figures of each game, as CSV")
-    add("--save-games", metavar="FILE", help="saved games (.jsonl), for `replay`")
-    add(
-        "--save-count",
-        type=whole_number(1, 10**6),
-        metavar="N",
-        help=f"how many games --save-games writes (default: {SAVE_COUNT})",
-    )
-
-
-def add_game_options(add: Callable) -> None:
-    """Add --seed, --max-years, --year-limit and --threads of games that are played at once.
-
-    Args:
-        add: the `add_argument` of a command or a group of options, here and below.
-    """
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        default=1,
-        metavar="N",
-        help="the same seed gives the same result (default: 1)",
-    )
-    add(
-        "--max-years",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="years after which a game ends (default: the map's; 20, on standard 35)",
-    )
-    add(
-        "--year-limit",
-        choices=YEAR_LIMITS,
-        default="draw",
-        help="how a game that reaches the limit counts: as a draw, or as cut off, which pays no "
-        "reward (default: draw)",
-    )
-    add(
-        "--threads",
-        type=whole_number(1, 1024),
-        metavar="N",
-        help="threads that play the games (default: one per processor)",
-    )
-
-
-def add_draws_after(add: Callable, who: str = "players") -> None:
-    """Add --draws-after."""
-    add(
-        "--draws-after",
-        type=whole_number(1, LAST_YEAR),
-        metavar="YEAR",
-        help=f"{who} vote for a draw from this year on, unless they are close to winning; a game "
-        "ends once all surviving powers do (default: nobody votes)",
-    )
-
-
-def add_script(add: Callable) -> None:
-    """Add --script."""
-    add(
-        "--script",
-        metavar="FILE",
-        help="training script that plays the checkpoints; SCRIPT.py:POLICY names one for a single "
-        "player (default: the one that comes with this package)",
-    )
-
-
-def add_teams(add: Callable) -> None:
-    """Add --teams and --team-victory."""
-    add(
-        "--teams",
-        default="",
-        metavar="TEAMS",
-        help="powers that win and lose together: ENGLAND+ITALY, or several teams separated by "
-        "commas; each team has one player",
-    )
-    add(
-        "--team-victory",
-        type=whole_number(1, 1000),
-        default=0,
-        metavar="N",
-        help="centers a team needs to win after a fall, if no other team has as many (default: "
-        "it wins by a solo of one of its powers, or as the last team alive)",
-    )
 
 
 def note_teams(players: Sequence[Player], game_map: Map) -> None:
@@ -192,41 +50,7 @@ def note_teams(players: Sequence[Player], game_map: Map) -> None:
             print(f"note: {player.name} was trained {there}, and plays {here}", file=sys.stderr)
 
 
-def add_press_options(
-    parser: argparse.ArgumentParser, rounds: int = 1, protocols: Sequence[str] = PROTOCOLS
-) -> None:
-    """Add the options that say how powers talk; in so many rounds if nothing else is said.
-
-    Only with all `protocols`, that is not where people talk, can deals be such as may be broken.
-    """
-    add = parser.add_argument_group("talk before the orders").add_argument
-    meaning = "; ".join(f"{protocol}: {_PRESS[protocol]}" for protocol in protocols)
-    add("--press", choices=protocols, help=f"{meaning} (default: nobody talks)")
-    add(
-        "--press-rounds",
-        type=whole_number(1, MOST_ROUNDS),
-        metavar="N",
-        help=f"rounds of offers in a movement phase, 1 to {MOST_ROUNDS} (default: {rounds})",
-    )
-    add(
-        "--open-press",
-        action="store_true",
-        help="everybody sees who is at peace with whom, not only their own deals",
-    )
-    if len(protocols) < len(PROTOCOLS):
-        parser.set_defaults(binding=None)
-        return
-    add(
-        "--binding",
-        choices=("yes", "no"),
-        help="no: deals can be broken; breaker breaks them, grudge and sanction retaliate "
-        "(default: yes)",
-    )
-
-
-def press_rules(
-    arguments: argparse.Namespace, names: Sequence[str], rounds: int = 1
-) -> PressRules | None:
+def press_rules(arguments: Any, names: Sequence[str], rounds: int = 1) -> PressRules | None:
     """Return how the powers of a match talk; None if they do not.
 
     Args:
@@ -238,7 +62,7 @@ def press_rules(
     """
     if arguments.press is None:
         for flag in ("press_rounds", "open_press", "binding"):
-            if getattr(arguments, flag):
+            if getattr(arguments, flag, None):
                 raise UserError(f"--{flag.replace('_', '-')} has no effect: it needs --press")
         for name in names:
             if isinstance(parse_player(name), VoiceSpec):
@@ -246,7 +70,7 @@ def press_rules(
         return None
     if arguments.press == "mutual" and (arguments.press_rounds or 1) > 1:
         raise UserError("--press mutual has one round: wishes are not answered")
-    binding = arguments.binding != "no"
+    binding = getattr(arguments, "binding", None) != "no"
     for name in names if binding else ():
         talking = parse_player(name)
         if isinstance(talking, VoiceSpec) and talking.kind in UNBOUND:
@@ -257,17 +81,7 @@ def press_rules(
     return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
 
-def add_assume(who) -> None:
-    """Add --assume to a command's group of options that say who plays."""
-    who.add_argument(
-        "--assume",
-        metavar="WHO",
-        help="who searching players assume the others are: self (default), a player, pool:FOLDER "
-        "(a run's checkpoints), or infer:self,dumbbot,... to infer it from their orders",
-    )
-
-
-def check_assume(arguments: argparse.Namespace, names: Sequence[str]) -> None:
+def check_assume(arguments: Any, names: Sequence[str]) -> None:
     """Raise UserError if --assume is given and none of the players searches by it."""
     searches = [part for n in names for part in parts(n) if isinstance(part, SearchSpec)]
     if arguments.assume and not any(search.kind in ASSUMING for search in searches):
@@ -277,7 +91,7 @@ def check_assume(arguments: argparse.Namespace, names: Sequence[str]) -> None:
         )
 
 
-def check_files(arguments: argparse.Namespace) -> None:
+def check_files(arguments: Any) -> None:
     """Raise UserError if a file that a match shall write could not be written afterwards."""
     flags = {name: getattr(arguments, name) for name in ("json", "csv", "per_game", "save_games")}
     named: dict[Path, str] = {}
@@ -304,7 +118,7 @@ def asks_language_model(name: str) -> bool:
     return any(isinstance(part, LanguageSpec) for part in parts(name))
 
 
-def games_of(arguments: argparse.Namespace, seats: float, game_map: Map) -> int:
+def games_of(arguments: Any, seats: float, game_map: Map) -> int:
     """Return how many games are to be played.
 
     Args:
@@ -380,9 +194,7 @@ def exit_code(report: MatchReport, games: int) -> int:
     return 130 if interrupted else 2
 
 
-def settings_of(
-    arguments: argparse.Namespace, game_map: Map, press: PressRules | None = None
-) -> MatchSettings:
+def settings_of(arguments: Any, game_map: Map, press: PressRules | None = None) -> MatchSettings:
     """Return what a command's flags say of its games."""
     return MatchSettings(
         game_map,
@@ -395,13 +207,13 @@ def settings_of(
     )
 
 
-def samples(arguments: argparse.Namespace) -> int:
+def samples(arguments: Any) -> int:
     """Return how many saved games a match is asked for."""
     return (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
 
 
 def write_files(
-    arguments: argparse.Namespace,
+    arguments: Any,
     result: dict,
     figures: Iterable[Sequence],
     saved_games: Sequence[dict],
@@ -449,9 +261,7 @@ def map_of(
     return next(filter(None, found), None) or load_map(usual)
 
 
-def load_players(
-    names: Sequence[str], game_map: Map, arguments: argparse.Namespace
-) -> list[Player]:
+def load_players(names: Sequence[str], game_map: Map, arguments: Any) -> list[Player]:
     """Return the players of a match, each with a seed and a name of its own; see `load_player`."""
     check_assume(arguments, names)
     players = [

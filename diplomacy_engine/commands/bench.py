@@ -14,7 +14,6 @@ What is measured:
 Everything runs once before it is timed, so compilation is excluded.
 """
 
-import argparse
 import math
 import os
 import platform
@@ -50,8 +49,9 @@ from ..press.table import Press
 from ..rules.adjudicator.movement import adjudicate_rows, movement_scratch
 from ..rules.map import Map, load_map
 from ..rules.state import GameState
-from ._arguments import whole_number, write_result
+from ._arguments import write_result
 from ._console import make_console, print_table
+from ._flags import Bench
 
 NUM_GAMES = 4096  # with fewer, starting threads and joining their lists cost more of each phase
 YEARS = 10  # of a game: on standard 1901 to 1910, as other engines' figures were taken
@@ -330,79 +330,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def add_bench(commands) -> None:
-    """Describe `bench`."""
-    parser = commands.add_parser(
-        "bench",
-        help="measure the speed of the engine",
-        description="Measure how fast games of random legal orders are played, and how long each "
-        "stage and bot takes alone. Compilation is not counted. Run it on an otherwise idle "
-        "machine.",
-        examples=("--map three --threads 2", "--seconds 20 --json speed.json"),
-    )
-    add = parser.add_argument
-    add(
-        "--map",
-        default="standard",
-        help="small, three, standard, or the path of a map file (default: standard)",
-    )
-    add(
-        "--threads",
-        type=whole_number(1, 1024),
-        default=1,
-        metavar="N",
-        help="threads of the play; stages and bots are always timed in one (default: 1)",
-    )
-    add(
-        "--games",
-        type=whole_number(1, 10**6),
-        default=NUM_GAMES,
-        metavar="N",
-        help=f"games at once (default: {NUM_GAMES})",
-    )
-    add(
-        "--seconds",
-        type=_seconds,
-        default=5.0,
-        metavar="S",
-        help="seconds of play to measure (default: 5)",
-    )
-    add(
-        "--until-year",
-        type=whole_number(1, 20000),
-        metavar="Y",
-        help="last year of a game; then a new one starts (default: the tenth; 1910 on standard)",
-    )
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        default=1,
-        metavar="N",
-        help="seed of the games (default: 1)",
-    )
-    add(
-        "--press",
-        choices=["mutual"],
-        help="also time talk before the orders: wishes for peace, and the lists of orders they "
-        "bind",
-    )
-    add("--json", metavar="FILE", help="write the figures to a file")
-    parser.set_defaults(run=run_bench)
-
-
-def _seconds(text: str) -> float:
-    """Return a time for argparse: at most an hour."""
-    try:
-        if 0 < float(text) <= 3600:
-            return float(text)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(
-        f"must be a number of seconds above 0 and up to 3600, not {text!r:.40}"
-    )
-
-
-def run_bench(arguments: argparse.Namespace) -> int:
+def run_bench(arguments: Bench) -> int:
     """Measure, print the tables and write the file asked for."""
     if arguments.json:
         check_target(Path(arguments.json))

@@ -1,6 +1,5 @@
 """`check-reward`: whether a reward makes powers rivals, partners, or something between."""
 
-import argparse
 from pathlib import Path
 
 from rich.console import Console
@@ -10,64 +9,16 @@ from .._jit import announce_compilation
 from ..matches.figures import limit_text
 from ..matches.reward_schemes import SCHEMES, check_reward
 from ..players.loading import load_player
-from ..scoring.rewards import REWARDS
 from ._arguments import (
-    add_game_options,
-    add_script,
-    add_teams,
     map_of,
     showing_progress,
-    whole_number,
     write_result,
 )
 from ._console import make_console, print_table
+from ._flags import CheckReward
 
 
-def add_check_reward(commands) -> None:
-    """Describe `check-reward`."""
-    parser = commands.add_parser(
-        "check-reward",
-        help="tell whether a reward makes powers rivals or partners",
-        description="Play pairs of games that differ in the policy of one power, and tell by the "
-        "rewards whether these are non-learnable, isolated, competitive, collaborative or a social "
-        "dilemma. Games can contradict a scheme but never prove it.",
-        needs="--reward REWARD",
-        examples=(
-            "--reward sum_of_squares",
-            "--reward center_delta --map three --players dumbbot hold",
-        ),
-    )
-    add = parser.add_argument
-    add(
-        "--reward",
-        required=True,
-        metavar="REWARD",
-        help=f"{', '.join(REWARDS)}, module:function, or a mix such as sum_of_squares=1,score=0.5",
-    )
-    add("--map", default="small", help="small, three, standard, or a map file (default: small)")
-    add_teams(add)
-    add(
-        "--players",
-        nargs="+",
-        default=["random", "dumbbot", "hold"],
-        metavar="PLAYER",
-        help="who plays: bots, checkpoints or run folders; policies play their likeliest orders "
-        "(default: random dumbbot hold)",
-    )
-    add(
-        "--pairs",
-        type=whole_number(1, 10**6),
-        default=400,
-        metavar="N",
-        help="pairs of games (default: 400)",
-    )
-    add_game_options(add)
-    add_script(add)
-    add("--json", metavar="FILE", help="write the whole result")
-    parser.set_defaults(run=run_check_reward)
-
-
-def run_check_reward(arguments: argparse.Namespace) -> int:
+def run_check_reward(arguments: CheckReward) -> int:
     """Check a reward, print the verdict and write the file asked for."""
     if arguments.json:
         check_target(Path(arguments.json))

@@ -1,46 +1,58 @@
-"""The command line of the engine's tools.
+"""The command line of the engine's tools: each command's flags are a dataclass that tyro fills.
 
-Each command has a function `add_...` that describes its flags and one `run_...` that does it.
-Bad input ends in one sentence on standard error and exit code 2.
+The first words choose the command: `connect webdip` has the flags named in COMMANDS, and
+`run_webdip` of connect.py does what they say. Only that module is imported. What is wrong with a
+flag, tyro says; other bad input ends in one sentence on standard error. Both have exit code 2.
 """
 
+import importlib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .._progress import forget
+from .._suggest import did_you_mean, quoted
 from ..errors import UserError
-from ..players.bots import BOTS
-from ..rules.map import MAP_NAMES
-from ._parser import Parser
-from .bench import add_bench, versions
-from .check_map import add_check_map
-from .check_reward import add_check_reward
-from .connect import add_connect
-from .evaluate import add_evaluate
-from .import_game import add_import_game
-from .import_map import add_import_map
-from .llm_prompt import add_llm_prompt
-from .play import add_play
-from .policies import add_policies
-from .population import add_population
-from .replay import add_replay
-from .tournament import add_tournament
+from ..flags import parse as read_flags
+from . import _flags
 
 NAME = "diplomacy-engine"  # of the command that an installation has
-_DESCRIPTION = f"""\
-Tools for Diplomacy on the maps {", ".join(MAP_NAMES)}, or on a map file of your own. A PLAYER is a
-bot ({", ".join(BOTS)}), a run folder or checkpoint, one of the policies that `policies` lists (such
-as small-pure-2), a search with a policy (fast:POLICY), a language model (llm:...), or one of these
-behind a negotiator that talks (nash+dumbbot). docs/tournament.md lists them all.
+# Command -> the class of its flags, and what it does.
+COMMANDS = {
+    "policies": ("Policies", "list the trained policies that are included"),
+    "play": ("Play", "play against bots and policies, on a local page or in the terminal"),
+    "evaluate": ("Evaluate", "play a player as every power against copies of another"),
+    "tournament": ("Tournament", "rate players in games that they play together"),
+    "population rank": ("Rank", "rank a player among many frozen policies"),
+    "population show": ("Show", "show such a population as a page"),
+    "population make": ("Make", "make a population of training runs"),
+    "replay": ("Replay", "show saved games as a page, a picture or text"),
+    "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
+    "connect diplomacy": ("Diplomacy", "seat a player on a server of that package"),
+    "connect webdip": ("Webdip", "seat a player on a webDiplomacy site"),
+    "check-map": ("CheckMap", "list everything that is wrong with a map file"),
+    "import-map": ("ImportMap", "convert the map of another program to a map file"),
+    "check-reward": ("CheckReward", "tell whether a reward makes powers rivals"),
+    "llm-prompt": ("LlmPrompt", "print what a language model is shown"),
+    "bench": ("Bench", "measure the speed of the engine"),
+}
+_ABOUT = """\
+Tools for Diplomacy. A PLAYER is a bot (dumbbot, random, ...), a run folder or checkpoint, one of
+the policies that `policies` lists (such as small-pure-2), a search with a policy (fast:POLICY), a
+language model (llm:...), or one of these behind a negotiator that talks (nash+dumbbot).
+docs/tournament.md lists them all.
+
+examples:
+  {name} policies
+  {name} play --map small --against small-pure-2
+  {name} evaluate --player small-pure-2 --against dumbbot
+  {name} tournament --players small-pure-1 small-pure-2 dumbbot random
+  {name} replay runs/small__... --output games.html
+
+commands ({name} COMMAND --help says more):
 """
-_EXAMPLES = (
-    "policies",
-    "play --map small --against small-pure-2",
-    "evaluate --player small-pure-2 --against dumbbot",
-    "tournament --players small-pure-1 small-pure-2 dumbbot random",
-    "replay runs/small__... --output games.html",
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,10 +60,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0, or 2 for bad input, 130 when interrupted, 141 when nobody reads the output any more.
     """
+    argv = sys.argv[1:] if argv is None else list(argv)
     try:
         try:
-            arguments = parser().parse_args(argv)
-            return arguments.run(arguments)
+            if not argv or argv[0] in ("-h", "--help"):
+                print(overview())
+                return 0 if argv else 2
+            if argv[0] == "--version":
+                print(sys.modules[__package__.partition(".")[0]].__version__)
+                return 0
+            command, flags = parse(argv)
+            return runner(command)(flags)
         finally:
             sys.stdout.flush()  # here, where a closed pipe can still be told
     except BrokenPipeError:  # of a reader such as `head`, which has seen enough
@@ -71,26 +90,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
 
 
-def parser() -> Parser:
-    """Return the parser of all commands."""
-    parser = Parser(
-        prog=NAME if Path(sys.argv[0]).stem == NAME else "python -m diplomacy_engine",
-        description=_DESCRIPTION,
-        examples=_EXAMPLES,
-    )
-    parser.add_argument("--version", action="version", version=versions()["diplomacy_engine"])
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    add_policies(commands)
-    add_play(commands)
-    add_evaluate(commands)
-    add_tournament(commands)
-    add_population(commands)
-    add_replay(commands)
-    add_import_game(commands)
-    add_connect(commands)
-    add_check_map(commands)
-    add_import_map(commands)
-    add_check_reward(commands)
-    add_llm_prompt(commands)
-    add_bench(commands)
-    return parser
+def parse(argv: Sequence[str]) -> tuple[str, Any]:
+    """Return the command of a command line, and its flags.
+
+    Raises:
+        UserError: there is no such command, or a flag is out of its range.
+        SystemExit: tyro has shown the help, or what is wrong with a flag.
+    """
+    command, rest = _command(list(argv))
+    flags = getattr(_flags, COMMANDS[command][0])
+    return command, read_flags(flags, rest, f"{program()} {command}")
+
+
+def runner(command: str) -> Any:
+    """Return the function that does what the flags of a command say."""
+    words = command.replace("-", "_").split()
+    return getattr(importlib.import_module(f".{words[0]}", __package__), f"run_{words[-1]}")
+
+
+def program() -> str:
+    """Return how the commands were called."""
+    return NAME if Path(sys.argv[0]).stem == NAME else "python -m diplomacy_engine"
+
+
+def overview(group: str = "") -> str:
+    """Return the help that lists the commands, or those that begin with a word."""
+    rows = [(name, row[1]) for name, row in COMMANDS.items() if name.startswith(group)]
+    lines = "\n".join(f"  {name:18} {what}" for name, what in rows)
+    return (f"commands:\n{lines}") if group else _ABOUT.format(name=program()) + lines
+
+
+def _command(argv: list[str]) -> tuple[str, list[str]]:
+    """Return the command with which a command line begins, and its other words."""
+    for count in (2, 1):
+        if " ".join(argv[:count]) in COMMANDS:
+            return " ".join(argv[:count]), argv[count:]
+    group = [name for name in COMMANDS if name.startswith(f"{argv[0]} ")]
+    if group and (len(argv) == 1 or argv[1] in ("-h", "--help")):
+        print(overview(f"{argv[0]} "))
+        raise SystemExit(0 if len(argv) > 1 else 2)
+    word = " ".join(argv[: 2 if group else 1])
+    near = did_you_mean(word, group or [re.split(" ", name)[0] for name in COMMANDS])
+    raise UserError(f"there is no command {quoted(word, 60)}{near or f'; see {program()} --help'}")

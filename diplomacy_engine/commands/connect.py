@@ -1,12 +1,12 @@
 """`connect`: a player takes a seat in games that run elsewhere."""
 
-import argparse
 import json
 import os
 import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from .._files import atomic_write, check_target
 from .._jit import announce_compilation
@@ -26,7 +26,7 @@ from ..connections.diplomacy_server import (
     list_games,
 )
 from ..connections.diplomacy_wire import Wire
-from ..connections.loop import PATIENCE, TALK, SeatLoop, check_plays
+from ..connections.loop import TALK, SeatLoop, check_plays
 from ..connections.talk import check_voice
 from ..connections.webdip import WebdipSeat
 from ..connections.webdip_site import Site
@@ -36,179 +36,22 @@ from ..players.loading import load_player
 from ..players.names import VoiceSpec, parse_player
 from ..rules.map import Map, load_map
 from ..rules.state import LAST_YEAR
-from ._arguments import add_assume, add_script, check_assume, whole_number
+from ._arguments import check_assume
 from ._console import make_console, print_table
+from ._flags import Diplomacy, Webdip
 
-_WEBDIP = ("WEBDIP_URL", "WEBDIP_API_KEY", "WEBDIP_GAME_ID", "WEBDIP_COUNTRY_ID", "WEBDIP_SEED")
-_WEBDIP += ("WEBDIP_END_YEAR",)
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
-
-_EXAMPLES = (
-    "diplomacy localhost:8432 --list",
-    "diplomacy localhost:8432 --game-id g1 --power FRANCE --player dumbbot",
-    f"diplomacy localhost:8432 --power {DUMMIES} --player dumbbot",
-    "webdip https://example.org --game-id 5 --player dumbbot",
-)
-
-
-def add_connect(commands) -> None:
-    """Describe `connect`."""
-    parser = commands.add_parser(
-        "connect",
-        help="seat a player in games that run elsewhere",
-        description="A player takes a seat on a server: it reads the position, gives orders, "
-        "checks which of them the server accepted, and waits for the next phase.",
-        examples=_EXAMPLES,
-    )
-    servers = parser.add_subparsers(title="servers", metavar="SERVER")
-    _add_diplomacy(servers)
-    _add_webdip(servers)
-
-
-def _of(server: str) -> list[str]:
-    """Return the examples of one kind of server."""
-    return [line.removeprefix(f"{server} ") for line in _EXAMPLES if line.startswith(server)]
-
-
-def _add_diplomacy(servers) -> None:
-    parser = servers.add_parser(
-        "diplomacy",
-        help="the server of the diplomacy package",
-        description="Play on a server of the diplomacy package. That package need not be "
-        "installed here.",
-        needs="HOST:PORT",
-        examples=_of("diplomacy"),
-    )
-    add = parser.add_argument
-    add("address", metavar="HOST:PORT", help="address of the server, such as localhost:8432")
-    add("--game-id", metavar="ID", help="the game")
-    add(
-        "--power",
-        nargs="+",
-        default=[],
-        metavar="POWER",
-        help=f"the power to play, or several; {ANY}: a free one, or whichever the server assigns; "
-        f"{DUMMIES}: all that nobody plays, in all games of the server",
-    )
-    add("--list", action="store_true", help="list the server's games and their free powers")
-    add(
-        "--user",
-        help="name to log in with, or the prefix of the names of several powers; a new name is "
-        "registered and then needs its password (default: a new name for each power and run)",
-    )
-    add("--password-file", metavar="FILE", help="file with the user's password")
-    add(
-        "--registration-password-file",
-        metavar="FILE",
-        help="file with the game's password",
-    )
-    add("--ssl", action="store_true", help="encrypt the connection (TLS)")
-    add(
-        "--ca",
-        metavar="FILE",
-        help="with --ssl: certificates (.pem) to trust, such as the server's own if it is "
-        "self-signed (default: those that the system trusts)",
-    )
-    _add_vote_draw(add)
-    add(
-        "--talk",
-        type=whole_number(1, 10**5),
-        metavar="SECONDS",
-        help="how long a player that talks, such as nash+dumbbot, may make and answer offers in "
-        f"each movement phase, at most a third of the deadline (default: {TALK:.0f})",
-    )
-    _add_playing(parser)
-    parser.set_defaults(run=run_diplomacy)
-
-
-def _add_webdip(servers) -> None:
-    parser = servers.add_parser(
-        "webdip",
-        help="a webDiplomacy site",
-        description="Play on a webDiplomacy site with the API of September 2026. Whatever is not "
-        f"given is taken from the environment: {', '.join(_WEBDIP)}. The key can only come from "
-        "there or from a file.",
-        needs="[URL]",
-        examples=_of("webdip"),
-    )
-    add = parser.add_argument
-    add("url", nargs="?", metavar="URL", help="the site, such as https://webdiplomacy.net")
-    add(
-        "--game-id",
-        type=whole_number(0, 2**62),
-        metavar="N",
-        help="the game (default: the only one that the key's user plays)",
-    )
-    add(
-        "--country",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="the country's number (default: the user's)",
-    )
-    add("--key-file", metavar="FILE", help="file with the user's key")
-    add(
-        "--vote-draw",
-        choices=("never", "always"),
-        default="never",
-        help="how to vote on a draw in each phase (default: never)",
-    )
-    _add_playing(parser)
-    parser.set_defaults(run=run_webdip)
-
-
-def _add_vote_draw(add: Callable) -> None:
-    """Add --vote-draw, on servers where a vote is of one phase."""
-    add(
-        "--vote-draw",
-        type=_vote_draw,
-        metavar="never|always|YEAR",
-        default="never",
-        help="how to vote on a draw in each phase; YEAR: for one from that year on, unless the "
-        "power is close to winning (default: never)",
-    )
 
 
 def _vote_draw(text: str) -> str | int:
     if text in ("never", "always"):
         return text
-    try:
-        return whole_number(1, LAST_YEAR)(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}; or never, or always") from None
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LAST_YEAR:
+        return int(text)
+    raise UserError(f"--vote-draw must be never, always or a year, not {quoted(text, 40)}")
 
 
-def _add_playing(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every connection."""
-    add = parser.add_argument
-    add("--player", metavar="PLAYER", help="who gives the orders: a bot, checkpoint or run folder")
-    add("--map", metavar="FILE", help="map of the game (default: standard)")
-    add("--greedy", action="store_true", help="policies play their likeliest orders")
-    add_assume(parser)
-    add_script(add)
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        metavar="N",
-        help="seed of the player's random choices (default: 1)",
-    )
-    add(
-        "--max-years",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="years of a game; policies see how many are left (default: the map's)",
-    )
-    add("--wait", action="store_true", help="wait until the server is up")
-    add(
-        "--patience",
-        type=whole_number(0, 10**7),
-        default=int(PATIENCE),
-        metavar="SECONDS",
-        help=f"how long to keep trying once the server is gone (default: {PATIENCE:.0f})",
-    )
-    add("--save", metavar="FILE", help="write the game here at the end, for `replay` (.jsonl)")
-
-
-def run_diplomacy(arguments: argparse.Namespace) -> int:
+def run_diplomacy(arguments: Diplomacy) -> int:
     """Play until the game is over, or list games."""
     if arguments.ca and not arguments.ssl:
         raise UserError("--ca has no effect: it needs --ssl")
@@ -236,7 +79,7 @@ def run_diplomacy(arguments: argparse.Namespace) -> int:
     return _play(arguments, connect, carries_talk=not dummies)
 
 
-def run_webdip(arguments: argparse.Namespace) -> int:
+def run_webdip(arguments: Webdip) -> int:
     """Play until the game is over."""
     url = arguments.url or os.environ.get("WEBDIP_URL", "")
     if not url:
@@ -276,7 +119,7 @@ def _environment_number(name: str) -> int | None:
     return int(text)
 
 
-def _list(arguments: argparse.Namespace, wire: Wire) -> int:
+def _list(arguments: Any, wire: Wire) -> int:
     for flag in ("game_id", "power", "player", "save"):
         if getattr(arguments, flag):
             raise UserError(f"--{flag.replace('_', '-')} has no effect with --list")
@@ -305,7 +148,7 @@ def _list(arguments: argparse.Namespace, wire: Wire) -> int:
     return 0
 
 
-def _powers(arguments: argparse.Namespace) -> tuple[list[str], bool]:
+def _powers(arguments: Any) -> tuple[list[str], bool]:
     """Return the powers to play, and whether they are those that nobody plays."""
     powers = arguments.power
     if not powers:
@@ -329,7 +172,7 @@ def _powers(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     return powers, False
 
 
-def _accounts(arguments: argparse.Namespace) -> Callable[[str, int], Account]:
+def _accounts(arguments: Any) -> Callable[[str, int], Account]:
     """Return what makes the account of a power, one of so many."""
     user, file = arguments.user, arguments.password_file
     if bool(user) != bool(file):
@@ -351,7 +194,7 @@ def say(text: str) -> None:
 
 
 def _play(
-    arguments: argparse.Namespace,
+    arguments: Any,
     connect: Callable[[Map, int | None], Connection],
     carries_talk: bool = False,
 ) -> int:
@@ -370,6 +213,7 @@ def _play(
         check_target(target)
         if target.exists():
             raise UserError(f"{target} exists already")
+    votes = _vote_draw(arguments.vote_draw)
     check_assume(arguments, [arguments.player])
     seed = 1 if arguments.seed is None else arguments.seed
     game_map = load_map(arguments.map or "standard")
@@ -388,8 +232,8 @@ def _play(
         connection,
         player,
         seed,
-        draws=arguments.vote_draw == "always",
-        draws_after=arguments.vote_draw if isinstance(arguments.vote_draw, int) else None,
+        draws=votes == "always",
+        draws_after=votes if isinstance(votes, int) else None,
         talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,
         patience=arguments.patience,
         wait=arguments.wait,

@@ -1,6 +1,5 @@
 """`evaluate`: plays one player as every power against copies of another."""
 
-import argparse
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -13,7 +12,6 @@ from ..matches.figures import limit_text, mean_text, percent, share_text
 from ..scoring.outcomes import FIGURES, RATES
 from ._arguments import (
     add_counts,
-    add_match_options,
     asks_language_model,
     check_files,
     exit_code,
@@ -39,41 +37,10 @@ from ._console import (
     print_table,
     print_talk,
 )
+from ._flags import Evaluate
 
 
-def add_evaluate(commands) -> None:
-    """Describe `evaluate`."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="play a player as every power against copies of another",
-        description="Play a player as every power equally often against copies of another, and "
-        "print a table of its results with 95% intervals.",
-        needs="--player PLAYER",
-        examples=(
-            "--player small-pure-2",
-            "--player runs/small__... --against small-pure-2 --games 200",
-            "--player fast:standard-pure-2 --games 70",
-        ),
-    )
-    who = parser.add_argument_group("who plays")
-    who.add_argument(
-        "--player",
-        required=True,
-        metavar="PLAYER",
-        help="the player to evaluate: a bot, a checkpoint, a run folder or one that `policies` "
-        "lists",
-    )
-    who.add_argument(
-        "--against",
-        default="dumbbot",
-        metavar="PLAYER",
-        help="who plays every other power (default: dumbbot)",
-    )
-    add_match_options(parser, who, "rounded up to a multiple of the powers or teams")
-    parser.set_defaults(run=run_evaluate)
-
-
-def run_evaluate(arguments: argparse.Namespace) -> int:
+def run_evaluate(arguments: Evaluate) -> int:
     """Evaluate a player, print the table and write the files asked for."""
     check_files(arguments)
     names = arguments.player, arguments.against

@@ -1,6 +1,5 @@
 """`import-map`: writes the map file of a map of another program."""
 
-import argparse
 from pathlib import Path
 
 from .._files import atomic_write
@@ -10,27 +9,10 @@ from ..map_import.draft import map_file_text, read_text
 from ..map_import.dvar import read_dvar
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
+from ._flags import ImportMap
 
 
-def add_import_map(commands) -> None:
-    """Describe `import-map`."""
-    parser = commands.add_parser(
-        "import-map",
-        help="convert the map of another program to a map file",
-        description="Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (JSON, "
-        "diplicity) and write it as a map file. Anything that cannot be played is refused, with "
-        "its line.",
-        needs="FILE",
-        examples=("modern.map", "variant.json --output variant.toml"),
-    )
-    parser.add_argument("file", metavar="FILE", help="the other program's file")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the map file (default: NAME.toml, unless it exists)"
-    )
-    parser.set_defaults(run=run_import_map)
-
-
-def run_import_map(arguments: argparse.Namespace) -> int:
+def run_import_map(arguments: ImportMap) -> int:
     """Import a map; nothing is written if it cannot be played."""
     path = Path(arguments.file)
     draft = read_dvar(path) if read_text(path).lstrip()[:1] in ("{", "[") else read_dpjudge(path)

@@ -1,57 +1,20 @@
 """`llm-prompt`: the text that a language model would be shown in a position."""
 
-import argparse
 import sys
 
 from ..errors import UserError
 from ..games.game import Game
 from ..players.language.prompt import prompt_text
 from ..players.language.questions import questions_of
-from ..players.language.settings import PROMPTS, read_settings
+from ..players.language.settings import read_settings
 from ..players.loading import load_player
 from ..players.names import LANGUAGE, LanguageSpec, parse_player
-from ._arguments import whole_number
+from ._flags import LlmPrompt
 
 LETTERS_PER_TOKEN = 3  # of such texts, about, with tokenizers of 50,000 tokens
 
 
-def add_llm_prompt(commands) -> None:
-    """Describe `llm-prompt`."""
-    parser = commands.add_parser(
-        "llm-prompt",
-        help="print what a language model is shown in a position, and its length in tokens",
-        description="Print a power's prompt in a position on standard output, and its length on "
-        "standard error.",
-        needs="--power POWER",
-        examples=("--map small --power ENGLAND", "--power FRANCE --prompt list"),
-    )
-    add = parser.add_argument
-    add("--map", default="standard", help="small, three, standard, or the path of a map file")
-    add(
-        "--position", metavar="LINE", help="a line as Game.to_position writes it (default: opening)"
-    )
-    add("--power", required=True, metavar="POWER", help="the power that is asked")
-    add(
-        "--prompt",
-        choices=PROMPTS,
-        help="its form (default: the player's, or else windows)",
-    )
-    add(
-        "--player",
-        metavar="PLAYER",
-        help="a language model (llm:...) whose settings to use; tokens of a local one are counted "
-        "exactly",
-    )
-    add(
-        "--max-years",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="years after which the game ends (default: the map's)",
-    )
-    parser.set_defaults(run=run_llm_prompt)
-
-
-def run_llm_prompt(arguments: argparse.Namespace) -> int:
+def run_llm_prompt(arguments: LlmPrompt) -> int:
     """Print a prompt."""
     name = arguments.player
     spec = parse_player(name) if name else None

@@ -1,22 +1,22 @@
 """The command `play`: a game on a local page, or in the terminal."""
 
-import argparse
 import errno
 import glob
 import os
 import re
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
-from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
+from ..play.file import GUEST, HOST, PLAYER, PlayRecord, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import PlaySession
 from ..play.talk import players_talk
@@ -33,142 +33,17 @@ from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PressRules
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map, load_map
-from ._arguments import (
-    add_assume,
-    add_draws_after,
-    add_press_options,
-    add_script,
-    add_teams,
-    check_assume,
-    map_of,
-    press_rules,
-    whole_number,
-)
+from ._arguments import check_assume, map_of, press_rules
 from ._console import print_notes
+from ._flags import Play
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
 _RUNS = 10  # of the user's own that the page offers
-PROTOCOLS = ("mutual", "offers")  # by which people can talk
 TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
 
-_EXAMPLES = (
-    "--map small --against small-pure-2",
-    "--map standard --against standard-0.3-2 --power FRANCE --guest ITALY",
-    "--map small --watch --against runs/small__... dumbbot",
-    "--press offers --against nash+dumbbot",
-    "--resume runs/play/small-....jsonl",
-)
 
-
-def add_play(commands) -> None:
-    """Describe `play`."""
-    parser = commands.add_parser(
-        "play",
-        help="play against bots and trained policies, on a local page or in the terminal",
-        description="Play a game on a page of your own machine: it prints a link for you, one for "
-        "each guest and one for watching. The game is saved after every step.",
-        examples=_EXAMPLES,
-        add_help=False,  # its group comes last
-    )
-    _add_first(parser.add_argument_group("to begin with").add_argument)
-    _add_players(parser.add_argument_group("who plays"))
-    _add_game(parser.add_argument_group("the game").add_argument)
-    _add_hints(parser.add_argument_group("hints").add_argument)
-    add_press_options(parser, MOST_ROUNDS, PROTOCOLS)
-    _add_page(parser.add_argument_group("the page").add_argument)
-    add = parser.add_argument_group("help").add_argument
-    add("-h", "--help", action="help", help="show this")
-    parser.set_defaults(run=run_play)
-
-
-def _add_first(add: Callable) -> None:
-    add(
-        "--map",
-        help="small, three, standard, or the path of a map file (default: the first checkpoint's; "
-        "without one, standard)",
-    )
-    add(
-        "--against",
-        action="extend",
-        nargs="+",
-        metavar="PLAYER",
-        help="who plays the other powers: bots, checkpoints or run folders; several take turns in "
-        "the order of the powers; with --press also those that talk, such as nash+dumbbot; "
-        "`population` draws members of the map's population and reveals them when the game is "
-        "over (default: on a new page the best trained policy of the map, otherwise dumbbot; with "
-        "--press, behind nash+)",
-    )
-    add("--power", metavar="POWER", help="the power you play (default: you choose on the page)")
-    add("--text", action="store_true", help="play in the terminal instead of a page")
-    add(
-        "--resume",
-        metavar="FILE",
-        help="continue a saved game, or one that `import-game` reads; games saved by `play` keep "
-        "their links",
-    )
-
-
-def _add_players(who) -> None:
-    add = who.add_argument
-    add(
-        "--guest",
-        action="append",
-        default=[],
-        metavar="POWER",
-        help="a power for somebody else, with a link of its own; may be repeated",
-    )
-    add("--watch", action="store_true", help="play no power; watch the players")
-    add_teams(add)
-    add("--greedy", action="store_true", help="policies play their likeliest orders")
-    add_assume(who)
-    add_script(add)
-
-
-def _add_game(add: Callable) -> None:
-    add(
-        "--max-years",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="years after which the game ends (default: the map's; 20, on standard 35)",
-    )
-    add_draws_after(add, "people may vote for draws, and the other players")
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        metavar="N",
-        help="seed of the players' random choices (default: a new one each time)",
-    )
-    add("--save", metavar="FILE", help=f"where to save the game (default: a file in {FOLDER})")
-
-
-def _add_hints(add: Callable) -> None:
-    add(
-        "--hint",
-        metavar="PLAYER",
-        help="checkpoint that gives hints (default: the first one that plays)",
-    )
-    add("--explain", action="store_true", help="with --text: show the hint at every turn")
-
-
-def _add_page(add: Callable) -> None:
-    add(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on; 0.0.0.0 lets other machines of your network in (default: "
-        "127.0.0.1, this machine only)",
-    )
-    add(
-        "--port",
-        type=whole_number(0, 65535),
-        default=8000,
-        metavar="N",
-        help="port of the page; 0 for any free one (default: 8000)",
-    )
-
-
-def run_play(arguments: argparse.Namespace) -> int:
+def run_play(arguments: Play) -> int:
     """Play until interrupted; return 0."""
     if arguments.watch and (arguments.power or arguments.guest):
         raise UserError("--watch seats nobody, so it cannot be combined with --power or --guest")
@@ -236,7 +111,7 @@ def _print_links(server: PlayServer) -> None:
     print(f"python -m diplomacy_engine play --resume {session.file} continues it.", flush=True)
 
 
-def _new(arguments: argparse.Namespace) -> PlaySession:
+def _new(arguments: Any) -> PlaySession:
     talk, hint = arguments.press is not None, [arguments.hint] if arguments.hint else []
     named = [*(arguments.against or ()), *hint]
     game_map = map_of(arguments.map, named, arguments.script, MAP)
@@ -253,7 +128,7 @@ def _new(arguments: argparse.Namespace) -> PlaySession:
     return _session(arguments, game, opponents, seats, seed, maps=maps, press=press)
 
 
-def _usual_opponents(arguments: argparse.Namespace, game_map: Map, talk: bool) -> list[str]:
+def _usual_opponents(arguments: Any, game_map: Map, talk: bool) -> list[str]:
     """Return who plays where nobody was named: on the page the best policy of the map."""
     plain = arguments.text or arguments.watch or arguments.resume
     return [("nash+dumbbot" if talk else "dumbbot") if plain else offered(game_map.name, talk)[0]]
@@ -281,7 +156,7 @@ def _new_game(
     return Game(game_map, max_years=max_years, draw_votes=draws_after is not None, **rules)
 
 
-def _resumed(arguments: argparse.Namespace) -> PlaySession:
+def _resumed(arguments: Any) -> PlaySession:
     if arguments.teams or arguments.team_victory:
         raise UserError("--resume keeps the teams of the saved game; leave --teams out")
     names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
@@ -291,7 +166,7 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         arguments.resume, arguments.map, arguments.max_years, asked, notes.append
     )
     print_notes(notes)
-    press = asked if play is None else play["press"]
+    press = asked if play is None else play.rules
     if asked not in (None, press):
         raise UserError(
             f"the game in {arguments.resume} has a different press, which cannot change"
@@ -310,19 +185,19 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
         game.draw_votes |= arguments.draws_after is not None
         return _session(arguments, game, opponents, seats, seed, press=press)
-    if arguments.draws_after not in (None, play["draws_after"]):
+    if arguments.draws_after not in (None, play.draws_after):
         raise UserError(
             f"the game in {arguments.resume} has different votes for draws, which cannot change"
         )
-    if arguments.max_years not in (None, play["max_years"]):
-        raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
-    seed = play["seed"] if arguments.seed is None else arguments.seed
-    opponents, seats = play["opponents"], play["seats"]
+    if arguments.max_years not in (None, play.max_years):
+        raise UserError(f"the game in {arguments.resume} ends after {play.max_years} years")
+    seed = play.seed if arguments.seed is None else arguments.seed
+    opponents, seats = play.opponents, play.seats
     others = arguments.against and drawn_names(arguments.against, len(game.map.powers))
     others = others if others != opponents else None  # the same players stay where they sit
     if others:
         opponents = others
-    elif not arguments.against and seed != play["seed"] and any(map(_is_drawn, opponents)):
+    elif not arguments.against and seed != play.seed and any(map(_is_drawn, opponents)):
         raise UserError(
             "--seed would draw different members of the population from those in this game"
         )
@@ -332,19 +207,19 @@ def _resumed(arguments: argparse.Namespace) -> PlaySession:
         seats = seats and (given or seats)
     sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
     check_named([*opponents, *sitting], arguments.against or (), arguments.resume)
-    if play["hint"] and not arguments.hint:
-        check_named([play["hint"]], names, arguments.resume, "--hint")
+    if play.hint and not arguments.hint:
+        check_named([play.hint], names, arguments.resume, "--hint")
     arguments.save = arguments.save or arguments.resume
     return _session(arguments, game, opponents, seats, seed, play, press=press)
 
 
 def _session(
-    arguments: argparse.Namespace,
+    arguments: Any,
     game: Game,
     opponents: list[str],
     seats: dict[str, Seat] | None,
     seed: int,
-    play: dict | None = None,
+    play: PlayRecord | None = None,
     maps: Sequence[str] = (),
     press: PressRules | None = None,
 ) -> PlaySession:
@@ -369,7 +244,7 @@ def _session(
         )
 
     game_map = game.map
-    hint = arguments.hint or (play and play["hint"])
+    hint = arguments.hint or (play and play.hint)
     names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
     drawn = {name: _member(name, game.map, seed) for name in names if _is_drawn(name)}
     check_assume(arguments, names)
@@ -379,7 +254,7 @@ def _session(
     offers = partial(offered, talk=press is not None)
     begin = new_game if maps else None
     told = {name: member.name for name, (_, member) in drawn.items()}
-    years = arguments.draws_after if play is None else play["draws_after"]
+    years = arguments.draws_after if play is None else play.draws_after
     return PlaySession(
         game, file, opponents, load, seats, hint, seed, play, offers, maps, begin, press, told,
         years,
@@ -418,7 +293,7 @@ def _rehearse(game: Game, name: str, player: Player) -> None:
 
 
 def _seats(
-    arguments: argparse.Namespace,
+    arguments: Any,
     game_map: Map,
     opponents: list[str],
     people: dict[str, Seat] | None = None,
@@ -451,7 +326,7 @@ def _check_power(game_map: Map, name: str) -> None:
         )
 
 
-def _file(arguments: argparse.Namespace, game_map: Map, play: dict | None) -> Path:
+def _file(arguments: Any, game_map: Map, play: PlayRecord | None) -> Path:
     """Return where the game is kept; a file of another game is never overwritten."""
     if arguments.save:
         file = Path(arguments.save)

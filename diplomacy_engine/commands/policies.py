@@ -1,7 +1,5 @@
 """`policies`: the trained policies that are included, and how well each plays."""
 
-import argparse
-
 from ..errors import UserError
 from ..matches.figures import share_text
 from ..players.policy_files import (
@@ -12,22 +10,10 @@ from ..players.policy_files import (
 )
 from ..rules.map import MAP_NAMES
 from ._console import make_console, print_table
+from ._flags import Policies
 
 
-def add_policies(commands) -> None:
-    """Describe `policies`."""
-    parser = commands.add_parser(
-        "policies",
-        help="list the trained policies that are included",
-        description="List the trained policies that come with this package, best first. Type a "
-        "name wherever a command takes a PLAYER; fast:NAME adds a search and plays better.",
-        examples=("", "--map standard"),
-    )
-    parser.add_argument("--map", choices=MAP_NAMES, help="those of one map (default: all)")
-    parser.set_defaults(run=run_policies)
-
-
-def run_policies(arguments: argparse.Namespace) -> int:
+def run_policies(arguments: Policies) -> int:
     """Print the list."""
     maps = MAP_NAMES if arguments.map is None else (arguments.map,)
     names = [(game_map, name) for game_map in maps for name in policies_of(game_map)]

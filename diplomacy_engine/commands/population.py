@@ -1,6 +1,5 @@
 """`population make`, `rank` and `show`: players among frozen policies of many kinds."""
 
-import argparse
 import contextlib
 import dataclasses
 import hashlib
@@ -11,16 +10,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from .._files import atomic_write, check_target, check_writable, read_file
 from .._jit import announce_compilation
-from .._suggest import quoted
 from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, percent
 from ..matches.match import MatchSettings
@@ -31,7 +30,7 @@ from ..matches.population import (
     rank_games,
     rank_person,
     rank_player,
-    read_ranks,
+    read_standings,
 )
 from ..matches.population_page import population_page
 from ..play.session import PERSON
@@ -51,19 +50,18 @@ from ..players.population import (
     read_population,
     write_population,
 )
+from ..records import convert, read_toml
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
 from ..training.settings import CONFIGS
 from ._arguments import (
-    add_assume,
-    add_script,
     load_players,
     map_of,
     showing_progress,
-    whole_number,
     write_result,
 )
 from ._console import make_console, print_table
+from ._flags import Make, Rank, Show
 
 RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -74,193 +72,24 @@ COPIES = 5  # policies of a run
 RANKS = "ranks.json"  # of the policies that come along and are no members
 
 
-def add_population(commands) -> None:
-    """Describe `population` and its commands."""
-    parser = commands.add_parser(
-        "population",
-        help="rank players among many frozen policies; make and show such populations",
-        description="A base population is many frozen policies and the bots, with ratings. A "
-        "player's rank among them says more than its results against one opponent.",
-        examples=(
-            "rank --player small-pure-2",
-            "show --map small",
-            "make --map small --runs runs/small__... --output my_population",
-        ),
-    )
-    kinds = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _add_make(kinds)
-    _add_rank(kinds)
-    _add_show(kinds)
-
-
-def _add_make(kinds) -> None:
-    parser = kinds.add_parser(
-        "make",
-        help="make a population of training runs",
-        description="Take policies of all ages from training runs, add the bots, and rate them all "
-        "in one tournament. Without --runs, the runs of configs/population/runs.toml are trained "
-        "first, one after the other; those already finished are not trained again.",
-        examples=(
-            "--map small",
-            "--map small --runs runs/small__... --output my_population",
-        ),
-    )
-    add = parser.add_argument
-    add("--map", default="small", help="small, three, standard, or a map file (default: small)")
-    add("--runs", nargs="+", metavar="RUN", help="finished run folders to take policies from")
-    add("--recipe", metavar="FILE", default=str(RUNS), help="another file of runs to train")
-    add(
-        "--decisions",
-        type=whole_number(100, 10**12),
-        metavar="N",
-        help="learner decisions of a run of share 1 (default: from the file of runs)",
-    )
-    add(
-        "--runs-folder",
-        default="runs",
-        metavar="FOLDER",
-        help="where runs are trained and looked for (default: runs)",
-    )
-    add(
-        "--output",
-        metavar="FOLDER",
-        help="folder of the population; one that is already there is replaced at the end "
-        "(default without --runs: runs/population/MAP)",
-    )
-    add(
-        "--copies",
-        type=whole_number(1, 1000),
-        metavar="N",
-        help="policies to take from each run, evenly spaced over its training (default: from the "
-        "file of runs, else 5)",
-    )
-    add(
-        "--games",
-        type=whole_number(1, 10**7),
-        metavar="N",
-        help="games of the tournament (default: small 20,000, three 10,000, standard 10,000, "
-        "others 3,000)",
-    )
-    add(
-        "--seed",
-        type=whole_number(1, 2**62),
-        default=1,
-        metavar="N",
-        help="of the tournament (default: 1)",
-    )
-    _add_threads(add)
-    parser.set_defaults(run=run_make)
-
-
-def _add_rank(kinds) -> None:
-    parser = kinds.add_parser(
-        "rank",
-        help="rank a player, or a person by saved games",
-        description="Play against the members of a population, and print the rating with its 95% "
-        "interval, the rank, and the population share: averaged over members, the share of "
-        "games in which the player ends above that member. --saved-games rates a person by games "
-        "played instead.",
-        needs="(--player PLAYER ... | --saved-games FILE ...)",
-        examples=(
-            "--player small-pure-2",
-            "--player runs/small__... --games 500 --json rank.json",
-            "--saved-games runs/play/small-....jsonl",
-        ),
-    )
-    who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument(
-        "--player",
-        nargs="+",
-        metavar="PLAYER",
-        help="bots, checkpoints or run folders; with several, their mean rank is printed too",
-    )
-    who.add_argument("--saved-games", nargs="+", metavar="FILE", help="games of a person")
-    add = parser.add_argument
-    add(
-        "--as",
-        dest="who",
-        metavar="WHO",
-        help=f"with --saved-games: the person's power, or name in them (default: {PERSON!r})",
-    )
-    _add_population_options(add, "the player's")
-    add(
-        "--games",
-        type=whole_number(1, 10**7),
-        metavar="N",
-        help="games of each player (default: small 2,000, three 1,500, others 700)",
-    )
-    add(
-        "--seed",
-        type=whole_number(0, 2**62),
-        default=1,
-        metavar="N",
-        help="of seats and games (default: 1)",
-    )
-    _add_threads(add)
-    add("--greedy", action="store_true", help="policies play their likeliest orders")
-    add_assume(parser)
-    add_script(add)
-    add("--json", metavar="FILE", help="the whole result")
-    parser.set_defaults(run=run_rank)
-
-
-def _add_show(kinds) -> None:
-    parser = kinds.add_parser(
-        "show",
-        help="show a population as a page",
-        description="Write a page with the ladder of a population, who ends above whom, and how "
-        "every member was trained.",
-        examples=("--map small", "--population my_population --output my_population.html"),
-    )
-    _add_population_options(parser.add_argument, "small")
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        help="page to write (default: population_MAP.html in this folder)",
-    )
-    parser.add_argument(
-        "--ranks",
-        metavar="FILE",
-        help="players to show among the members, a file written by `rank --json` (default: "
-        f"{RANKS} in the population's folder, if there)",
-    )
-    parser.set_defaults(run=run_show)
-
-
-def run_show(arguments: argparse.Namespace) -> int:
+def run_show(arguments: Show) -> int:
     """Write the page of a population."""
     population = _population(arguments)
     file = Path(arguments.output or f"population_{_plain(population.map.name)}.html")
     check_target(file)
     own = population.folder / RANKS
     ranks = arguments.ranks or (own if own.is_file() else None)
-    ranked = read_ranks(ranks) if ranks else {}
+    ranked = read_standings(ranks) if ranks else {}
     atomic_write(file, population_page(population, ranked).encode())
     others = f", and {len(ranked)} other players" if ranked else ""
     print(f"{file} shows {len(population.members)} members of {population.title}{others}")
     return 0
 
 
-def _add_population_options(add, default: str) -> None:
-    add("--map", help=f"small, three, standard, or a map file (default: {default})")
-    add(
-        "--population",
-        metavar="FOLDER",
-        help="folder of the population (default: the base population of the map)",
-    )
-
-
-def _add_threads(add) -> None:
-    add(
-        "--threads",
-        type=whole_number(1, 1024),
-        metavar="N",
-        help="threads of games and networks (default: one per processor)",
-    )
-
-
-def run_rank(arguments: argparse.Namespace) -> int:
+def run_rank(arguments: Rank) -> int:
     """Rank players, print where they stand and write the file asked for."""
+    if bool(arguments.player) == bool(arguments.saved_games):
+        raise UserError("give either --player or --saved-games")
     if arguments.json:
         check_target(Path(arguments.json))
     if arguments.who and not arguments.saved_games:
@@ -282,13 +111,13 @@ def run_rank(arguments: argparse.Namespace) -> int:
         "seed": arguments.seed,
         "max_years": population.max_years,
         "year_limit": population.year_limit,
-        "players": {name: standing._asdict() for name, standing in found.items()},
+        "players": {name: asdict(standing) for name, standing in found.items()},
     }
     write_result(arguments.json, result)
     return 0
 
 
-def _population(arguments: argparse.Namespace) -> Population:
+def _population(arguments: Any) -> Population:
     """Return the population of a command's flags."""
     if arguments.population:
         game_map = load_map(arguments.map) if arguments.map else None
@@ -301,7 +130,7 @@ def _population(arguments: argparse.Namespace) -> Population:
     return read_population(population_folder(None, game_map), game_map)
 
 
-def _rank_players(arguments: argparse.Namespace, population: Population) -> dict[str, Standing]:
+def _rank_players(arguments: Any, population: Population) -> dict[str, Standing]:
     """Return where each of the players stands that the command names."""
     players = load_players(arguments.player, population.map, arguments)
     members = load_members(population, seed=arguments.seed, threads=arguments.threads)
@@ -322,7 +151,7 @@ def _rank_players(arguments: argparse.Namespace, population: Population) -> dict
     return found
 
 
-def _rank_saved(arguments: argparse.Namespace, population: Population) -> dict[str, Standing]:
+def _rank_saved(arguments: Any, population: Population) -> dict[str, Standing]:
     """Return where the person stands whose saved games the command names."""
     who, rng = arguments.who or PERSON, np.random.default_rng(arguments.seed)
     replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
@@ -342,7 +171,7 @@ def print_standings(population: Population, found: dict[str, Standing]) -> None:
             name,
             (
                 f"{stands.rank} of {stands.of} ({stands.best} to {stands.worst})",
-                mean_text(stands._asdict()),
+                mean_text(asdict(stands)),
                 percent(stands.share, 0),
                 f"{stands.games:,}" + (", provisional" if stands.games < PROVISIONAL else ""),
             ),
@@ -355,6 +184,29 @@ def print_standings(population: Population, found: dict[str, Standing]) -> None:
         console.print(f"\nmean rank of these {len(found)}: {mean:.1f}", markup=False)
 
 
+_Share = Annotated[float, Meta(ge=0, le=100)]
+_Flags = dict[str, str]  # by map
+
+
+class _Run(Struct):
+    name: Annotated[str, Meta(pattern=r"\A[\w-]{1,60}\Z")]
+    scheme: str = ""
+    share: _Share = 1.0
+    share_on: dict[str, _Share] = {}
+    flags: str = ""
+    flags_on: _Flags = {}
+
+
+class _Recipe(Struct):
+    """What a file of runs has; configs/population/runs.toml says what it means."""
+
+    runs: list[_Run]
+    decisions: dict[str, Annotated[int, Meta(ge=0)]] = {}
+    copies: dict[str, Annotated[int, Meta(ge=1, le=1000)]] = {}
+    flags_on: _Flags = {}
+    references: list[str] = []
+
+
 class RecipeRun(NamedTuple):
     """A run that a population takes policies from."""
 
@@ -363,7 +215,7 @@ class RecipeRun(NamedTuple):
     folder: Path
 
 
-def run_make(arguments: argparse.Namespace) -> int:
+def run_make(arguments: Make) -> int:
     """Make a population: train, take policies, play the tournament, write."""
     game_map = load_map(arguments.map)
     if arguments.runs and not arguments.output:
@@ -377,8 +229,9 @@ def run_make(arguments: argparse.Namespace) -> int:
             if not policy_file(run.folder).is_file():
                 raise UserError(f"{run.folder} has no policy")
     else:
-        recipe = _read_recipe(arguments.recipe)
-        copies = copies or recipe.get("copies", {}).get(game_map.name)
+        path = arguments.recipe or str(RUNS)
+        recipe = convert(_Recipe, read_toml(path, 1_000_000), path)
+        copies = copies or recipe.copies.get(game_map.name)
         runs = list(_trained(arguments, game_map, recipe))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -442,7 +295,7 @@ def _packed_members(
 
 
 def rated(
-    arguments: argparse.Namespace,
+    arguments: Any,
     game_map: Map,
     folder: Path,
     members: Sequence[PopulationMember],
@@ -479,39 +332,38 @@ def rated(
     )
 
 
-def _trained(
-    arguments: argparse.Namespace, game_map: Map, recipe: dict[str, Any]
-) -> Iterator[RecipeRun]:
+def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeRun]:
     """Train the runs of a file one after the other; yield each with its folder."""
-    full = arguments.decisions or recipe["decisions"].get(game_map.name)
+    full = arguments.decisions or recipe.decisions.get(game_map.name)
     if full is None:
-        raise UserError(f"{arguments.recipe} has no 'decisions' for map {game_map.name}")
-    for number, run in enumerate(recipe["runs"], 1):
-        share = run.get("share_on", {}).get(game_map.name, run.get("share", 1))
-        name, decisions = str(run["name"]), round(full * share)
+        raise UserError(f"{arguments.recipe or RUNS}: decisions.{game_map.name}: is missing")
+    for number, run in enumerate(recipe.runs, 1):
+        name, decisions = run.name, round(full * run.share_on.get(game_map.name, run.share))
         if not decisions:  # not on this map
             continue
-        words = shlex.split(run.get("flags", ""))
+        words = shlex.split(run.flags)
         for where in (recipe, run):  # of all runs on this map, and of this one
-            words += shlex.split(where.get("flags_on", {}).get(game_map.name, ""))
+            words += shlex.split(where.flags_on.get(game_map.name, ""))
         start = f"{game_map.name}__population-{name}__{number}__"
         folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
-            print(f"training {name}, {number} of {len(recipe['runs'])}", file=sys.stderr)
+            print(f"training {name}, {number} of {len(recipe.runs)}", file=sys.stderr)
             flags = _training_flags(arguments, name, number, decisions, words)
             subprocess.run([sys.executable, "-m", "ppo_selfplay_diplomacy", *flags], check=False)
             folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
-            raise UserError(f"the run {name} of {arguments.recipe} was not trained to the end")
-        yield RecipeRun(_plain(name), str(run.get("scheme", name)), folder)
-    for name in recipe.get("references", []):
+            raise UserError(
+                f"the run {name} of {arguments.recipe or RUNS} was not trained to the end"
+            )
+        yield RecipeRun(_plain(name), run.scheme or name, folder)
+    for name in recipe.references:
         name = name.replace("{map}", game_map.name)
         if policy_file(name).is_file():
             yield RecipeRun(_plain(name), "a reference policy", policy_file(name).parent)
 
 
 def _training_flags(
-    arguments: argparse.Namespace, name: str, number: int, decisions: int, words: list[str]
+    arguments: Any, name: str, number: int, decisions: int, words: list[str]
 ) -> list[str]:
     """Return the flags of a run: those of the file after those that all runs have."""
     flags = {
@@ -530,34 +382,6 @@ def _training_flags(
         "pool-interval": max(1, decisions // 10),
     }
     return [*(word for flag, value in flags.items() for word in (f"--{flag}", str(value))), *words]
-
-
-def _read_recipe(path: str) -> dict[str, Any]:
-    """Return a file of runs; UserError unless it is one."""
-    try:
-        recipe = tomllib.loads(read_file(path, 1_000_000).decode())
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not TOML: {error}") from None
-    runs = recipe.get("runs")
-    sound = isinstance(runs, list) and all(isinstance(run, dict) for run in runs)
-    if not sound or not isinstance(recipe.setdefault("decisions", {}), dict):
-        raise UserError(f"{path} has no [[runs]]")
-    for where in (recipe, *runs):
-        for name in ("copies", "flags_on", "share_on"):
-            if not isinstance(where.get(name, {}), dict):
-                raise UserError(f"{path}: {name} has no maps")
-    for copies in recipe.get("copies", {}).values():
-        if type(copies) is not int or not 1 <= copies <= 1000:
-            raise UserError(f"{path}: copies is {quoted(copies, 20)}, not from 1 to 1,000")
-    for run in runs:
-        if not re.fullmatch(r"[\w-]{1,60}", str(run.get("name"))):
-            raise UserError(f"{path}: a run needs a name of letters, digits, '_' and '-'")
-        for share in (run.get("share", 1), *run.get("share_on", {}).values()):
-            if type(share) not in (int, float) or not 0 <= share <= 100:
-                raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")
-    return recipe
 
 
 def _finished(folder: Path, start: str, decisions: int) -> Path | None:

@@ -1,6 +1,5 @@
 """`python -m diplomacy_engine replay`: a page, a picture, or the terminal."""
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
@@ -10,54 +9,14 @@ from ..errors import UserError
 from ..pictures.png import png
 from ..replays.page import page
 from ..replays.replay import Replay, frame_svg, frame_text, load_replays
-from ._arguments import whole_number
 from ._console import print_notes
+from ._flags import Replay as ReplayFlags
 
 _SUFFIXES = (".html", ".svg", ".png")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
-def add_replay(commands) -> None:
-    """Describe `replay`."""
-    parser = commands.add_parser(
-        "replay",
-        help="show saved games as a page, a picture or text",
-        description="Show saved games, ours or the diplomacy package's. A page (.html) holds all "
-        "games of the file and needs nothing else; a picture (.svg, .png) shows one phase.",
-        needs="FILE",
-        examples=(
-            "games.jsonl --output games.html",
-            "runs/small__... --output games.html",
-            "games.jsonl --text",
-            "games.jsonl --game 2 --phase F1901M --output board.png",
-        ),
-    )
-    add = parser.add_argument
-    add(
-        "file",
-        metavar="FILE",
-        help="saved games (.jsonl, one a line) or one (.json), a run folder for all its games, "
-        "or a game from elsewhere that `import-game` reads",
-    )
-    add("--output", metavar="FILE", help="file to write: a page (.html) or a picture (.svg, .png)")
-    add("--text", action="store_true", help="show the game in the terminal instead")
-    add(
-        "--game",
-        type=whole_number(1, 10**9),
-        metavar="N",
-        help="game of a picture or text (default: 1)",
-    )
-    add("--phase", metavar="PHASE", help="phase of a picture or text, such as F1901M")
-    add(
-        "--theme",
-        choices=("light", "dark"),
-        help="colors of a picture; a page has both (default: light)",
-    )
-    add("--map", metavar="FILE", help="map of the games (default: the one they name)")
-    parser.set_defaults(run=run_replay)
-
-
-def run_replay(arguments: argparse.Namespace) -> int:
+def run_replay(arguments: ReplayFlags) -> int:
     """Write the page or picture, or show the game as text."""
     if bool(arguments.output) == arguments.text:
         raise UserError("give either --output FILE, for a page or picture, or --text")

@@ -1,6 +1,5 @@
 """`python -m diplomacy_engine tournament`: ratings, who ends ahead of whom, results per power."""
 
-import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from ..matches.tournament import check_tournament, play_tournament
 from ..players.names import short_names
 from ._arguments import (
     add_counts,
-    add_match_options,
     asks_language_model,
     check_files,
     exit_code,
@@ -39,34 +37,10 @@ from ._console import (
     print_table,
     print_talk,
 )
+from ._flags import Tournament
 
 
-def add_tournament(commands) -> None:
-    """Describe `tournament`."""
-    parser = commands.add_parser(
-        "tournament",
-        help="rate several players in games that they play together",
-        description="Seat several players at mixed tables, each as every power equally often, and "
-        "print their ratings, who ends ahead of whom, and their results with each power.",
-        needs="--players PLAYER PLAYER ...",
-        examples=(
-            "--players small-pure-1 small-pure-2 dumbbot random",
-            "--players runs/small__... dumbbot --games 500 --csv results.csv",
-        ),
-    )
-    who = parser.add_argument_group("who plays")
-    who.add_argument(
-        "--players",
-        required=True,
-        nargs="+",
-        metavar="PLAYER",
-        help="two or more, separated by spaces: bots, checkpoints or run folders",
-    )
-    add_match_options(parser, who, "at least as many as players")
-    parser.set_defaults(run=run_tournament)
-
-
-def run_tournament(arguments: argparse.Namespace) -> int:
+def run_tournament(arguments: Tournament) -> int:
     """Play a tournament, print its tables and write the files asked for."""
     check_files(arguments)
     names = _player_names(arguments.players)

@@ -6,7 +6,7 @@
     Diplomacy-{small,three,standard}-sequential-v0  one unit's order at a time
     Diplomacy-{small,three,standard}-deepdip-v0     the DeepDip thesis' formulation
     Diplomacy-v0                                    any of them, by `map` and `form`
-    Diplomacy-{small,three,standard}-negotiation-v0 offers alone, as in the thesis: docs/thesis.md
+    Diplomacy-{small,three,standard}-negotiation-v0 offers alone: docs/other_libraries.md
 
 Every id but the last takes the arguments of `gymnasium_env.DiplomacyEnv`, `map=FILE` among them,
 and the last those of `negotiation_env.NegotiationEnv`.

@@ -1,7 +1,7 @@
 """`Diplomacy-MAP-negotiation-v0`: the DeepDip thesis' negotiation environment, on every map.
 
 The agent makes one offer before each movement phase: a move of a unit of its own for a move of
-another power's. Somebody else gives all orders. docs/thesis.md explains it.
+another power's. Somebody else gives all orders. docs/other_libraries.md explains it.
 """
 
 from pathlib import Path

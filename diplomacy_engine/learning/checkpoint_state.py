@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
@@ -44,7 +45,7 @@ def pack(value: Any, name: str = "run") -> Any:
     """Return a value as tensors, numbers, texts, and dictionaries and lists of these.
 
     Raises:
-        TypeError: something in it cannot be kept; `name` says where.
+        UserError: something in it cannot be kept; `name` says where.
     """
     if isinstance(value, Kept):
         return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.kept()}
@@ -66,7 +67,7 @@ def pack(value: Any, name: str = "run") -> Any:
         return [pack(item, name) for item in value]
     if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
         return value
-    raise TypeError(
+    raise UserError(
         f"a checkpoint cannot keep {name}, a {type(value).__name__}: if `__init__` makes it again, "
         "name it in REBUILT of its class"
     )

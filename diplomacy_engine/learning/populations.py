@@ -3,7 +3,7 @@
     python -m diplomacy_engine population make --map small
     python -m diplomacy_engine population rank --player runs/small__...
 
-Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/populations.md).
+Members are policies of the plain learner, ppo_selfplay_diplomacy.py (docs/tournament.md).
 """
 
 import itertools
@@ -49,13 +49,16 @@ class PolicyGroup:
         self.players = [player for alike in shapes.values() for player in alike]
         self.number = {id(player): number for number, player in enumerate(self.players)}
         self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
-        self.stacks = []
+        self.stacks, sizes = [], []
         for alike in shapes.values():
-            size = STACKED if frozen.stackable(alike[0].agent.agent) else 1
+            stackable = frozen.stackable(alike[0].agent.agent)
+            size = STACKED if stackable else 1
             for first in range(0, len(alike), size):
                 own = [self.number[id(player)] for player in alike[first : first + size]]
-                self.stacks.append(frozen.Stack({number: self.agents[number] for number in own}))
-        self.stack = np.repeat(np.arange(len(self.stacks)), [len(s.numbers) for s in self.stacks])
+                sizes.append(len(own))
+                if stackable:
+                    self.stacks.append(frozen.Stack({n: self.agents[n] for n in own}))
+        self.stack = np.repeat(np.arange(len(sizes)), sizes)  # of each, or what it is by itself
         self.greedy = np.array([player.greedy for player in self.players])
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))

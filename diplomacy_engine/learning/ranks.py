@@ -292,6 +292,7 @@ class Ranks:
         for child in self._children:
             child.join(PATIENCE)
             child.kill()
+            child.join()
 
     def _together(self, call: Callable, value: Any) -> Any:
         try:

@@ -107,7 +107,8 @@ class Learner:
                 f"same with its weights, --{flag} {self.name}:{path}"
             )
         self.agent(saved, path)  # says what is wrong if it does not fit
-        return checkpoints.policy_part(saved | {"args": self.settings(saved)})
+        own = self.settings(saved) if maker == self.name else saved["args"]
+        return checkpoints.policy_part(saved | {"args": own})
 
 
 class _Read(dict):
@@ -214,12 +215,16 @@ def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = Non
             return of_file(copy)
     elif script is not None:
         return of_file(script)
-    running = [learner for learner in _known.values() if learner.name == name]
-    if running:
-        return _noted_if_changed(running[-1], saved, path)
-    if name in BUNDLED:
+    # A script of the same name may be known since the user has named it for another checkpoint.
+    alike = [learner for learner in _known.values() if learner.name == name]
+    for learner in alike:
+        if learner.file.is_file() and file_sha256(learner.file) == saved["script_sha256"]:
+            return learner
+    if name in BUNDLED:  # or the one that runs, in its place
         module = importlib.import_module(BUNDLED[name])
-        return _noted_if_changed(_known[Path(module.__file__).resolve()], saved, path)
+        alike.append(_known[Path(module.__file__).resolve()])
+    if alike:
+        return _noted_if_changed(alike[-1], saved, path)
     own = f", or --script {OWN} to run the copy in its folder" if script != OWN else ""
     raise UserError(
         f"{path} was made by {quoted(name, 60)}, which says how it is played: name that script "

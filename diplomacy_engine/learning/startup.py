@@ -17,6 +17,7 @@ from .._jit import announce_compilation
 from .._progress import Progress, say
 from .._suggest import quoted
 from ..errors import UserError
+from ..flags import checked
 from ..games.vector_game import VectorGame
 from ..players.loading import load_player
 from ..records import convert
@@ -89,7 +90,7 @@ def main(learner: Learner, train: Train, args: Any) -> int:
     """
     ranks = Ranks.of_torchrun() or Ranks()
     with _reported(ranks) as status:
-        args = ranks.agree(_checked, args)
+        args = ranks.agree(checked, args)
         if ranks.count == 1 and args.processes > 1:
             # What is wrong is said before others start.
             ranks = Ranks(count=args.processes)
@@ -108,11 +109,6 @@ def run(learner: Learner, train: Train, args: Any, ranks: Ranks) -> int:
         torch.set_num_threads(1)
         status[0] = 0 if train(setup, ranks) else STOPPED
     return status[0]
-
-
-def _checked(args: Any) -> Any:
-    """Return the settings; UserError if one of them is out of its range."""
-    return convert(type(args), asdict(args), "flags")
 
 
 @contextmanager
@@ -186,7 +182,7 @@ def _with_teams(args: Any, game_map: Map) -> tuple[Any, Map]:
 
     The learner then has as many seats of a game as the largest team.
     """
-    if not getattr(args, "teams", ""):
+    if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
         return args, game_map
     game_map = game_map.with_teams(args.teams, args.team_victory)
     seats = int(np.bincount(game_map.teams.of_power).max())
@@ -201,7 +197,8 @@ def _check_start(learner: Learner, args: Any, saved: dict, game_map: Map) -> Non
             f"or on another version of it, not on this {game_map.name!r}"
         )
     for name in learner.network:
-        theirs, ours = saved["args"][name], getattr(args, name)
+        ours = getattr(args, name)
+        theirs = saved["args"].get(name, ours)  # another script may have no such setting
         if theirs != ours:
             raise UserError(
                 f"--start-from {args.start_from} has a different network: "

@@ -69,7 +69,7 @@ class _Reader:
         self.homes: dict[str, list[str]] = {}
         self.owned: dict[str, list[str]] = {}
         self.units: dict[str, dict[str, str]] = {}  # power -> province -> unit
-        self.declared: dict[str, tuple[Path, int]] = {}  # power, center or unit -> line
+        self.declared: dict[str, tuple[Path, int]] = {}  # power -> line
         self.centers: dict[str, tuple[Path, int]] = {}
         self.dummies: list[str] = []
         self.names: dict[str, str] = {}
@@ -200,9 +200,7 @@ class _Reader:
             code = words[0].upper().partition("/")[0]
             for units in self.units.values():
                 units.pop(code, None)
-            unit = f"{first} {words[0].upper()}"
-            self.units.setdefault(self.power, {})[code] = unit
-            self.declared[unit] = self.at
+            self.units.setdefault(self.power, {})[code] = f"{first} {words[0].upper()}"
 
     def add_centers(self, centers: list[str], words: list[str]) -> None:
         """Add centers to a list, or with a minus sign before them take them out."""
@@ -284,11 +282,6 @@ class _Reader:
         provinces = self.provinces(draft)
         army, fleet = self.borders()
         playing = [power for power in self.homes if power not in self.dummies]
-        for units in self.units.values():
-            for unit in units.values():
-                draft.places[unit] = self.declared[unit]
-        for power in self.homes:
-            draft.places[power] = self.declared.get(power, (self.path, 1))
         facts = draft.facts
         facts["name"] = map_name(self.path.stem, draft.notes)
         facts["powers"] = playing
@@ -314,7 +307,6 @@ class _Reader:
             if "/" in place:
                 continue
             code, coasts = place.upper(), self.coasts(place)
-            draft.places[code] = at
             if kind == "SHUT":
                 closed.append(code)
                 continue

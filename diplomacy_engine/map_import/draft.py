@@ -13,34 +13,25 @@ BORDERS = ("army_borders", "fleet_borders")
 
 
 class Draft:
-    """What a map file will say, and where the other program's file says it.
+    """What a map file will say.
 
     Attributes:
         facts: as a map file says them; see docs/own_map.md.
-        places: province, power or unit text -> (path, line) where it is declared.
         notes: what the report says besides the counts, a sentence each.
     """
 
     def __init__(self, path: Path):
         self.path = path
         self.facts: dict = {}
-        self.places: dict[str, tuple[Path, int]] = {}
         self.notes: list[str] = []
 
     def finished(self) -> Map:
         """Return the map, checked.
 
         Raises:
-            MapError: it cannot be played; the message has the file's line and the reason.
+            MapError: it cannot be played; the message names the province or power.
         """
-        try:
-            return Map(self.facts, str(self.path))
-        except MapError as error:
-            problem = error.problems[0]
-            for key in sorted(self.places, key=len, reverse=True):
-                if re.search(rf"(?<!\w){re.escape(key)}(?!\w)", problem):
-                    refuse(*self.places[key], problem)
-            raise
+        return Map(self.facts, str(self.path))
 
 
 def refuse(path: Path, line: int, reason: str) -> NoReturn:

@@ -7,12 +7,11 @@ winter, centers that are owned and not at home, borders that go one way.
 
 import json
 import re
-from bisect import bisect_right
-from json import decoder, scanner
 from pathlib import Path
 from typing import NoReturn
 
 from .._suggest import quoted
+from ..rules.map import MapError
 from .draft import Draft, border_lines, map_name, read_text, refuse
 
 _BUILD_ANYWHERE, _REBUILD = "allow-builds-in-non-home-centers", "neutral-nations-auto-build"
@@ -45,43 +44,36 @@ def read_dvar(path: Path) -> Draft:
     """Return the map of a DVAR file.
 
     Raises:
-        MapError: it cannot be read or played; the message has the line and the reason.
+        MapError: it cannot be read or played; the message says where and why.
     """
     return _Reader(path).draft()
 
 
-class _Lines(json.JSONDecoder):
-    """Decodes JSON, and notes in which line each dictionary begins."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.ends = [i for i, letter in enumerate(text) if letter == "\n"]
-        self.found: dict[int, int] = {}  # id of a dictionary -> its line
-        self.parse_object = self._object
-        self.scan_once = scanner.py_make_scanner(self)
-
-    def _object(self, text_and_end: tuple[str, int], *others: object) -> tuple[dict, int]:
-        value, end = decoder.JSONObject(text_and_end, *others)
-        self.found[id(value)] = bisect_right(self.ends, text_and_end[1] - 1) + 1
-        return value, end
-
-
 class _Reader:
     def __init__(self, path: Path):
-        self.path, text = path, read_text(path)
-        lines = _Lines(text)
+        self.path = path
         try:
-            self.root = lines.decode(text)
+            self.root = json.loads(read_text(path))
         except json.JSONDecodeError as error:
             refuse(path, error.lineno, f"it is not JSON: {error.msg}")
         except (RecursionError, ValueError) as error:
             refuse(path, 1, f"it is not JSON: {type(error).__name__}")
-        self.lines = lines.found
         if not isinstance(self.root, dict):
             refuse(path, 1, "a DVAR is {...}")
+        self.where = {id(self.root): ""}  # id of a dictionary or list -> its path in the file
+        pending = [self.root]
+        while pending:
+            holder = pending.pop()
+            known, named = self.where[id(holder)], isinstance(holder, dict)
+            for key, value in holder.items() if named else enumerate(holder):
+                if isinstance(value, dict | list):
+                    path_there = f"{known}.{key}".lstrip(".") if named else f"{known}[{key}]"
+                    self.where[id(value)] = path_there
+                    pending.append(value)
 
     def fail(self, where: dict, reason: str) -> NoReturn:
-        refuse(self.path, self.lines.get(id(where), 1), reason)
+        at = self.where[id(where)]
+        raise MapError(str(self.path), [f"{at}: {reason}" if at else reason])
 
     def check(self, value: object, owner: dict, keys: dict, optional: dict | None = None) -> dict:
         """Return a dictionary of which all keys are known and have values of their kinds."""
@@ -145,7 +137,6 @@ class _Reader:
                     nation, f"{quoted(word, 40)} is not a valid name of a power, or is used twice"
                 )
             powers[word] = name
-            draft.places[name] = (self.path, self.lines[id(nation)])
         if not powers:
             self.fail(self.root, "'nations' has none that is played")
         return powers, neutral
@@ -251,7 +242,6 @@ class _Reader:
                 found[code]["aliases"] = [word]
             if entry["supplyCenter"]:
                 found[code]["supply_center"] = True
-            draft.places[code] = (self.path, self.lines[id(entry)])
         self.coasts(draft, places, found)
         return places, found
 
@@ -337,7 +327,6 @@ class _Reader:
             if kind not in ("Army", "Fleet") or where not in places:
                 self.fail(entry, f"no {quoted(kind, 20)} can stand in {quoted(where, 40)}")
             unit = f"{kind[0]} {places[where]}"
-            draft.places[unit] = (self.path, self.lines[id(entry)])
             if nation in powers:
                 found[powers[nation]].append(unit)
             else:

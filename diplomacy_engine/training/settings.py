@@ -12,7 +12,6 @@ import shlex
 import signal
 import sys
 import tomllib
-import typing
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -20,6 +19,7 @@ import tyro
 
 from .._files import read_file
 from ..errors import UserError
+from ..flags import read_words
 from ..players.loading import learning
 from ..players.policy_files import CHECKPOINT, above, policy_path, ready_policies
 from ..records import convert
@@ -30,12 +30,6 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 if not CONFIGS.is_dir():
     CONFIGS = Path(__file__).parents[1] / "configs"  # setup.py puts them there
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
-_BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_FOLLOWING = {  # settings of CleanRL's that are none here
-    "batch_size": "--num-envs and --num-steps",
-    "minibatch_size": "--num-minibatches",
-    "num_iterations": "--total-timesteps",
-}
 _Args = TypeVar("_Args")
 
 
@@ -58,7 +52,7 @@ def command_line(
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `--help | head`
     first = os.environ.get("RANK", "0") == "0"  # of torchrun's processes one is enough to speak
     try:
-        words = _words(args_class, sys.argv[1:] if argv is None else argv)
+        words = read_words(args_class, sys.argv[1:] if argv is None else argv)
         default = _default(args_class, words)
     except UserError as error:
         if first:
@@ -152,41 +146,6 @@ def _dashes(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _words(args_class: type, argv: list[str]) -> list[str]:
-    """Return a command line in the forms that tyro reads.
-
-    W&B's `${args}` sends `--track=False`, `--anneal_lr True` and lists in brackets, and people
-    write `1e6` for a whole number.
-    """
-    hints = typing.get_type_hints(args_class)
-    words: list[str] = []
-    kinds: tuple = ()  # of the flag before a word
-    for word in (part for text in argv for part in _split(text)):
-        if word.startswith("--"):
-            name = word[2:].replace("-", "_")
-            if name in _FOLLOWING and name not in hints:
-                raise UserError(f"there is no {word}: it follows from {_FOLLOWING[name]}")
-            hint = hints.get(name)
-            kinds = (hint, *typing.get_args(hint))
-            words.append(word)
-        elif bool in kinds and word.lower() in _BOOLS:
-            words[-1] = words[-1] if _BOOLS[word.lower()] else f"--no-{words[-1][2:]}"
-            kinds = ()
-        elif int in kinds and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d+", word):
-            number = float(word)
-            words.append(str(int(number)) if number.is_integer() else word)
-        elif Ellipsis in kinds and word[:1] in ("[", "("):
-            words += filter(None, (part.strip(" '\"") for part in word.strip("()[]").split(",")))
-        else:
-            words.append("None" if type(None) in kinds and word.lower() == "none" else word)
-    return words
-
-
-def _split(word: str) -> list[str]:
-    flag, equals, value = word.partition("=")
-    return [flag, value] if equals and flag.startswith("--") else [word]
-
-
 def _given(words: list[str], name: str) -> str | None:
     """Return the last value of a flag, as a command line has it."""
     found = None
@@ -200,6 +159,9 @@ def _default(args_class: type[_Args], words: list[str]) -> _Args:
     """Return the settings that flags change."""
     names = {field.name for field in dataclasses.fields(args_class)}
     given = {name: _given(words, name) if name in names else None for name in _DECIDING}
+    empty = [f"--{_dashes(name)}" for name, value in given.items() if value == ""]
+    if empty:  # as of a shell's variable that is not set
+        raise UserError(f"{empty[0]} is empty")
     if given["resume"] is not None:
         return _resumed(args_class, given["resume"])
     if "config" not in names:

@@ -1,26 +1,19 @@
-"""What is tried against checkpoints and run folders from somebody else; see attacks.py."""
+"""What is tried against policies from somebody else; see attacks.py."""
 
-import io
-import json
 import math
 import random
-import re
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import replace
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-import pytest
 import torch
-from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes
+from attack.mutations import JUNK, mutated, mutated_bytes
 from attack.watching import tried, watched
-from support.training import REPOSITORY, stop_in_step, train
+from support.training import REPOSITORY
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.games.vector_game import VectorGame
-from diplomacy_engine.learning import registry, startup
+from diplomacy_engine.learning import registry
 from diplomacy_engine.players.loading import load_player
 
 Try = Callable[[random.Random], str]
@@ -33,7 +26,7 @@ TENSORS = (
 
 def load_pytorch() -> None:
     """Load all learners; PyTorch has programs of its own, which it starts when it is loaded."""
-    for module in set(registry.COME_ALONG.values()):
+    for module in registry.BUNDLED.values():
         import_module(module)
 
 
@@ -68,85 +61,3 @@ def checkpoints(folder: Path) -> Iterator[Try]:
         return "taken" if numbers is not None else "refused later"
 
     yield one
-
-
-# What a stopped run is to have under way; each of it is a part of its checkpoint.
-SETTINGS = {
-    "total_timesteps": 300, "pool_bots": ["dumbbot"], "warm_up_share": 0.3, "average": 1.0,
-    "eval_bots": ["hold"], "eval_interval": 150, "eval_games": 2, "league_games": 2,
-    "opponent_temperature": 2.0, "capture_games": 0, "max_years": 4,
-}  # fmt: skip
-# Settings that may say any length of a run, and the most of them here.
-LENGTHS = {
-    "total_timesteps": 300, "eval_games": 2, "league_games": 2, "max_years": 5, "update_epochs": 2,
-    "num_minibatches": 4, "capture_games": 1,
-}  # fmt: skip
-
-
-def train_briefly(begun: startup.Begun, ranks: startup.Ranks) -> bool:
-    """Train with the settings of a run, but not as long as these may say."""
-    args = vars(begun.args)
-    short = {name: min(args[name], most) for name, most in LENGTHS.items() if args[name]}
-    short |= {"eval_interval": 150, "save_interval": 100}
-    return ppo.train(replace(begun, args=replace(begun.args, **short)), ranks)
-
-
-@contextmanager
-def run_folders(folder: Path) -> Iterator[Try]:
-    """A run folder with another checkpoint, other settings or other files in it is gone on with.
-
-    What is refused has changed nothing in it.
-    """
-    load_pytorch()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
-        stop_in_step(patch, 27)
-        source = train(folder / "runs", **SETTINGS)
-    saved = torch.load(source / "checkpoint.pt", weights_only=True)
-    settings = json.loads((source / "args.json").read_text())
-    given = folder / "run"
-
-    def resume() -> tuple[int, str]:
-        err = io.StringIO()
-        with redirect_stdout(io.StringIO()), redirect_stderr(err):
-            words = ["--resume", str(given)]
-            return startup.main(ppo.LEARNER_HERE, train_briefly, words), err.getvalue()
-
-    shutil.copytree(source, given)
-    assert resume() == (0, "")  # with all that is loaded on the way
-
-    def one(rng: random.Random) -> str:
-        shutil.rmtree(given)
-        shutil.copytree(source, given)
-        match rng.randrange(3):
-            case 0:
-                mutated_checkpoint(rng, saved, given / "checkpoint.pt")
-            case 1:
-                found = mutated(rng, settings)
-                if isinstance(found, dict) and found.get("track"):
-                    return "skipped"  # W&B's own: whoever goes on with such a run has it logged
-                (given / "args.json").write_text(json.dumps(found))
-            case 2:
-                mutate_folder(rng, given)
-        before = kept(given)
-        with watched(folder):
-            status, said = resume()
-        if status == 0:
-            assert said == "", said
-            return "taken"
-        assert status == 2 and re.fullmatch("error: .+\n", said) and len(said) < 1500, said[:2000]
-        assert said.strip().isprintable(), ascii(said)
-        if "the last checkpoint is intact" in said:  # as of weights that have blown up
-            return "stopped"
-        assert kept(given) == before
-        return "refused"
-
-    yield one
-
-
-def kept(run: Path) -> dict[str, bytes]:
-    """Return the files of a run folder but those that a link leads to, and those of the lock."""
-    found = {}
-    for path in sorted(run.rglob("*")):
-        if path.is_file() and not path.is_symlink() and not path.name.startswith("."):
-            found[str(path.relative_to(run))] = path.read_bytes()
-    return found

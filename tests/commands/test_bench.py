@@ -190,7 +190,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
         ("--seconds", "soon"),
         ("--until-year", "MCMX"),
     ):
-        assert f"argument {flag}" in refused(flag, value)
+        assert flag.strip("-").replace("-", "_") in refused(flag, value).replace("-", "_")
     assert "must be 1901 to 2900 on map small, not 1900" in refused(
         "--map", "small", "--until-year", "1900"
     )

@@ -169,21 +169,8 @@ def test_progress_vanishes_from_a_terminal(monkeypatch):
 
 
 def test_version(capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["--version"])
-    assert caught.value.code == 0
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == diplomacy_engine.__version__
-
-
-@pytest.mark.parametrize("command", ["evaluate", "tournament"])
-def test_help_is_in_groups(command, capsys):
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    shown = capsys.readouterr().out
-    places = [shown.index(f"\n{title}:") for title in ("who plays", "the games", "files to write")]
-    assert places == sorted(places)
-    assert places[0] < shown.rindex("--greedy") < places[1] < shown.rindex("--seed") < places[2]
-    assert places[2] < shown.rindex("--per-game")
 
 
 @pytest.mark.parametrize("words", ["--help", "evaluate --help", EVALUATE])

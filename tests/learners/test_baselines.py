@@ -1,14 +1,15 @@
-"""Baselines beside plain self-play: a network for each power, a critic that sees more, and the mean
-of what other orders would have brought; the learner's own powers, and partners of the pool."""
+"""Baselines beside plain self-play: a network for each power, a critic that sees more, the mean of
+what other orders would have brought; teams, the learner's own powers, partners of the pool."""
 
 import itertools
-import os
-import signal
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from support.training import differences, load, metrics, write_config
+from support.self_play import CPU
+from support.self_play import make_run as plain_run
+from support.training import differences, load, metrics, refused, train, write_config
 
 import diplomacy_learners.baselines as baselines
 import ppo_selfplay_diplomacy as ppo
@@ -23,7 +24,7 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.games.position import load_state
-from diplomacy_engine.learning import checkpoints, ops, startup
+from diplomacy_engine.learning import checkpoint_state, checkpoints, ops, startup
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy_files import policy_file
 from diplomacy_engine.players.search.leaves import Leaves
@@ -32,26 +33,17 @@ from diplomacy_engine.training.clock import Clock
 
 SCHEMES = ("independent", "central", "counterfactual")
 SEED = torch.Generator
-CPU = torch.device("cpu")
-SMALL = {"num_steps": 64, "hidden": 16, "num_layers": 1, "reward": "score"}
-
-
-def main(argv: list[str]) -> int:
-    """Run the script in this process, as its command line does; return the exit status."""
-    return startup.main(baselines.LEARNER_HERE, baselines.train, argv)
-
-
-def refused(flags: list[str], message: str, tmp_path, capsys) -> None:
-    """Check that flags end in one sentence and exit status 2, and leave nothing behind."""
-    config = write_config(tmp_path / "tiny.toml", map="three")
-    runs = tmp_path / "refused"
-    capsys.readouterr()
-    status, err = (
-        main(["--config", config, "--runs-folder", str(runs), *flags]),
-        capsys.readouterr(),
-    )
-    assert status == 2 and message in err.err and err.err.count("\n") == 1, err.err
-    assert not runs.exists()
+SMALL = {
+    "map": "three",
+    "num_envs": 256,
+    "num_steps": 64,
+    "hidden": 16,
+    "num_layers": 1,
+    "reward": "score",
+    "weak_seats": 0.0,
+    "opponent_temperature": 1.0,
+    "average_power": 0.0,
+}
 
 
 def agent_of(scheme: str, name: str = "three", seed: int = 1) -> torch.nn.Module:
@@ -60,22 +52,24 @@ def agent_of(scheme: str, name: str = "three", seed: int = 1) -> torch.nn.Module
     return baselines.make_agent(network | {"scheme": scheme}, load_map(name))
 
 
-def make_run(**changes) -> ppo.Run:
-    args = baselines.Args(**SMALL | {"map": "three"} | changes)
-    game_map = load_map(args.map).with_teams(args.teams)
-    baselines.check_seating(args, game_map)
-    begun = startup.Begun(baselines.LEARNER_HERE, args, game_map, CPU)
-    return baselines.make_run(begun, Ranks())
+def make_run(**changes) -> baselines.TeamRun:
+    """Return a new run, its games with seats; with teams, give `learner_seats` as well."""
+    args = baselines.Args(**SMALL | changes)
+    game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
+    setup = startup.Setup(baselines.LEARNER_HERE, args, game_map, CPU)
+    run = baselines.TeamRun(setup, Ranks())
+    baselines.assign_seats(run, np.arange(args.num_envs))
+    return run
 
 
-def play_phase(run: ppo.Run) -> dict:
+def play_phase(run: ppo.Run, assign_seats=baselines.assign_seats) -> dict:
     """Play one phase as the loop does; return what is counted."""
-    result, counts = baselines.play_phase(run, Clock())
-    baselines.pay_learner(run, result)
-    rows, finished = baselines.games_over(run, result)
-    run.count(counts | finished)
+    result, counts = ppo.play_phase(run, Clock())
+    ppo.pay_learner(run, result)
+    rows, finished = ppo.games_over(run, result)
+    run.results.count(counts | finished)
     run.games.reset(rows)
-    baselines.assign_seats(run, rows)
+    assign_seats(run, rows)
     return counts | finished
 
 
@@ -99,11 +93,12 @@ def test_what_is_learned_from_is_what_was_drawn(scheme):
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     noise = ops.draw_noise(decisions, SEED().manual_seed(1))
     with torch.no_grad():
-        chosen, logprob, none, value = agent.get_action_and_value(obs, decisions, noise=noise)
-        same, again, entropy, value_again = agent.get_action_and_value(obs, decisions, chosen)
-    assert np.array_equal(same, chosen) and none is None
-    assert torch.allclose(again, logprob, atol=1e-4) and torch.allclose(value_again, value)
-    assert ((entropy > 0) & (entropy <= 1 + 1e-6)).any()
+        drawn = agent.get_action_and_value(obs, decisions, noise=noise)
+        scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
+    chosen, logprob = drawn.chosen, drawn.logprob
+    assert np.array_equal(scored.chosen, chosen) and torch.allclose(scored.value, drawn.value)
+    assert torch.allclose(scored.logprob, logprob, atol=1e-4)
+    assert ((scored.entropy > 0) & (scored.entropy <= 1 + 1e-6)).any()
     player = baselines.make_player(agent, "it")
     played, of_player, _ = player.agent.act(obs, decisions, noise=noise)
     assert np.array_equal(played, chosen) and np.allclose(of_player, logprob, atol=1e-5)
@@ -119,8 +114,9 @@ def test_no_decisions_are_decisions_too(scheme):
     obs, decisions = asked(VectorGame("three", 2, seed=3))
     nothing = np.zeros(0, np.int64)
     obs, decisions = obs.take(nothing), decisions.take(nothing)
-    chosen, logprob, _, value = agent.get_action_and_value(obs, decisions)
-    assert chosen.shape == logprob.shape == value.shape == agent.get_value(obs).shape == (0,)
+    drawn = agent.get_action_and_value(obs, decisions)
+    values = agent.get_value(obs)
+    assert drawn.chosen.shape == drawn.logprob.shape == drawn.value.shape == values.shape == (0,)
 
 
 def test_a_power_s_loss_touches_its_own_network_alone():
@@ -128,9 +124,9 @@ def test_a_power_s_loss_touches_its_own_network_alone():
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     mine = np.flatnonzero(decisions.power == 1)
     obs, decisions = obs.take(mine), decisions.take(mine)
-    chosen, *_ = agent.get_action_and_value(obs, decisions)
-    _, logprob, entropy, value = agent.get_action_and_value(obs, decisions, chosen)
-    (logprob + entropy + value).sum().backward()
+    drawn = agent.get_action_and_value(obs, decisions)
+    scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
+    (scored.logprob + scored.entropy + scored.value).sum().backward()
     moved = [
         any(p.grad is not None and p.grad.any() for p in own.parameters()) for own in agent.powers
     ]
@@ -159,37 +155,31 @@ def test_each_power_plays_by_its_own_network():
         assert np.allclose(plain.values(mine[0]), network.values(obs)[rows])
 
 
-def test_a_frozen_copy_plays_each_power_by_that_power_s_network(monkeypatch):
-    run = make_run(scheme="independent", num_envs=40)
-    with torch.no_grad():
-        for weight in run.agent.parameters():
-            weight += 0.1
-    run.pool.freeze(run.agent, 1)
-    baselines.assign_seats(run, np.arange(40))
-    seen, act = set(), baselines.groups.act
-
-    def watched(agents, who, obs, decisions, *rest):
-        for number, game, power in zip(who.tolist(), decisions.game, decisions.power):
-            member = int(run.seats.member[game, power])
-            assert agents[number] is run.pool.agents[member].powers[power]
-            seen.add((member, int(power)))
-        return act(agents, who, obs, decisions, *rest)
-
-    monkeypatch.setattr(baselines.groups, "act", watched)
-    play_phase(run)
-    assert seen == set(itertools.product(run.pool.copies, range(3)))
+def test_a_frozen_copy_plays_each_power_by_that_power_s_network():
+    pool = make_run(scheme="independent", num_envs=4).pool
+    pool.freeze(agent_of("independent", seed=2), 1)
+    obs, decisions = asked(VectorGame("three", 12, seed=3))
+    who = np.sort(np.random.default_rng(1).choice(pool.copies, decisions.count))
+    cold = np.full(decisions.count, 1e-6, np.float32)  # so that noise decides nothing
+    found = pool.act(who, obs, decisions, cold)
+    players = [baselines.make_player(pool.agents[number], "it").agent for number in pool.copies]
+    likeliest = [player.act(obs, decisions, greedy=True)[0] for player in players]
+    first = who[decisions.slot_decision] == pool.copies[0]
+    assert np.array_equal(found, np.where(first, *likeliest))
+    assert not np.array_equal(*likeliest)
 
 
 def test_orders_do_not_depend_on_what_the_central_critic_sees():
-    agent, plain = agent_of("central"), agent_of("counterfactual")
+    agent, plain = agent_of("central"), agent_of("self_play")
     plain.load_state_dict(agent.state_dict(), strict=False)
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     noise = ops.draw_noise(decisions, SEED().manual_seed(2))
     with torch.no_grad():
-        chosen, logprob, _, value = agent.get_action_and_value(obs, decisions, noise=noise)
-        others = plain.get_action_and_value(obs, decisions, noise=noise)
-        assert np.array_equal(chosen, others[0]) and torch.equal(logprob, others[1])
-        assert not torch.allclose(value, others[3])
+        drawn = agent.get_action_and_value(obs, decisions, noise=noise)
+        other = plain.get_action_and_value(obs, decisions, noise=noise)
+        assert np.array_equal(drawn.chosen, other.chosen)
+        assert torch.equal(drawn.logprob, other.logprob)
+        assert not torch.allclose(drawn.value, other.value)
         assert torch.equal(agent.get_value(obs), plain.get_value(obs))
 
 
@@ -197,12 +187,13 @@ def test_the_central_critic_sees_the_orders_of_the_same_board_alone():
     agent = agent_of("central")
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     with torch.no_grad():
-        chosen, _, _, value = agent.get_action_and_value(obs, decisions)
+        drawn = agent.get_action_and_value(obs, decisions)
+        chosen, value = drawn.chosen, drawn.value
         changed, slot = 0, decisions.slot_start[0]
         sizes = np.diff(decisions.order_start)
         assert sizes[slot] > 1
         chosen[slot] = (chosen[slot] + 1) % sizes[slot]
-        _, _, _, after = agent.get_action_and_value(obs, decisions, chosen)
+        after = agent.get_action_and_value(obs, decisions, chosen).value
     moved = ~np.isclose(after.numpy(), value.numpy(), atol=1e-6)
     beside = (obs.row == obs.row[changed]) & (np.arange(len(obs.row)) != changed)
     assert beside.any() and np.array_equal(moved, beside)
@@ -226,8 +217,8 @@ def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
     many = mine.take(np.zeros(len(every), np.int64))
     obs = games.view_boards(many.game, many.power)
     with torch.no_grad():
-        _, logprob, _, _ = run.agent.get_action_and_value(obs, many, every.reshape(-1))
-    share = np.exp(logprob.numpy())
+        scored = run.agent.get_action_and_value(obs, many, every.reshape(-1))
+    share = np.exp(scored.logprob.numpy())
     assert share.sum() == pytest.approx(1, abs=1e-4)
     given = np.repeat(orders, len(every), 0)
     given[:, mine.slot_province] = order_numbers(many, every.reshape(-1)).reshape(len(every), -1)
@@ -265,33 +256,39 @@ def test_the_learner_s_movement_decisions_alone_have_another_value():
         before = run.buffer.count.copy()
         decisions = run.games.decisions()
         kind = dict(zip(decisions.game, in_movement(run.games.state, decisions.game)))
-        result, _ = baselines.play_phase(run, Clock(), tried)
+        result, _ = ppo.play_phase(run, Clock(), revalue=partial(tried.values, run.games))
         for stream in np.flatnonzero(run.buffer.count > before):
             value = run.buffer.values[before[stream], stream]
             assert (value == mean) == kind[stream]
             phases.add(bool(kind[stream]))
-        rows, _ = baselines.games_over(run, result)
+        rows, _ = ppo.games_over(run, result)
         assert not len(rows)
     assert phases == {False, True}
 
 
-# --- Seats ----------------------------------------------------------------------------------------
+# --- Seats and teams ------------------------------------------------------------------------------
 
 TEAM = {"teams": "ENGLAND+ITALY", "learner_seats": 2}
 MIXED = TEAM | {"partners": "pool"}
 BOTS = {"pool_bots": ("hold", "random"), "pool_bot_prob": 0.6}
+HOLD = {"pool_bots": ("hold",), "pool_bot_prob": 1.0}
 LOST = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS"
 
 
-def test_without_its_own_flags_seats_are_those_of_plain_self_play():
-    changes = {"num_envs": 50, "learner_seats": 2, "weak_seats": 0.5, "opponent_temperature": 2.0}
-    run = make_run(**changes, **BOTS)
-    rows, found = np.arange(50), []
-    for assign in (ppo.assign_seats, baselines.assign_seats):
-        run.rng = np.random.default_rng(5)
-        assign(run, rows)
-        found.append([array.copy() for array in run.seats])
-    np.testing.assert_equal(*found)
+def test_without_flags_of_its_own_it_plays_as_plain_self_play_bit_for_bit():
+    """Seats, pay and opponents are the same if no power has a partner."""
+    settings = {"map": "three", "num_envs": 24, "num_steps": 200, "max_years": 4, "hidden": 8}
+    settings |= {"learner_seats": 2, "warm_up_share": 0.3, "opponent_temperature": 2.0}
+    settings |= {"pool_bots": ("dumbbot",), "pool_bot_prob": 0.4, "weak_seats": 0.7}
+    settings |= {"reward": "sum_of_squares=1,lead_delta=0.5..0"}
+    found = []
+    for make, seat in ((plain_run, ppo.assign_seats), (make_run, baselines.assign_seats)):
+        run = make(**settings)
+        for _ in range(60):
+            play_phase(run, seat)
+        parts = run.buffer, run.seats, run.results.win_share
+        found.append([checkpoint_state.pack(part) for part in parts])
+    assert differences(*found) == []
 
 
 @pytest.mark.parametrize("changes", [TEAM, {"learner_seats": 2}], ids=["team", "alone"])
@@ -300,6 +297,38 @@ def test_the_learner_can_have_the_same_powers_in_every_game(changes):
     learns = run.seats.stream != NONE
     assert learns.tolist() == [[True, True, False]] * 50
     assert sorted(run.seats.stream[learns]) == list(range(100))
+
+
+def test_every_team_has_one_player():
+    run = make_run(**TEAM, num_envs=300, pool_bots=("hold", "random"), pool_bot_prob=0.6)
+    seats, learns = run.seats, run.seats.stream != NONE
+    england, italy, _ = seats.member.T
+    assert (england == italy).all() and len(np.unique(england)) > 2
+    alone = learns[:, 2]
+    assert (learns[:, 0] != alone).all() and (learns[:, 1] != alone).all()
+    assert 100 < alone.sum() < 200  # each team in about half of the games
+    assert (seats.stream[alone, 2] == 2 * np.flatnonzero(alone)).all()
+    assert (seats.stream[~alone, 0] == 2 * np.flatnonzero(~alone)).all()
+    assert (seats.stream[~alone, 1] == 2 * np.flatnonzero(~alone) + 1).all()
+    assert (seats.stream[alone, :2] == NONE).all()
+
+
+def test_a_power_that_is_out_is_paid_at_its_teams_end():
+    """With its last decision; else no sacrifice could be learned."""
+    run = make_run(num_envs=1, max_years=6, reward="sum_of_squares", **TEAM, **HOLD)
+    while (run.seats.stream[0] != NONE).tolist() != [True, True, False]:
+        baselines.assign_seats(run, np.zeros(1, np.int64))
+    games, buffer, seats = run.games, run.buffer, run.seats
+    load_state(games, Game.from_position(LOST).to_state())
+    play_phase(run)
+    assert not games.outcomes().alive[0, 0]
+    assert buffer.open.tolist() == [True, False] and buffer.rewards[0, 0] == 0
+    # The army of ITALY stays in Rome: 4 of 5 squares belong to the team at the end of 1906.
+    for _ in range(2):
+        ppo.pay_learner(run, games.step(games.new_orders()))
+    assert buffer.rewards[0, 0] == pytest.approx(4 / 5)
+    assert not buffer.open.any() and buffer.ends[0, 0] and buffer.next_values[0, 0] == 0
+    assert (seats.stream[0] == [0, 1, NONE]).all()
 
 
 def test_partners_of_the_pool():
@@ -318,9 +347,8 @@ def test_partners_of_the_pool():
 
 def test_a_partners_game_is_the_learners():
     """A learner that is out is paid what its partner still brings; the partner is no opponent."""
-    bots = {"pool_bots": ("hold",), "pool_bot_prob": 1.0}
     years = {"max_years": 6, "reward": "sum_of_squares"}
-    run = make_run(num_envs=1, learner_powers=("ENGLAND",), **MIXED, **bots, **years)
+    run = make_run(num_envs=1, learner_powers=("ENGLAND",), **MIXED, **HOLD, **years)
     games, buffer = run.games, run.buffer
     load_state(games, Game.from_position(LOST).to_state())
     stream = int(run.seats.stream[0, 0])
@@ -333,106 +361,55 @@ def test_a_partners_game_is_the_learners():
     assert last["side_games"].tolist() == [1, 0] and last["side_wins"].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--scheme central", "--scheme central needs a learner with several seats"),
-        (
-            "--scheme central --teams ENGLAND+ITALY --partners pool",
-            "--scheme central needs a learner with several seats",
-        ),
-        (
-            "--teams ENGLAND+ITALY --learner-powers ITALY RUSSIA",
-            "--learner-powers ITALY RUSSIA must be one team of ENGLAND+ITALY, RUSSIA",
-        ),
-        ("--learner-powers ITALY italy --learner-seats 2", "names a power twice"),
-        ("--learner-powers FRANCE", "'FRANCE' is not a power of map three"),
-        ("--learner-powers ITALY ENGLAND", "needs as many seats: --learner-seats 2"),
-        ("--partners pool", "--partners pool needs --teams"),
-        ("--scheme other", "--scheme must be one of self_play, independent"),
-        ("--alternatives 0", "--alternatives must be a whole number"),
-    ],
-)
-def test_what_cannot_be(flags, message, tmp_path, capsys):
-    refused(flags.split(), message, tmp_path, capsys)
+def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path):
+    """They are all the learner's and paid alike; against the bots each is by itself."""
+    together = {"teams": "ENGLAND+ITALY+RUSSIA", "reward": "power:weakest=1,team:center_delta=1"}
+    run = make_run(learner_seats=3, num_envs=4, **together)
+    assert (run.seats.stream != NONE).all()
+    for _ in range(8):
+        play_phase(run)
+    paid = run.buffer.rewards.sum(0).reshape(4, 3)
+    assert (paid == paid[:, :1]).all() and (paid > 0).any()
+    folder = train(tmp_path / "runs", script=baselines, map="three", max_years=4, **together)
+    shown = set().union(*(line.keys() for line in metrics(folder)))
+    assert "eval/random/win_RUSSIA" in shown and "selfplay/win" not in shown
 
 
 # --- Runs -----------------------------------------------------------------------------------------
 
 
-def stop_in_step(monkeypatch, number: int) -> None:
-    """Have the process asked to stop while it plays that env step."""
-    steps, play = itertools.count(1), baselines.play_phase
-
-    def stopping(*args):
-        if next(steps) == number:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return play(*args)
-
-    monkeypatch.setattr(baselines, "play_phase", stopping)
-
-
-@pytest.mark.parametrize("scheme", [*SCHEMES, "partners"])
-def test_resumed_equals_uninterrupted(scheme, tmp_path, monkeypatch):
-    changes = {"num_envs": 12, "league_games": 0, "capture_games": 0, "learner_seats": 2}
-    changes |= {"total_timesteps": 400, "eval_games": 3, "eval_bots": ["hold"]}
-    if scheme == "partners":
-        changes |= {"teams": "ENGLAND+ITALY", "partners": "pool", "learner_powers": ["ENGLAND"]}
-    config = write_config(tmp_path / "tiny.toml", map="three", **changes)
-    flags = ["--config", config, "--alternatives", "2"]
-    flags += [] if scheme == "partners" else ["--scheme", scheme]
-    runs = [tmp_path / name for name in ("whole", "parts")]
-    assert main([*flags, "--runs-folder", str(runs[0])]) == 0
-    with monkeypatch.context() as patch:
-        stop_in_step(patch, 9)
-        assert main([*flags, "--runs-folder", str(runs[1])]) == 0
-    whole, parts = (next(folder.iterdir()) for folder in runs)
-    assert load(parts)["global_step"] < 400
-    assert main(["--resume", str(parts)]) == 0
-    for name in ("model", "run", "ranks"):
-        assert differences(load(whole)[name], load(parts)[name]) == []
-    assert metrics(whole) == metrics(parts)
-    # Its policies are played by the script that trained them, which the checkpoint names.
-    player = load_player(whole)
-    assert isinstance(player.agent, baselines.IndependentNetwork) == (scheme == "independent")
-    result = evaluate_player("three", player, make_bot("hold"), 6, max_years=2).result()
-    assert result["games"] == 6
-
-
-@pytest.mark.parametrize("scheme", ["independent", "central"])
-def test_a_policy_of_version_0_2_plays_as_it_did(scheme, tmp_path):
-    """Its weights have the names of then: `powers.0.` before each, or `mates.` beside the plain."""
-    agent = agent_of(scheme)
-    names = agent.state_dict().keys()
-    plain = agent_of("self_play").state_dict().keys()
-    if scheme == "independent":
-        assert names == {f"powers.{p}.{name}" for p in range(3) for name in plain}
-    else:
-        mates = {f"mates.{part}" for part in ("0.weight", "0.bias", "2.weight")}
-        assert names == plain | mates
-    settings = {"scheme": scheme, "map": "three", "threads": 1, "hidden": 16, "num_layers": 1}
-    settings |= {"reward_mix": "", "reward": "score", "partners": "self", "exploit": None}
-    saved = checkpoints.policy_dict(
-        baselines.__file__, settings, load_map("three"), agent.state_dict(), 0
-    )
-    torch.save(saved | {"script_name": "ppo_baselines_diplomacy.py"}, tmp_path / "policy.pt")
-    player = load_player(tmp_path / "policy.pt", seed=1)
-    obs, decisions = asked(VectorGame("three", 12, seed=3))
-    noise = ops.draw_noise(decisions, SEED().manual_seed(2))
-    with torch.no_grad():
-        expected, *_ = agent.get_action_and_value(obs, decisions, noise=noise)
-    assert np.array_equal(player.agent.act(obs, decisions, noise=noise)[0], expected)
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--scheme central", "--learner-seats 2"),
+        ("--scheme central --teams ENGLAND+ITALY --partners pool", "--learner-seats 2"),
+        ("--teams ENGLAND+ITALY --learner-powers ITALY RUSSIA", "--learner-powers ITALY RUSSIA"),
+        ("--learner-powers ITALY italy --learner-seats 2", "--learner-powers"),
+        ("--learner-powers FRANCE", "'FRANCE'"),
+        ("--learner-powers ITALY ENGLAND", "--learner-seats 2"),
+        ("--partners pool", "--teams"),
+        ("--alternatives 0", "alternatives"),
+        ("--teams ENGLAND+ITALY,ITALY+RUSSIA", "ITALY"),
+        ("--teams ENGLAND+ITALY+RUSSIA --reward sum_of_squares", "sum_of_squares"),
+        ("--team-victory 8", "teams"),
+        ("--reward team:score", "'team:score'"),
+    ],
+)
+def test_what_cannot_be(flags, words, tmp_path, capsys):
+    argv = ["--config", write_config(tmp_path / "tiny.toml", map="three"), *flags.split()]
+    argv += ["--runs-folder", str(tmp_path / "runs")]
+    refused(argv, words, capsys=capsys, script=baselines)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_team_of_networks_learns_against_a_policy_of_plain_self_play(tmp_path):
-    config = write_config(tmp_path / "tiny.toml", map="three", total_timesteps=300)
-    flags = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
-    flags += ["--pool-bots", "three-pure-1", "--pool-bot-prob", "1", "--teams", "ENGLAND+ITALY"]
-    flags += ["--learner-powers", "ENGLAND", "ITALY", "--scheme", "independent"]
-    assert main(flags) == 0
-    saved = load(next((tmp_path / "runs").iterdir()))
+    changes = {"total_timesteps": 300, "pool_bots": ["three-pure-1"], "pool_bot_prob": 1.0}
+    changes |= {"teams": "ENGLAND+ITALY", "learner_powers": ["ENGLAND", "ITALY"]}
+    changes |= {"scheme": "independent", "map": "three"}
+    saved = load(train(tmp_path / "runs", script=baselines, **changes))
     member = saved["ranks"][0]["seats"]["member"]
     assert (member == torch.tensor([0, 0, 1])).all()
+    assert saved["args"]["learner_seats"] == 2
     torch.manual_seed(1)
     before = baselines.make_agent(saved["args"], load_map("three")).state_dict()
     moved = {name.split(".")[1] for name, w in saved["model"].items() if (w != before[name]).any()}
@@ -441,50 +418,47 @@ def test_a_team_of_networks_learns_against_a_policy_of_plain_self_play(tmp_path)
 
 @pytest.mark.parametrize("scheme", ["independent", "central"])
 def test_a_run_begins_with_a_policy_of_plain_self_play(scheme, tmp_path):
-    config = write_config(tmp_path / "tiny.toml", map="three", total_timesteps=300, learning_rate=0)
     start = checkpoints.read(policy_file("three-pure-2"))
-    sizes = [
-        f"--{name.replace('_', '-')}={start['args'][name]}" for name in ("hidden", "num_layers")
-    ]
-    flags = ["--config", config, "--runs-folder", str(tmp_path / "runs"), "--scheme", scheme]
-    flags += ["--start-from", "three-pure-2", "--learner-seats", "2", *sizes]
-    assert main(flags) == 0
-    model = load(next((tmp_path / "runs").iterdir()))["model"]
+    changes = {name: start["args"][name] for name in ("hidden", "num_layers")}
+    changes |= {"map": "three", "total_timesteps": 40, "learning_rate": 0.0, "learner_seats": 2}
+    flags = "--scheme", scheme, "--start-from", "three-pure-2"
+    model = load(train(tmp_path / "runs", *flags, script=baselines, **changes))["model"]
     for name, weight in start["model"].items():
         own = [f"powers.{p}.{name}" for p in range(3)] if scheme == "independent" else [name]
         assert all(torch.equal(model[key], weight) for key in own), name
     assert len(model) > len(start["model"])
 
 
-def test_a_policy_of_another_scheme_is_no_beginning(tmp_path, capsys):
-    config = write_config(tmp_path / "tiny.toml", map="three", total_timesteps=100, eval_games=3)
-    flags = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
-    assert main([*flags, "--scheme", "independent"]) == 0
-    (first,) = (tmp_path / "runs").iterdir()
-    flags = ["--start-from", str(first), "--scheme", "central", "--learner-seats", "2"]
-    refused(flags, "has weights that do not fit the network", tmp_path, capsys)
+def test_a_policy_of_another_scheme_is_no_beginning(trained, tmp_path, capsys):
+    flags = ["--start-from", str(trained("independent")), "--runs-folder", str(tmp_path / "runs")]
+    flags += ["--scheme", "central", "--learner-seats", "2", "--hidden", "8", "--num-layers", "1"]
+    refused(flags, "--start-from", "--scheme", capsys=capsys, script=baselines)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_wins_are_counted_by_team(trained):
+    shown = set().union(*metrics(trained("team")))
+    assert {"selfplay/win_ENGLAND+ITALY", "selfplay/win_RUSSIA"} <= shown
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_each_scheme_learns_to_beat_random(scheme, tmp_path):
-    config = write_config(
-        tmp_path / "tiny.toml",
-        num_envs=64,
-        num_steps=16,
-        total_timesteps=40_000,
-        hidden=32,
-        num_layers=2,
-        learning_rate=2e-3,
-        num_minibatches=4,
-        reward="sum_of_squares",
-        pool_interval=5000,
-        eval_interval=10**9,
-        eval_games=2,
-        learner_seats=2 if scheme == "central" else 1,
-    )
-    runs = tmp_path / "runs"
-    assert main(["--config", config, "--runs-folder", str(runs), "--scheme", scheme]) == 0
-    player = load_player(next(runs.iterdir()))
+    changes = {
+        "scheme": scheme,
+        "num_envs": 64,
+        "num_steps": 16,
+        "total_timesteps": 40_000,
+        "hidden": 32,
+        "num_layers": 2,
+        "learning_rate": 2e-3,
+        "num_minibatches": 4,
+        "reward": "sum_of_squares",
+        "pool_interval": 5000,
+        "eval_interval": 10**9,
+        "eval_games": 2,
+        "learner_seats": 2 if scheme == "central" else 1,
+    }
+    player = load_player(train(tmp_path / "runs", script=baselines, **changes))
     result = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1).result()
     assert result["overall"]["win"]["low"] > 0.8

@@ -1,16 +1,19 @@
 """A policy that learns what a search finds: the games, the learning, the command."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 import torch
+from support.training import STOPPED
 
 from diplomacy_engine import VectorGame, load_player, order_numbers
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic
+from diplomacy_engine.training.settings import parse_args
 from diplomacy_learners import distill
 
 POLICY = "runs/reference/small__pure__1"
@@ -60,12 +63,6 @@ def test_softer_teaching_spreads_over_candidates():
 
     hard, soft, cold = lesson(0.0), lesson(0.3), lesson(1e-9)
 
-    def rows(lesson):
-        taught = lesson.experience.decisions
-        return [
-            f"{e} {p} {n}" for e, p, n in zip(taught.game, taught.power, lesson.experience.obs.row)
-        ]
-
     # The searches are the same, and a decision counts once, however many orders are taught for it.
     assert soft.share.sum() == pytest.approx(len(hard.share), rel=0.02)
     assert len(soft.share) > len(hard.share)
@@ -76,7 +73,7 @@ def test_softer_teaching_spreads_over_candidates():
     one = np.flatnonzero((soft.share < 1) & (soft.share > 0.02))
     assert len(one)
     with torch.no_grad():
-        logprob = policy.agent.agent.get_action_and_value(*soft.experience)[1].numpy()
+        logprob = policy.agent.agent.get_action_and_value(*soft.experience).logprob.numpy()
     assert ((soft.share > 0) & (soft.share <= 1)).all() and np.isfinite(logprob).all()
 
 
@@ -92,7 +89,7 @@ def test_learning_makes_the_taught_orders_likelier_and_keeps_values():
 
     def likelihood() -> float:
         with torch.no_grad():
-            return agent.get_action_and_value(*taught)[1].mean().item()
+            return agent.get_action_and_value(*taught).logprob.mean().item()
 
     before, args = likelihood(), distill.Args(epochs=8, batch_size=64)
     figures = distill.learn(args, agent, optimizer, lesson, np.random.default_rng(1))
@@ -101,17 +98,24 @@ def test_learning_makes_the_taught_orders_likelier_and_keeps_values():
     assert np.abs(network.values(taught.obs) - values).mean() < 0.1
 
 
+COMMAND = ["--policy", POLICY, "--search", CHEAP, "--rounds", "2", "--games", "4"]
+COMMAND += ["--max-years", "4", "--eval-games", "4"]
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; return its exit status."""
+    try:
+        return distill.main(parse_args(distill.Args, argv))
+    except SystemExit as end:
+        return end.code
+
+
 def test_the_command(tmp_path, capsys):
-    words = ["--policy", POLICY, "--search", CHEAP, "--rounds", "2", "--games", "4"]
-    words += ["--max-years", "4", "--eval-games", "4", "--runs-folder", str(tmp_path)]
-    assert distill.main(words) == 0
-    shown = capsys.readouterr().out
-    assert (
-        len(re.findall(r"^round [12]: [\d,]+ decisions, cross_entropy", shown, re.MULTILINE)) == 2
-    )
+    """What comes of it is a policy of the script's, which plays."""
+    assert main([*COMMAND, "--runs-folder", str(tmp_path)]) == 0
+    assert re.findall(r"^round (\d): [\d,]+ decisions", capsys.readouterr().out, re.M) == ["1", "2"]
     (folder,) = tmp_path.iterdir()
-    player = load_player(folder)
-    start = load_player(POLICY)
+    player, start = load_player(folder), load_player(POLICY)
     assert player.settings == start.settings and len(list(folder.glob("checkpoints/*.pt"))) == 2
     games = VectorGame("small", 2, 1, auto_reset=False)
     assert len(player.act(games, games.decisions())) == len(games.decisions().slot_province)
@@ -119,20 +123,33 @@ def test_the_command(tmp_path, capsys):
     assert any((one != other).any() for one, other in weights)
 
 
+def test_what_is_interrupted_keeps_its_finished_rounds(tmp_path, monkeypatch):
+    rounds, learn = itertools.count(1), distill.learn
+
+    def interrupted(*given):
+        if next(rounds) == 2:
+            raise KeyboardInterrupt
+        return learn(*given)
+
+    monkeypatch.setattr(distill, "learn", interrupted)
+    assert main([*COMMAND, "--runs-folder", str(tmp_path)]) == STOPPED
+    (folder,) = tmp_path.iterdir()
+    assert len(list(folder.glob("checkpoints/*.pt"))) == 1 and load_player(folder)
+
+
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "word"),
     [
-        ([], "--policy is missing"),
+        ([], "--policy"),
         (["--policy", "nowhere"], "nowhere"),
-        (["--policy", POLICY, "--search", "slow"], "--search 'slow' is not a search"),
-        (["--policy", POLICY, "--search", "fast(profiles=0)"], "profiles must be a whole number"),
-        (["--policy", POLICY, "--eval-bot", "nobody"], "there is no player 'nobody'"),
+        (["--policy", POLICY, "--search", "slow"], "--search 'slow'"),
+        (["--policy", POLICY, "--search", "fast(profiles=0)"], "profiles"),
+        (["--policy", POLICY, "--eval-bot", "nobody"], "'nobody'"),
         (["--policy", POLICY, "--rounds", "0"], "rounds"),
-        (["--policies", POLICY], "--policies"),
     ],
 )
-def test_bad_command_lines(words, message, tmp_path, capsys):
-    assert distill.main([*words, "--runs-folder", str(tmp_path / "runs")]) == 2
+def test_bad_command_lines(words, word, tmp_path, capsys):
+    assert main([*words, "--runs-folder", str(tmp_path / "runs")]) == 2
     error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1 and "Traceback" not in error
+    assert word in error and error.count("\n") == 1 and error.startswith("error: ")
     assert not (tmp_path / "runs").exists()

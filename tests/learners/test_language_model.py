@@ -2,12 +2,13 @@
 
 import base64
 import importlib.util
+import itertools
 import json
+import os
 import re
-import shutil
+import signal
 import types
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +16,11 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed: pip install '.[llm]'")
 
 import torch
-from support.language import FakeServer, holds
+from support.learners import check_help
+from support.training import STOPPED, differences, load, metrics
 
 import diplomacy_learners.language_model as grpo
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_bot
-from diplomacy_engine._fields import field_kinds
-from diplomacy_engine.learning import checkpoints, startup
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.matches.forks import fork
 from diplomacy_engine.training.settings import parse_args
@@ -34,7 +33,15 @@ has_peft = pytest.mark.skipif(
 
 
 def args_of(text=""):
-    return parse_args(grpo.Args, text.split()).args
+    return parse_args(grpo.Args, text.split())
+
+
+def main(text):
+    """Run the command; return its exit status."""
+    try:
+        return grpo.main(args_of(text))
+    except SystemExit as end:
+        return end.code
 
 
 def new_run(text=""):
@@ -61,19 +68,12 @@ def two_centers(player, games):
     return int((found.score[0, :, 0] >= 2).sum())
 
 
-def train(tmp_path, text):
+def train(tmp_path, text, status=0):
     """Train as a user does; return the run folder."""
     before = set(tmp_path.glob("*"))
-    assert grpo.main([*text.split(), "--runs-folder", str(tmp_path)]) == 0
+    assert main(f"{text} --runs-folder {tmp_path}") == status
     (folder,) = set(tmp_path.glob("*")) - before
     return folder
-
-
-def metrics(folder):
-    """Return what a run has logged, without times."""
-    lines = (folder / "metrics.jsonl").read_text().splitlines()
-    slow = "timing/", "charts/SPS"
-    return [{k: v for k, v in json.loads(line).items() if not k.startswith(slow)} for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -213,37 +213,27 @@ def test_the_waterfall_adds_up():
 # --- Runs -----------------------------------------------------------------------------------------
 
 
-def test_a_resumed_run_equals_one_without_a_break(finished, tmp_path):
-    part = train(tmp_path, f"{RICH} --steps 2")
+def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):
+    steps, advance = itertools.count(1), grpo.Run.advance
+
+    def stopping(run):
+        if next(steps) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return advance(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grpo.Run, "advance", stopping)
+        part = train(tmp_path, f"{RICH} --steps 4", STOPPED)
     (part / "metrics.jsonl").open("a").write('{"global_step": 3, "after the checkpoint": 1}\n')
-    assert grpo.main(["--resume", str(part), "--steps", "4"]) == 0
-    one, other = (checkpoints.read(run / "checkpoint.pt") for run in (finished, part))
-    assert one["step"] == other["step"] == 4 and one["global_step"] == other["global_step"]
-    for name, weight in one["model"].items():
-        assert torch.equal(weight, other["model"][name]), name
-    for number, moments in one["optimizer"]["state"].items():
-        for name, figure in moments.items():
-            assert torch.equal(figure, other["optimizer"]["state"][number][name])
-    lines = metrics(finished), metrics(part)
-    # Powers take turns, and the short run evaluated at its end, as the long one did there.
-    assert lines[0] == lines[1]
-    assert [line["global_step"] for line in lines[0]] == [1, 2, 2, 3, 4, 4]  # and evaluations
+    assert load(part)["step"] == 2
+    assert main(f"--resume {part}") == 0
+    for name in ("step", "global_step", "model", "optimizer"):
+        assert differences(load(finished)[name], load(part)[name]) == []
+    assert metrics(finished) == metrics(part)
+    steps = [line["global_step"] for line in metrics(part)]
+    assert steps == [1, 2, 2, 3, 4, 4]  # and evaluations
     replies = [(run / "replies.jsonl").read_text() for run in (finished, part)]
     assert replies[0] == replies[1]
-
-
-@pytest.mark.parametrize("setting", ["opponent", "eval_bot"])
-def test_a_run_folder_asks_no_server_by_itself(setting, finished, tmp_path, capsys):
-    """The folder may be somebody else's; what it names is asked once the command line names it."""
-    run = Path(shutil.copytree(finished, tmp_path / "run"))
-    with FakeServer(lambda body, number: holds(body)) as server:
-        settings = json.loads((run / "args.json").read_text())
-        settings[setting] = f"llm:m@{server.url}"
-        (run / "args.json").write_text(json.dumps(settings))
-        assert grpo.main(["--resume", str(run)]) == 2
-        said, flag = capsys.readouterr().err, f"--{setting.replace('_', '-')}"
-        assert "a server to ask" in said and flag in said and said.count("\n") == 1
-        assert server.requests == []
 
 
 def test_a_run_logs_its_curves(finished):
@@ -290,7 +280,7 @@ def test_a_run_is_tracked_by_wandb(tmp_path, monkeypatch):
     monkeypatch.setattr(grpo, "start_wandb", lambda args, folder, wandb_id: fake)
     folder = train(tmp_path, f"{TINY} --steps 1 --eval-interval 0 --track")
     assert any("charts/episodic_return" in line for line in logged)
-    assert checkpoints.read(folder / "checkpoint.pt")["wandb_id"] == "one"
+    assert load(folder)["wandb_id"] == "one"
 
 
 def test_what_has_learned_can_be_played(finished):
@@ -306,89 +296,54 @@ def test_what_has_learned_can_be_played(finished):
     assert written[0] == written[1]
 
 
-def test_a_run_of_version_0_2_plays(finished, tmp_path):
-    """There the script had another name, and another hash."""
-    saved = torch.load(finished / "checkpoint.pt", weights_only=True)
-    older = {"script_name": "grpo_llm_diplomacy.py", "script_sha256": "0" * 64}
-    torch.save(saved | older, tmp_path / "checkpoint.pt")
-    games = VectorGame("small", 2, threads=1, auto_reset=False)
-    decisions = games.decisions()
-    orders = [
-        load_player(path, greedy=True).act(games, decisions)
-        for path in (finished, tmp_path / "checkpoint.pt")
-    ]
-    assert np.array_equal(*orders)
-
-
-def test_every_number_has_a_range():
-    kinds = field_kinds(grpo.Args)
-    assert all(kind.range for kind in kinds.values() if kind.type in (int, float))
-
-
-def test_the_other_trainer_says_whose_run_it_is(finished, capsys):
-    assert startup.main(ppo.LEARNER_HERE, ppo.train, ["--resume", str(finished)]) == 2
-    said = capsys.readouterr().err
-    assert said.endswith("is a run of 'language_model.py', not of ppo_selfplay_diplomacy.py\n")
+def test_help_and_ranges(capsys):
+    check_help(grpo, capsys)
 
 
 def test_a_finished_run_has_nothing_left_to_do(finished):
     before = (finished / "checkpoint.pt").read_bytes()
-    assert grpo.main(["--resume", str(finished)]) == 0
+    assert main(f"--resume {finished}") == 0
     assert (finished / "checkpoint.pt").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "words"),
     [
-        ("--seats FRANCE", "--seats 'FRANCE' is not one of each, all, ENGLAND, RUSSIA"),
-        ("--device nothing", "--device 'nothing' cannot be used here"),
-        ("--copies 1", "--copies must be"),
-        ("--groups 1000000000", "--groups must be a whole number from 1 to 100,000, not"),
-        ("--batch 5000", "--batch must be a whole number from 1 to 4,096, not"),
-        ("--model nowhere", "there is no folder nowhere with a model"),
-        ("--opponent nobody", "there is no player 'nobody'"),
-        ("--eval-bot nobody", "there is no player 'nobody'"),
-        (
-            "--opponent nash+hold",
-            "--opponent 'nash+hold' would have nobody to talk to: name only the player after its +",
-        ),
-        (
-            "--history 2",
-            "--history has no effect: minimal prompts, the default, leave out the past",
-        ),
-        ("--resume nowhere", "nowhere cannot be continued: it has no args.json"),
-        ("--resume nowhere --copies 4", "--copies cannot be changed on resume; only --steps and"),
-        ("--opening-share 0.5", "--opening-share has no effect: it needs --warm-up"),
-        ("--capture-games -1", "--capture-games must be a whole number from 0 to 1,000, not"),
+        ("--seats FRANCE", "--seats 'FRANCE'"),
+        ("--device nothing", "--device 'nothing'"),
+        ("--copies 1", "copies"),
+        ("--model nowhere", "nowhere"),
+        ("--opponent nobody", "'nobody'"),
+        ("--eval-bot nobody", "'nobody'"),
+        ("--opponent nash+hold", "--opponent 'nash+hold'"),
+        ("--history 2", "--history"),
+        ("--resume nowhere", "nowhere"),
+        ("--resume {finished} --copies 4", "--steps and --track"),
+        ("--opening-share 0.5", "--warm-up"),
     ],
 )
-def test_bad_settings_get_one_sentence(text, sentence, tmp_path, capsys):
-    folder = [] if "--resume" in text else ["--runs-folder", str(tmp_path)]
-    assert grpo.main([*text.split(), *folder]) == 2
+def test_bad_settings_get_one_sentence(text, words, finished, tmp_path, capsys):
+    folder = "" if "--resume" in text else f" --runs-folder {tmp_path}"
+    assert main(text.format(finished=finished) + folder) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: ") and sentence in said and said.count("\n") == 1
+    assert said.startswith("error: ") and words in said and said.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
-def test_a_checkpoint_that_does_not_fit_gets_one_sentence(finished, tmp_path, capsys):
-    folder = train(tmp_path, f"{TINY} --steps 1 --eval-interval 0")
-    saved = torch.load(folder / "checkpoint.pt", weights_only=True)
-    for change in (
+@pytest.mark.parametrize(
+    "change",
+    [
         {"model": {}},
-        {"model": {name: part * float("nan") for name, part in saved["model"].items()}},
-        {"step": -1},
-        {"optimizer": {}},
         {"vocabulary_hash": "other"},
         {"tokenizer": "other"},
-    ):
-        capsys.readouterr()
-        torch.save(saved | change, folder / "checkpoint.pt")
-        assert grpo.main(["--resume", str(folder), "--steps", "3"]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith("error: ") and said.count("\n") == 1
-    torch.save(saved | {"args": saved["args"] | {"copies": 1}}, folder / "checkpoint.pt")
-    with pytest.raises(UserError, match="copies"):
-        load_player(folder / "checkpoint.pt")
+        {"args": {"map": "small", "copies": 1}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_checkpoint_that_does_not_fit_is_not_played(change, finished, tmp_path):
+    torch.save(load(finished) | change, tmp_path / "checkpoint.pt")
+    with pytest.raises(UserError, match=r"checkpoint\.pt"):
+        load_player(tmp_path / "checkpoint.pt")
 
 
 @has_peft
@@ -420,6 +375,5 @@ def test_small_matrices_beside_the_weights_learn_alone(tmp_path):
 def test_a_resumed_run_with_small_matrices_equals_one_without_a_break(tmp_path):
     text = f"{TINY} --lora 2 --seats ENGLAND --eval-interval 0"
     whole, part = train(tmp_path, f"{text} --steps 4"), train(tmp_path, f"{text} --steps 2")
-    assert grpo.main(["--resume", str(part), "--steps", "4"]) == 0
-    one, other = (checkpoints.read(run / "checkpoint.pt")["model"] for run in (whole, part))
-    assert all(torch.equal(weight, other[name]) for name, weight in one.items())
+    assert main(f"--resume {part} --steps 4") == 0
+    assert differences(load(whole)["model"], load(part)["model"]) == []

@@ -106,7 +106,7 @@ def test_scores_of_orders(name, related):
         tables = random(named, HIDDEN), random(kinds, HIDDEN), random(slots, HIDDEN), random(HIDDEN)
         return with_gradients(of, *tables)
 
-    found, plain = scored(ops.score_orders), scored(plain_ops.score_orders)
+    found, plain = scored(ops.score_slots), scored(plain_ops.score_slots)
     for one, two in zip(found, plain):
         assert_same(one, two)
     logprob, entropy, greatest = found[0]
@@ -138,7 +138,7 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
     def noted(name, function):
         return lambda *args: calls.add(name) or function(*args)
 
-    kernels = {"score_orders", "sum_rows", "mean_provinces", "exchange"}
+    kernels = {"score_slots", "sum_rows", "mean_provinces", "exchange"}
     kernels |= {"sum_of_earlier"} if autoregressive else set()
     for name in kernels:
         monkeypatch.setattr(plain_ops, name, noted(name, getattr(plain_ops, name)))

@@ -8,12 +8,14 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import torch
+from support.training import main as train_as
 from support.training import train
+from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.learning import frozen, startup
+from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.matches.match import MatchSettings
@@ -22,8 +24,23 @@ from diplomacy_engine.matches.tables import play_tables
 from diplomacy_engine.players import ask_player, ask_players, load_player, make_bot
 from diplomacy_engine.players.population import FOLDERS, read_population
 from diplomacy_engine.rules.map import load_map
+from diplomacy_engine.training.settings import parse_args
 
 SHAPES = ({}, {"hidden": 16}, {"num_layers": 1}, {"autoregressive": False})
+
+
+class Attending(ppo.Agent):
+    """Lets provinces attend to each other, with a temperature that is learned."""
+
+    def __init__(self, game_map):
+        super().__init__(game_map, 24, 0)
+        self.attention = nn.MultiheadAttention(24, 2, batch_first=True)
+        self.sharpness = nn.Parameter(torch.ones(1))
+
+    def encode(self, boards):
+        codes = super().encode(boards)
+        x = codes.provinces
+        return codes._replace(provinces=x + self.attention(self.sharpness * x, x, x)[0])
 
 
 @lru_cache
@@ -33,6 +50,7 @@ def agents(map_name: str) -> list[ppo.Agent]:
     torch.set_num_threads(1)
     settings, game_map = vars(ppo.Args()) | {"hidden": 24}, load_map(map_name)
     found = [ppo.make_agent(settings | shape, game_map).eval() for shape in SHAPES]
+    found.append(Attending(game_map))
     found += [frozen.frozen_copy(agent) for agent in found]
     for number, agent in enumerate(found):
         weight = agent.score.weight.detach()  # so that they prefer something, and not the same
@@ -48,14 +66,15 @@ def policies(map_name: str, greedy: tuple[int, ...] = ()) -> list:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
-    "map_name, greedy", [("small", range(8)), ("three", ()), ("small", (1, 3))]
+    "map_name, greedy", [("small", tuple(range(10))), ("three", ()), ("small", (1, 4))]
 )
 def test_a_group_orders_what_its_players_order_alone(map_name, greedy, threads):
-    """Also where some of them are greedy and some draw."""
+    """Also where some are greedy and some draw, or have layers that cannot be stacked."""
     game_map, rng = load_map(map_name), np.random.default_rng(2)
     players = [*policies(map_name, greedy), make_bot("random")]
     alone = [*policies(map_name, greedy), make_bot("random")]
-    pop.PolicyGroup(players[:-1], threads)
+    group = pop.PolicyGroup(players[:-1], threads)
+    assert [len(stack.numbers) for stack in group.stacks] == [2, 2, 2, 2]  # those that attend: none
     games = VectorGame(game_map, 40, seed=3, max_years=6, threads=1, auto_reset=False)
     seats = rng.integers(len(players), size=(40, len(game_map.powers)))
     seats[:15] = 3  # one player with many seats, also with several in one game
@@ -94,7 +113,7 @@ def population(tmp_path_factory):
     """Return the folder of a population made of two tiny runs."""
     folder = tmp_path_factory.mktemp("population")
     runs = [
-        train(folder / "runs", "--exp-name", name, "--league-games", "0", "--eval-games", "2")
+        train(folder / "runs", "--exp-name", name, "--eval-games", "2")
         for name in ("first", "second")
     ]
     made = folder / "population" / "small"
@@ -128,21 +147,18 @@ def test_the_command_of_a_run_trains_the_same(population):
     member = next(m for m in read_population(population).members if m.file)
     words = shlex.split(member.command)
     assert words[0] == "ppo_selfplay_diplomacy.py"
-    args = startup.read_settings(ppo.LEARNER_HERE, words[1:]).args
+    args = parse_args(ppo.Args, words[1:])
     assert {name: getattr(args, name) for name in member.settings} == member.settings
-    assert member.settings.keys() == {*ppo.NETWORK, *pop.KEPT}
+    assert member.settings.keys() == {*ppo.LEARNER_HERE.network, *pop.KEPT}
 
 
-def test_members_of_version_0_2_play(tmp_path):
-    """Their settings have names of then; the weights of all must fit what the settings say."""
+def test_a_member_whose_weights_do_not_fit_is_refused(tmp_path):
     shutil.copytree(FOLDERS / "small", tmp_path / "small")
     file = tmp_path / "small" / "population.json"
     saved = json.loads(file.read_text())
     member = next(m for m in saved["members"] if m["file"])
-    member["settings"] |= {"reward": "score", "reward_mix": "score=0.5,leader=1"}
-    file.write_text(json.dumps(saved))
     path = tmp_path / "small" / member["file"]
-    assert load_player(path).settings["reward"] == "score=0.5,leader=1"
+    assert load_player(path).settings["reward"] == member["settings"]["reward"]
     for wrong in ([], 10**9, "x", -1, 8):
         member["settings"]["hidden"] = wrong
         file.write_text(json.dumps(saved))
@@ -200,13 +216,13 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
         "[[runs]]\nname = 'one'\nshare = 9\nshare_on.small = 1\n"
         "flags_on.small = '--num-layers 1'\n"
         "[[runs]]\nname = 'none'\nshare_on.small = 0\n"
-        "[[runs]]\nname = 'two'\nshare = 0.5\nflags = '--pool-size 1 --freeze-score 0.7'\n"
+        "[[runs]]\nname = 'two'\nshare = 0.5\nflags = '--pool-size 1'\n"
     )
     started = []
 
     def run(words, check):
         started.append(words)
-        assert startup.main(ppo.LEARNER_HERE, ppo.train, words[3:]) == 0
+        assert train_as(words[3:]) == 0
 
     monkeypatch.setattr("diplomacy_engine.commands.population.subprocess.run", run)
     words = ["population", "make", "--map", "small", "--recipe", str(recipe)]

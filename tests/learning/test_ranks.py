@@ -15,6 +15,7 @@ import torch
 from support.positions import ready, some_batch
 from support.self_play import make_agent
 from support.training import REPOSITORY
+from torch import distributed
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning.ranks import Distributed, Pipes, Ranks, TrainingError
@@ -62,13 +63,12 @@ def test_sums_are_the_same_everywhere(count):
         assert union == {*range(count), 7}
 
 
-@pytest.mark.parametrize("norm_adv", [True, False])
 @pytest.mark.parametrize(
     "share", [lambda row, rank: row % 3 % 2 == rank, lambda row, rank: (row >= 0) == (rank == 0)]
 )
-def test_a_step_is_that_of_the_whole_minibatch(share, norm_adv):
+def test_a_step_is_that_of_the_whole_minibatch(share):
     """To rounding; also if one rank has nothing to learn from."""
-    changes = {"num_minibatches": 1, "update_epochs": 3, "norm_adv": norm_adv}
+    changes = {"num_minibatches": 1, "update_epochs": 3}
     first = make_agent("three")
     batch = some_batch(first, 31, "three")
 
@@ -101,6 +101,20 @@ def test_gradients_and_figures_are_summed():
     assert together(work, 3) == [([9, 12], [3, 6])] * 3
 
 
+def test_moments_are_those_of_each_minibatch_of_all_ranks():
+    advantages = np.random.default_rng(1).normal(3, 2, 20).astype(np.float32)
+    splits = [[np.arange(15), np.arange(15, 16), np.arange(0)], [np.arange(19, 9, -1)] * 3]
+    found = Ranks().moments(advantages, splits)
+    assert found.shape == (2, 3, 3) and found[0, :, 0].tolist() == [15, 1, 0]
+    own = advantages[:15]
+    np.testing.assert_allclose(found[0, 0], [15, own.mean(), own.std(ddof=1)], rtol=1e-5)
+    np.testing.assert_allclose(found[0, 1], [1, advantages[15], 1], rtol=1e-6)
+    assert found[0, 2].tolist() == [0, 0, 1]
+    twice = np.concatenate([own, own])
+    for both in together(lambda ranks: ranks.moments(advantages, splits)):  # each has the same
+        np.testing.assert_allclose(both[0, 0], [30, own.mean(), twice.std(ddof=1)], rtol=1e-5)
+
+
 def test_what_one_did_wrong_is_said_everywhere():
     def work(ranks: Ranks):
         return ranks.agree(make_bot, "nobody" if ranks.rank == 1 else "hold")
@@ -115,6 +129,17 @@ def test_one_that_has_left_is_noticed():
 
     error, _ = together(work)
     assert isinstance(error, TrainingError) and str(error) == "another rank has died"
+
+
+def test_ranks_of_torchrun_leave_their_group_once(tmp_path):
+    """Although two functions that nest close them."""
+    store = f"file://{tmp_path / 'store'}"
+    distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    ranks = Ranks(Distributed())
+    assert ranks.gather("all") == ["all"]
+    ranks.close()
+    ranks.close()
+    assert not distributed.is_initialized()
 
 
 def test_shares_of_the_games():

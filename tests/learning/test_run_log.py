@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -35,8 +36,8 @@ def test_the_dashboard_groups_the_figures():
 @dataclass
 class Args:
     map: str = "three"
+    config: str | None = None
     reward: str = "score"
-    teams: str = ""
     eval_bots: tuple = ()
 
 
@@ -59,16 +60,19 @@ class Wandb:
 
 
 def test_the_best_policy_is_kept(tmp_path):
-    """By wins against the last bot; a log that is opened again knows the earlier ones."""
+    """By wins against the last bot of every evaluation, not those of the last one alone.
+
+    A log that is opened again knows the earlier ones.
+    """
+    hold, dumbbot = make_bot("hold"), make_bot("dumbbot")
+    lost = evaluate_player("small", hold, dumbbot, 6, max_years=3, threads=1)
 
     def evaluate(player: str, step: int) -> int:
-        bot = make_bot(player)
-        report = evaluate_player("small", bot, make_bot("hold"), 6, max_years=3, threads=1)
+        report = evaluate_player("small", make_bot(player), hold, 6, max_years=3, threads=1)
         log = RunLog(RunFolder(tmp_path), Progress(100, 0), load_map("small"))
-        try:
-            log.evaluations({"random": report, "hold": report}, step, {}, {"global_step": step})
-        finally:
-            log.close()
+        reports = {"random": report, "hold": report, "lookahead": lost}
+        with closing(log):
+            log.evaluations(reports, step, ["random", "hold"], {"global_step": step})
         return torch.load(tmp_path / "best.pt")["global_step"]
 
     assert evaluate("hold", 1) == 1  # no win, and yet the best so far
@@ -92,21 +96,18 @@ def test_sample_games_reach_tensorboard_the_run_folder_and_wandb(tmp_path, monke
         bot = make_bot("dumbbot")
         return evaluate_player("small", bot, hold, 2, samples=samples, max_years=1, threads=1)
 
-    try:
-        log.begin(Args("small", "a|b", "", ("dumbbot", "random")), None)
-        reports = {"dumbbot": report(2), "random": report(0)}
-        log.evaluations(reports, 7, {"league/rating_x": 25.0}, {})
-        log.evaluations({"dumbbot": report(0)}, 8, {}, {})
+    with closing(log):
+        log.begin(Args("small", None, "a|b", ("dumbbot", "random")))
+        log.evaluations({"dumbbot": report(2), "random": report(0)}, 7, ["dumbbot"], {})
+        log.evaluations({"dumbbot": report(0)}, 8, ["dumbbot"], {})
         log.flush()
-    finally:
-        log.close()
     kept = {path.name for path in (tmp_path / "games").iterdir()}
     assert kept == {"000000000007.html", "000000000007.jsonl"}
     page = (tmp_path / "games" / "000000000007.html").read_text()
     assert "7 decisions" in page
     figures, shown, later = wandb.logged
     assert shown == {"global_step": 7, "games/replay": f"html {page}"}
-    assert figures["global_step"] == 7 and figures["league/rating_x"] == 25.0
+    assert figures["global_step"] == 7
     assert {"eval/dumbbot/win", "eval/dumbbot/win_ENGLAND", "eval/random/win"} <= figures.keys()
     assert later["global_step"] == 8 and "eval/dumbbot/win" in later
     events = accumulator.EventAccumulator(str(tmp_path))
@@ -119,4 +120,4 @@ def test_sample_games_reach_tensorboard_the_run_folder_and_wandb(tmp_path, monke
     (settings,) = events.Tensors("settings/text_summary")
     text = settings.tensor_proto.string_val[0].decode()
     assert "| map | `small` | `three` |" in text and "| reward | `a\\|b` | `score` |" in text
-    assert "| teams |  |  |" in text
+    assert "| config |  |  |" in text and "flags: --map small" in text

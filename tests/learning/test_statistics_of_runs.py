@@ -7,7 +7,8 @@ import pytest
 
 from diplomacy_engine.constants import NONE, YEAR_LIMIT
 from diplomacy_engine.learning import statistics
-from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.experience import Batch
+from diplomacy_engine.rules.map import load_map
 
 
 def test_a_tie_of_two_powers_of_the_learner_is_no_win():
@@ -32,7 +33,7 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
     figures = statistics.selfplay_figures({n: sums[n] for n in statistics.SELFPLAY}, 1000)
     assert figures["opponent_age"] == 750 and figures["centers"] == 11 / 3
     assert figures["centers_behind"] == (0 + 0 + 7) / 3
-    assert figures["win"] == 1 / 3 and figures["games"] == 3
+    assert figures["win"] == 1 / 3
     bots = statistics.finished_games(
         result, np.arange(3), member, mine, np.arange(3), 1901, {3: 100}, [3]
     )
@@ -48,7 +49,7 @@ def test_episodes_are_counted_when_they_end():
         parts = {"score": np.ones(2, np.float32), "leader": paid / 2}
         episodes.pay(np.arange(2), paid, parts)
     episodes.end(np.array([0]))
-    mine = episodes.figures(sums := episodes.take())
+    mine = episodes.figures(sums := episodes.take())["charts"]
     assert mine == {
         "episodic_length": 2,
         "episodic_return": 5,
@@ -57,41 +58,42 @@ def test_episodes_are_counted_when_they_end():
     }
     # Another rank has had three episodes that add up to as much.
     both = {"episodes": sums["episodes"] + [3, *sums["episodes"][1:]]}
-    assert episodes.figures(both) == {name: mine[name] / 2 for name in mine}
-    assert episodes.figures(episodes.take()) == {}
+    assert episodes.figures(both)["charts"] == {name: mine[name] / 2 for name in mine}
+    assert episodes.figures(episodes.take()) == {"charts": {}}
     episodes.end(np.array([1]))
-    assert episodes.figures(episodes.take())["episodic_return"] == 10
+    assert episodes.figures(episodes.take())["charts"]["episodic_return"] == 10
     alone = statistics.Episodes(1, ("score",))
     alone.end(np.array([0]))
-    assert alone.figures(alone.take()).keys() == {"episodic_length", "episodic_return"}
+    assert alone.figures(alone.take())["charts"].keys() == {"episodic_length", "episodic_return"}
 
 
 def test_explained_variance():
+    """Of returns by values; each rank has a part of the transitions."""
     rng = np.random.default_rng(0)
     returns, error = rng.normal(5, 2, 1000), rng.normal(0, 1, 1000)
-    values = (returns + error).astype(np.float32)
-    parts = np.split(np.arange(1000), [300])
-    sums = sum(statistics.variance_sums(returns.astype(np.float32)[p], values[p]) for p in parts)
-    assert statistics.explained_variance(sums) == pytest.approx(
-        1 - error.var() / returns.var(), rel=1e-4
-    )
-    assert statistics.explained_variance(statistics.variance_sums(np.ones(3), np.zeros(3))) == 0
+
+    def sums(returns: np.ndarray, values: np.ndarray) -> np.ndarray:
+        arrays = (array.astype(np.float32) for array in (values, values, values, returns))
+        return Batch(None, *arrays).sums()["batch"]
+
+    whole = sum(sums(returns[p], (returns + error)[p]) for p in np.split(np.arange(1000), [300]))
+    expected = 1 - error.var() / returns.var()
+    assert statistics.explained_variance(whole) == pytest.approx(expected, rel=1e-4)
+    assert statistics.explained_variance(sums(np.ones(3), np.zeros(3))) == 0
 
 
-def test_moments_are_those_of_each_minibatch_of_all_ranks():
-    advantages = np.random.default_rng(1).normal(3, 2, 20).astype(np.float32)
-    splits = [[np.arange(15), np.arange(15, 16), np.arange(0)], [np.arange(19, 9, -1)] * 3]
-    found = statistics.moments(advantages, splits, Ranks())
-    assert found.shape == (2, 3, 3) and found[0, :, 0].tolist() == [15, 1, 0]
-    own = advantages[:15]
-    np.testing.assert_allclose(found[0, 0], [15, own.mean(), own.std(ddof=1)], rtol=1e-5)
-    np.testing.assert_allclose(found[0, 1], [1, advantages[15], 1], rtol=1e-6)
-    assert found[0, 2].tolist() == [0, 0, 1]
-
-    class Two:
-        def sum(self, sums):  # as if another rank had the same
-            return {name: 2 * value for name, value in sums.items()}
-
-    both = statistics.moments(advantages, splits, Two())
-    twice = np.concatenate([own, own])
-    np.testing.assert_allclose(both[0, 0], [30, own.mean(), twice.std(ddof=1)], rtol=1e-5)
+def test_wins_of_sides_do_not_begin_at_0():
+    """A running mean does, and is corrected: with one half of all games won it is one half."""
+    results = statistics.Results(load_map("three"))
+    sums = dict.fromkeys((*statistics.COUNTERS, *statistics.SELFPLAY), 1)
+    for _ in range(3):
+        games = np.array([20.0, 20.0, 0.0])
+        results.count(sums | {"side_games": games, "side_wins": games * [0.5, 1, 0]})
+        figures = results.take()
+        assert figures["win_ENGLAND"] == pytest.approx(0.5)
+        assert figures["win_ITALY"] == pytest.approx(1) and "win_RUSSIA" not in figures
+    # Not what seats are drawn by: there a side of few games counts as one that does not win.
+    assert results.win_share[0] < 0.2 and results.counters["games"] == 3
+    for _ in range(100):
+        results.count(sums | {"side_games": games, "side_wins": games * [0, 1, 0]})
+    assert results.take()["win_ENGLAND"] < 0.01  # and older games are forgotten

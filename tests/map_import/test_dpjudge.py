@@ -156,8 +156,7 @@ def test_the_command(gulf, tmp_path, monkeypatch, capsys):
     gulf.write_text(GULF.replace("F NOR", "A NOR"))
     assert cli.main(["import-map", "gulf.map", "-o", "other.toml"]) == 2
     assert capsys.readouterr().err == (
-        "error: map gulf.map: line 8: start_units: EAST 'A NOR': NOR is a sea, where no army can "
-        "stand\n"
+        "error: map gulf.map: start_units: EAST 'A NOR': NOR is a sea, where no army can stand\n"
     )
     assert not (tmp_path / "other.toml").exists()
 
@@ -262,7 +261,7 @@ def test_owned_centers_that_are_not_at_home_are_refused_unless_builds_are_anywhe
         (b"\xff\xfe", "line 1: it is not UTF-8 text"),
         (b"# " + b"x" * 100_000_000, "cannot be read: it is longer than 1,000,000 bytes"),
         (b"A" * 900_000, "line 1: "),
-        (b"{}", "line 1: "),
+        (b"{}", "'id' is missing"),
         (None, "cannot be read: No such file"),
     ],
 )

@@ -64,13 +64,13 @@ def test_what_a_wheel_has(tmp_path):
     build.run()
     package = tmp_path / "diplomacy_engine"
     found = {path.name: path for path in REPOSITORY.glob("configs/*.toml")}
-    for name in ("small.toml", "three.toml", "standard.toml"):
+    for name in ("three.toml", "standard.toml"):
         assert (package / "configs" / name).read_bytes() == found[name].read_bytes()
     assert (package / "configs" / "population" / "runs.toml").is_file()
     for path in ready_policies().values():
         for name in (path.name, "against_dumbbot.json"):
             assert (package / "reference" / path.parent.name / name).is_file()
-    assert settings.INSTALLED_CONFIGS.parent == policy_files._PACKAGE
+    assert settings.CONFIGS == REPOSITORY / "configs"
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     trainers = {path.stem for path in REPOSITORY.glob("*_diplomacy.py")}
     assert set(project["tool"]["setuptools"]["py-modules"]) == trainers
@@ -105,10 +105,11 @@ def test_a_wheel_plays(tmp_path):
     where = subprocess.run([bin_folder / "python", "-c", code], **options).stdout
     assert where.strip() == str(site / "diplomacy_engine" / "reference")
     for learner in ("ppo_selfplay_diplomacy", "diplomacy_learners.press"):
-        words = [bin_folder / "python", "-m", learner, "--map", "small", "--help"]
+        words = [bin_folder / "python", "-m", learner, "--map", "three", "--help"]
         shown = subprocess.run(words, **options)
         assert shown.returncode == 0, shown.stderr
-        assert "0.8" in shown.stdout.partition("--gae-lambda")[2][:400]  # as in configs/small.toml
+        default = "0.95"  # as in configs/three.toml
+        assert default in shown.stdout.partition("--gae-lambda")[2][:400]
     (site_learners,) = site.glob("diplomacy_learners")
     names = {path.name for path in (REPOSITORY / "diplomacy_learners").glob("*.py")}
     assert {path.name for path in site_learners.glob("*.py")} == names

@@ -25,7 +25,7 @@ MAPS = ("small", "three", "standard")
 @pytest.mark.parametrize("autoregressive", [True, False])
 @pytest.mark.parametrize("name", MAPS)
 def test_what_was_sampled_is_what_is_scored(name, autoregressive):
-    """act() and get_logprob_entropy_value() agree, in all phases, on every map."""
+    """A player and learning agree, in all phases, on every map."""
     decisions, obs, phases = positions(name)
     agent = make_agent(name, autoregressive=autoregressive)
     chosen, logprob, value = act(agent, obs, decisions, torch.Generator().manual_seed(1))

@@ -1,82 +1,122 @@
-"""Flags, and the help that explains them."""
+"""Settings of the script: the command line, settings files, and which of them wins."""
 
 import dataclasses
-import json
+import math
+import os
+import re
 import runpy
 import subprocess
 import sys
-import types
-import typing
 
 import pytest
-from support.training import REPOSITORY, main
+from support.training import REPOSITORY, write_config
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine._fields import check_values
 from diplomacy_engine.errors import UserError
-from diplomacy_engine.learning import registry, startup
-from diplomacy_engine.training.settings import _about_fields, parse_args
+from diplomacy_engine.learning import registry
+from diplomacy_engine.records import convert
+from diplomacy_engine.training import settings
+from diplomacy_engine.training.settings import parse_args
 
 FILES = sorted(path.stem for path in (REPOSITORY / "diplomacy_learners").glob("[a-z]*.py"))
 LEARNERS = ["ppo_selfplay_diplomacy", *(f"diplomacy_learners.{name}" for name in FILES)]
-WITH_SETTINGS = [name for name in LEARNERS[1:] if not name.endswith("exploit")]  # which has none
-# What a learner has of its own: settings that mean something else, and other defaults.
-OWN_MEANING = {
-    "distill": {"max_years"},
-    "language_model": {"resume", "eval_interval", "save_interval"},
-    "population_based": {"resume", "processes"},
+WORDS = {
+    "--num_envs=3": {"num_envs": 3},
+    "--num-envs 3 --num_envs 4": {"num_envs": 4},
+    "--total-timesteps 1e6 --num-envs=2.5e2": {"total_timesteps": 1_000_000, "num_envs": 250},
+    "--learning_rate=0.001 --anneal_lr=True --track=False": {
+        "learning_rate": 0.001,
+        "anneal_lr": True,
+        "track": False,
+    },
+    "--learning_rate 1 --anneal_lr False --track True": {
+        "learning_rate": 1.0,
+        "anneal_lr": False,
+        "track": True,
+    },
+    "--anneal-lr 0 --anneal-ent no --cuda 1": {
+        "anneal_lr": False,
+        "anneal_ent": False,
+        "cuda": True,
+    },
+    "--no-anneal-lr --track": {"anneal_lr": False, "track": True},
+    "--no-anneal-lr --anneal-lr": {"anneal_lr": True},
+    "--target-kl=None --max-years none": {"target_kl": None, "max_years": None},
+    "--target-kl 0.1 --max-years 1e2": {"target_kl": 0.1, "max_years": 100},
+    "--eval-bots hold random --seed 2": {"eval_bots": ("hold", "random"), "seed": 2},
+    "--eval-bots=['hold','random']": {"eval_bots": ("hold", "random")},
+    "--eval_bots ('hold',)": {"eval_bots": ("hold",)},
+    "--pool-bots=[]": {"pool_bots": ()},
+    "--reward=score=1,leader=2..0": {"reward": "score=1,leader=2..0"},
 }
-OWN_DEFAULTS = {
-    "distill": {"learning_rate"},
-    "language_model": {"eval_games", "max_grad_norm"},
-    "population_based": {"league_games"},
-}
-TINY = "--num-envs 4 --num-steps 4 --total-timesteps 20 --eval-games 2 --hidden 8 --processes 1"
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words_of_people_and_of_sweeps(words):
+    args = parse_args(ppo.Args, words.split())
+    for name, value in WORDS[words].items():
+        found = getattr(args, name)
+        assert found == value and type(found) is type(value)
 
 
 def test_every_number_has_a_range():
-    """None may be below 0, and the defaults keep to their ranges."""
+    """None may be below 0, nor infinite, and the defaults keep to their ranges."""
     defaults = dataclasses.asdict(ppo.Args())
-    assert check_values(ppo.Args, defaults, "the defaults") == defaults
+    assert convert(ppo.Args, defaults, "defaults") == ppo.Args()
     numbers = [name for name, value in defaults.items() if type(value) in (int, float)]
-    assert len(numbers) > 30
-    for name in (*numbers, "max_years", "target_kl", "freeze_score"):
-        flag = f"--{name.replace('_', '-')}"
-        with pytest.raises(UserError, match=f"^{flag} must be .* from .*, not '-1'$"):
-            parse_args(ppo.Args, [f"{flag}=-1"])
+    assert len(numbers) > 25
+    for name in (*numbers, "max_years", "target_kl"):
+        for wrong in (-1, math.inf, math.nan):
+            with pytest.raises(UserError, match=rf"^flags: {name}: "):
+                convert(ppo.Args, {name: wrong}, "flags")
 
 
-def test_names_of_version_0_2_are_understood(tmp_path, capsys):
-    """In settings files and as flags, so that recipes that people have kept still run."""
-    config = tmp_path / "mix.toml"
-    config.write_text('reward_mix = "score=1,leader=2"\nthreads = 1\n')
-    few = [word for word in TINY.split() if word not in ("--processes", "1")]
-    argv = ["--config", str(config), *few, "--runs-folder", str(tmp_path / "runs")]
-    for flags, reward in (([], "score=1,leader=2"), (["--reward-mix", "deepdip"], "deepdip")):
-        settings = parse_args(ppo.Args, [*argv, *flags]).args
-        assert (settings.reward, settings.processes) == (reward, 1)
-    assert main(argv) == 0, capsys.readouterr().err
-    (run,) = (tmp_path / "runs").iterdir()
-    args = json.loads((run / "args.json").read_text())
-    assert args["reward"] == "score=1,leader=2" and "reward_mix" not in args
-    with pytest.raises(UserError, match="unknown flag --kl-coef"):
-        parse_args(ppo.Args, ["--kl-coef", "1"])
+def test_a_flag_wins_over_the_file_and_the_file_over_the_default(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "CONFIGS", tmp_path)
+    (tmp_path / "three.toml").write_text("num_envs = 1e3\npool-bots = ['hold']\ngamma = 0.5\n")
+    args = parse_args(ppo.Args, ["--map", "three", "--gamma", "0.25", "--hidden", "8"])
+    assert args == ppo.Args(map="three", num_envs=1000, pool_bots=("hold",), gamma=0.25, hidden=8)
+    assert settings.origins(args) == [
+        "settings file three.toml: --num-envs 1000 --pool-bots hold --gamma 0.5",
+        "flags: --map three --gamma 0.25 --hidden 8",
+    ]
+    # A file that is named takes the place of the map's; a map's path has none.
+    other = write_config(tmp_path / "other.toml")
+    args = parse_args(ppo.Args, ["--map=three", "--config", other])
+    assert (args.map, args.num_envs, args.pool_bots) == ("three", 8, ())
+    assert parse_args(ppo.Args, ["--map", "my/three.toml"]).num_envs == ppo.Args.num_envs
+    assert settings.origins(ppo.Args()) == []
+    # A run that begins with a policy is on its map.
+    (tmp_path / "standard.toml").write_text("num_envs = 7\n")
+    args = parse_args(ppo.Args, ["--start-from", "standard-pure-1"])
+    assert (args.map, args.num_envs) == ("standard", 7)
 
 
-def test_every_setting_of_the_trainer_is_explained_in_a_group(capsys):
-    with pytest.raises(SystemExit):
-        parse_args(ppo.Args, ["--help"], startup.CONFIGS)
+def test_flags_give_the_settings_again():
+    values = {"track": True, "anneal_lr": False, "reward": "a b", "eval_bots": ["hold"], "gone": 1}
+    flags = settings.flags_of(ppo.Args(), values)
+    assert flags == "--track --reward 'a b' --no-anneal-lr --eval-bots hold"
+
+
+def test_help_has_the_values_of_the_settings_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(settings, "CONFIGS", tmp_path)
+    (tmp_path / "three.toml").write_text("num_envs = 123\n")
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as end:
+        parse_args(ppo.Args, ["--map", "three", "--help"])
     shown = capsys.readouterr().out
-    for heading in ("Games", "PPO", "Network", "Opponents", "Evaluation and records"):
-        assert f"\n{heading}:\n" in shown
-    for field in dataclasses.fields(ppo.Args):
-        assert f"--{field.name.replace('_', '-')}" in shown
+    assert end.value.code == 0 and "(default: 123)" in shown
+    names = [field.name.replace("_", "-") for field in dataclasses.fields(ppo.Args)]
+    places = [re.search(rf"^\W*--{name}\b", shown, re.MULTILINE).start() for name in names]
+    assert places == sorted(places)  # the first flags are those that one needs first
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_runs_as_a_command(name, monkeypatch, capsys):
-    """A test that imports it and calls its main function leaves out its last line."""
-    imported(name)
+    """A test that imports it and calls its main function leaves out its last lines."""
+    if name.endswith("language_model"):
+        pytest.importorskip("transformers")
+    pytest.importorskip(name, exc_type=ImportError)
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(registry, "_known", dict(registry._known))  # it registers once more
@@ -85,36 +125,23 @@ def test_every_learner_runs_as_a_command(name, monkeypatch, capsys):
     assert end.value.code in (0, None) and "--seed" in capsys.readouterr().out
 
 
-def imported(name: str) -> types.ModuleType:
-    if name.endswith("language_model"):
-        pytest.importorskip("transformers")
-    return pytest.importorskip(name, exc_type=ImportError)
-
-
-@pytest.mark.parametrize("name", WITH_SETTINGS)
-def test_flags_that_learners_share_say_the_same(name):
-    """Each has its own settings; a reader of two is not to wonder what differs."""
-    both, name = (ppo.Args, imported(name).Args), name.rpartition(".")[2]
-    ours, theirs = (_about_fields(args) for args in both)
-    hints = [typing.get_type_hints(args, include_extras=True) for args in both]
-    fields = [{field.name: field.default for field in dataclasses.fields(args)} for args in both]
-    shared = fields[0].keys() & fields[1].keys() - OWN_MEANING.get(name, set())
-    assert len(shared) > 3
-    for field in sorted(shared):
-        sentences = ours[field][1], theirs[field][1]  # one may go on where the other ends
-        assert max(sentences, key=len).startswith(min(sentences, key=len)), (field, sentences)
-        assert hints[0][field] == hints[1][field], field
-    others = {field for field in shared if fields[0][field] != fields[1][field]}
-    assert others - {"exp_name"} == OWN_DEFAULTS.get(name, set())
-
-
 def test_help_for_a_reader_that_leaves():
     """As `| head` does."""
     process = subprocess.Popen(
         [sys.executable, "ppo_selfplay_diplomacy.py", "--help"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        cwd=REPOSITORY,
     )
     process.stdout.close()
-    assert process.stderr.read() == b"" and process.wait() == 0
-    process.stderr.close()
+    _, err = process.communicate(timeout=300)
+    assert err == b"" and process.returncode in (0, -13)
+
+
+def test_one_of_torchruns_processes_speaks(capsys, monkeypatch):
+    for rank, speaks in (("0", True), ("1", False)):
+        monkeypatch.setitem(os.environ, "RANK", rank)
+        for words in (["--batch-size", "3"], ["--num-env", "3"]):
+            with pytest.raises(SystemExit) as end:
+                parse_args(ppo.Args, words)
+            assert end.value.code == 2 and bool(capsys.readouterr().err) == speaks

@@ -11,7 +11,7 @@ from diplomacy_engine.constants import Phase, phase_name
 from diplomacy_engine.games.position import load_state
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.learning import statistics
-from ppo_selfplay_diplomacy import Run
+from ppo_selfplay_diplomacy import Action, Run
 
 
 class Script:
@@ -23,7 +23,7 @@ class Script:
 
     def draw(self, obs, decisions, chosen=None, noise=None):
         if not decisions.count:
-            return np.zeros(0, np.int64), torch.zeros(0), None, torch.zeros(0)
+            return Action(np.zeros(0, np.int64), torch.zeros(0), value=torch.zeros(0))
         assert decisions.count == 1
         state, texts, chosen = self.games.state, self.games.vocabulary.texts, []
         phase = phase_name(int(state.year[0]), int(state.phase[0]))
@@ -36,7 +36,7 @@ class Script:
         assert not wanted
         self.phases.append(phase)
         number = torch.tensor([float(len(self.phases))])
-        return np.array(chosen), -number, None, number * 10
+        return Action(np.array(chosen), -number, value=number * 10)
 
     def get_value(self, obs):
         return torch.full((len(obs.board),), 77.0)
@@ -86,15 +86,17 @@ def test_rewards_of_a_solo_by_hand():
     assert buffer.values[:8, 0].tolist() == [10, 20, 30, 40, 50, 60, 70, 80]
     assert buffer.next_values[:8, 0].tolist() == [20, 30, 40, 50, 60, 70, 80, 0]
     assert buffer.ends[:8, 0].tolist() == [False] * 7 + [True]
-    assert run.episodes.figures(run.episodes.take()) == {
+    assert run.episodes.figures(run.episodes.take())["charts"] == {
         "episodic_length": 8,
         "episodic_return": 5,
         "episodic_return_center_delta": pytest.approx(4 / 5),  # without its weight of 5
         "episodic_return_terminal": 1,
     }
-    figures = statistics.selfplay_figures(run.sums, 8)
+    figures = statistics.selfplay_figures(run.results.sums, 8)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
     assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)
+    taken = run.results.take()  # a running mean that begins at 0, without the bias of that
+    assert taken["win_ENGLAND"] == pytest.approx(1) and "win_RUSSIA" not in taken
     batch = take_batch(buffer, 1.0, 1.0)
     np.testing.assert_allclose(batch.returns, [5, 5, 4, 4, 4, 2, 2, 2])
     assert batch.logprobs.tolist() == [-1, -2, -3, -4, -5, -6, -7, -8]
@@ -126,7 +128,7 @@ def test_the_year_limit_by_hand(year_limit):
     np.testing.assert_allclose(buffer.rewards[:2, 0], [0, 1 + end_reward])
     assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
     assert run.games.state.turn[0] == 0
-    figures = statistics.selfplay_figures(run.sums, 2)
+    figures = statistics.selfplay_figures(run.results.sums, 2)
     assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 0, 1, 0)
 
 
@@ -190,7 +192,7 @@ def test_elimination(year_limit):
     assert buffer.ends[:2, 0].tolist() == [False, True]
     assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
     assert games.state.turn[0] == 0 and games.state.year[0] == 1901
-    figures = statistics.selfplay_figures(run.sums, 2)
+    figures = statistics.selfplay_figures(run.results.sums, 2)
     assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
     assert "opponent_age" not in figures  # bots have none
 
@@ -221,7 +223,7 @@ def test_the_reward_mix_follows_the_progress():
     run, _ = scripted_run("ENGLAND", SOLO_SCRIPT, reward="center_delta=5..15", total_timesteps=10)
     play(run, 2)
     # The fifth decision is paid at half of the way, when four have been made before it.
-    run.counters["global_step"] = 3
+    run.results.counters["global_step"] = 3
     play(run, 3)
     assert run.step == 6
     np.testing.assert_allclose(run.buffer.rewards[:5, 0], [0, 1.2, 0, 0, 4])

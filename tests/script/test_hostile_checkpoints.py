@@ -53,9 +53,9 @@ def refusal(path: Path) -> str:
     [
         ({"args": args_with(hidden=4096)}, "the shape of"),
         ({"args": args_with(hidden=10**6)}, "the shape of"),
-        ({"args": args_with(hidden=10**9)}, "'hidden' must be a whole number from 1 to 1,000,000"),
+        ({"args": args_with(hidden=10**9)}, "args: hidden: expected int <= 1000000"),
         ({"args": args_with(hidden=nested(60))}, "more than 1,000,000 items"),
-        ({"args": args_with(hidden=[[64]])}, "'hidden' must be a whole number"),
+        ({"args": args_with(hidden=[[64]])}, "args: hidden: expected int, got"),
         ({"args": args_with(num_layers=1024)}, "weights do not match"),
         ({"args": args_with(map=nested(60))}, "do not name its map"),
         ({"args": args_with(map=5)}, "do not name its map"),

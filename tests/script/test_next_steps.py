@@ -1,5 +1,6 @@
 """What a run prints at its end can be pasted: each command does what the line above it says."""
 
+import dataclasses
 import itertools
 import os
 import re
@@ -9,14 +10,16 @@ import sys
 from pathlib import Path
 from urllib.request import url2pathname
 
-from support.training import is_clock, main, metrics, train
+from support.training import STOPPED, is_clock, main, metrics, train
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.commands import cli
-from diplomacy_engine.learning import registry, startup
+from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.run_log import dashboard
+from diplomacy_engine.training import settings
 from diplomacy_engine.training.next_steps import next_steps
 from diplomacy_engine.training.run_folder import RunFolder
+from diplomacy_learners import baselines
 
 
 def told(text: str) -> dict[str, list[str]]:
@@ -31,15 +34,15 @@ def told(text: str) -> dict[str, list[str]]:
 
 def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     """By Ctrl-C; the folder's name has a space, and its run goes on to its end when it is asked."""
-    play_phase, steps = ppo.play_phase, iter(range(1000))
+    pay_learner, steps = ppo.pay_learner, iter(range(1000))
 
     def stopping(*args):
         if next(steps) == 40:
             os.kill(os.getpid(), signal.SIGINT)
-        return play_phase(*args)
+        return pay_learner(*args)
 
-    monkeypatch.setattr(ppo, "play_phase", stopping)
-    run = train(tmp_path / "my runs", eval_interval=100)
+    monkeypatch.setattr(ppo, "pay_learner", stopping)
+    run = train(tmp_path / "my runs", status=STOPPED, eval_interval=100)
     found = told(capsys.readouterr().out)
     assert list(found) == [
         "measure how strong it is",
@@ -89,17 +92,16 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
 
 
 def test_the_log_of_a_run_knows_them(tmp_path, monkeypatch):
-    """The launcher says what the run's policy is called, and how it talks."""
+    """It is told what the run's policy is called, and how it talks."""
     made = []
     monkeypatch.setattr(startup, "RunLog", lambda *given: made.append(given))
     monkeypatch.setattr(startup, "announce_compilation", lambda: None)
-    settings = startup.read_settings(
-        ppo.LEARNER_HERE, ["--map", "three", "--teams", "ENGLAND+ITALY"]
-    )
-    begun = startup.new_run(ppo.LEARNER_HERE, settings, startup.Ranks())
+    argv = ["--map", "three", "--teams", "ENGLAND+ITALY"]
+    args = settings.parse_args(baselines.Args, argv)
+    setup = startup.new_run(baselines.LEARNER_HERE, args, startup.Ranks())
     folder = RunFolder(tmp_path)
-    startup._make_log(begun, folder)
-    own = registry.Learner(Path("/my/own.py"), ppo.Args, ppo.make_agent, (), None)
-    startup._make_log(startup.Begun(own, begun.args, begun.game_map, begun.device), folder)
+    startup._make_log(setup, folder)
+    own = dataclasses.replace(baselines.LEARNER_HERE, file=Path("/my/own.py"))
+    startup._make_log(dataclasses.replace(setup, learner=own), folder)
     assert made[0][-2:] == (None, "--teams ENGLAND+ITALY")
     assert made[1][-2:] == (f"/my/own.py:{tmp_path}", "--teams ENGLAND+ITALY")

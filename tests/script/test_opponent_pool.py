@@ -9,7 +9,6 @@ from support.positions import act, positions, ready, some_batch
 from support.self_play import make_agent, make_pool
 from torch import nn
 
-import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning.ranks import Ranks
 from ppo_selfplay_diplomacy import LEARNER, OpponentPool, update
 
@@ -43,7 +42,6 @@ def test_share_of_the_newest_copy(latest):
 
 
 def test_other_ways_to_draw():
-    np.testing.assert_allclose(make_pool(4, pool_sampling="uniform").weights(), [0.25] * 4)
     pool = make_pool(3, pool_sampling="recency")
     np.testing.assert_allclose(pool.weights(), np.array([0.64, 0.8, 1]) / 2.44)
     pool = make_pool(3, pool_sampling="pfsp")
@@ -67,25 +65,6 @@ def test_bots_in_the_pool():
     for probability, drawn in ((0.0, {3, 4}), (1.0, {1, 2})):
         pool = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=probability)
         assert set(shares(pool)) == drawn
-
-
-def test_a_copy_that_is_beaten_makes_room_for_the_next(monkeypatch):
-    """Its score is taken over all games against it, which must be enough."""
-    monkeypatch.setattr(ppo, "FREEZE_GAMES", 4)
-    pool = make_pool(pool_interval=10_000, freeze_score=0.7)
-    for number, score in enumerate((1.0, 1.0, 1.0, 0.0, 0.0), 1):
-        pool.record(np.ones(1), np.array([score]))  # too few games; then means of 0.75 and 0.6
-        assert pool.is_due(10) == (number == 4)
-    pool.record(np.array([2.0]), np.array([2.0]))  # 5 of 7
-    assert pool.is_due(10)
-    pool.freeze(nn.Identity(), 10)
-    assert not pool.is_due(11), "a new copy starts its own count"
-    for _ in range(9):  # games still running against the one before do not count
-        pool.record(np.array([1.0, 0.0]), np.array([1.0, 0.0]))
-    assert not pool.is_due(12) and pool.is_due(10_010)
-    pool.record(np.array([0.0, 4.0]), np.array([0.0, 4.0]))
-    assert pool.is_due(12)
-    assert not make_pool(freeze_score=None, pool_interval=100).is_due(99)
 
 
 def test_copies_that_sit_at_no_table_are_forgotten():

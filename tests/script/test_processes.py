@@ -18,6 +18,7 @@ import pytest
 import torch
 from support.training import (
     REPOSITORY,
+    STOPPED,
     differences,
     load,
     main,
@@ -37,7 +38,6 @@ CHANGES = {
     "num_envs": 9,
     "pool_size": 20,
     "pool_sampling": "pfsp",
-    "norm_adv": True,
     "target_kl": 0.05,
 }
 
@@ -46,13 +46,14 @@ import hashlib, json, os, signal, sys
 from pathlib import Path
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import startup
+from support import training
 
 config, folder = sys.argv[1], Path(sys.argv[2])
 ranks = startup.Ranks.of_torchrun()
 close, ranks.close = ranks.close, lambda: None
 startup.Ranks.of_torchrun = lambda: ranks
 found, runs = {"own_decisions": 0}, []
-play_phase, make = ppo.play_phase, ppo.Run.__init__
+pay_learner, make = ppo.pay_learner, ppo.Run.__init__
 
 
 def digest(agent):
@@ -65,14 +66,13 @@ def keeping(run, *rest):
     runs.append(run)
 
 
-def counting(*args):
-    result, counts = play_phase(*args)
-    found["own_decisions"] += counts["global_step"]
-    return result, counts
+def counting(run, result):
+    found["own_decisions"] += sum(len(seen.decisions.game) for seen in run.buffer.seen[-1:])
+    return pay_learner(run, result)
 
 
 def main(*words):
-    status = startup.main(ppo.LEARNER_HERE, ppo.train, [*words])
+    status = training.main([*words])
     ranks.gather(None)
     return status
 
@@ -86,7 +86,7 @@ def last():
     row_seed = int(run.games.snapshot()["row_seed"][0])
     return found | {
         "games": run.games.num_games, "weights": digest(run.agent), "pool": pool,
-        "counters": dict(run.counters), "row_seed": row_seed,
+        "counters": dict(run.results.counters), "row_seed": row_seed,
     }
 
 
@@ -95,7 +95,7 @@ def only(folder):
     return str(run)
 
 
-ppo.Run.__init__, ppo.play_phase = keeping, counting
+ppo.Run.__init__, ppo.pay_learner = keeping, counting
 assert main("--config", config, "--runs-folder", str(folder / "whole")) == 0
 whole = last()
 
@@ -106,11 +106,11 @@ def stopping(*args):
     steps += 1
     if steps == 25 and ranks.rank == 1:
         os.kill(os.getpid(), signal.SIGTERM)
-    return play_phase(*args)
-ppo.play_phase = stopping
-assert main("--config", config, "--runs-folder", str(folder / "stopped")) == 0
+    return pay_learner(*args)
+ppo.pay_learner = stopping
+assert main("--config", config, "--runs-folder", str(folder / "stopped")) == 130
 stopped_at = last()["counters"]["global_step"]
-ppo.play_phase = play_phase
+ppo.pay_learner = pay_learner
 assert main("--resume", only(folder / "stopped")) == 0
 resumed = last()["weights"]
 
@@ -123,7 +123,8 @@ close()
 
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+ENVIRONMENT["PYTHONPATH"] = f"{REPOSITORY}:{REPOSITORY / 'tests'}"
 
 
 def torchrun(script: Path, *words: str) -> subprocess.CompletedProcess:
@@ -176,12 +177,12 @@ def test_counters_are_those_of_all_ranks(together):
     own = [rank["whole"]["own_decisions"] for rank in found]
     saved = load(run)
     assert min(own) > 100 and sum(own) == saved["global_step"] >= 600
-    assert saved["run"]["counters"] == found[0]["whole"]["counters"]
+    assert saved["run"]["results"]["counters"] == found[0]["whole"]["counters"]
     lines = metrics(run)
     sizes = [line["charts/batch_size"] for line in lines if "charts/batch_size" in line]
     assert sum(sizes) == saved["global_step"]  # every decision is learned from once
     games = sum(line.get("selfplay/games", 0) for line in lines)
-    assert 0 < games <= saved["run"]["counters"]["games"]
+    assert 0 < games <= saved["run"]["results"]["counters"]["games"]
     assert {"eval/random/win", "eval/hold/win"} <= set().union(*lines)
 
 
@@ -200,33 +201,34 @@ def test_a_stop_of_one_rank_stops_all_and_resume_is_exact(together):
 def test_wrong_use(together, capsys):
     folder, found, done = together
     assert found[0]["refusals"] == found[1]["refusals"] == [2, 2]
-    assert done.stderr.count("error: --num-envs 1 is too few for 2 ranks\n") == 1
+    assert done.stderr.count("error: --num-envs 1 is too few for 2 processes\n") == 1
     assert done.stderr.count("is a run of 1 process and cannot be continued by 2") == 1
     assert not (folder / "bad").exists()
     (run,) = (folder / "whole").iterdir()
     saved = load(run) | {"ranks": load(run)["ranks"] * 2}
     torch.save(saved, run / "checkpoint.pt")
-    message = "a run of 4 processes and cannot be continued by 1: .*torchrun --nproc_per_node=4"
-    refused(["--resume", str(run)], message, capsys)
+    words = "a run of 4 processes", "torchrun --nproc_per_node=4"
+    refused(["--resume", str(run)], *words, capsys=capsys)
 
 
 CRASH = """
 import os, signal, sys, time
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import startup
+from support.training import main
 
-steps, play_phase, close = 0, ppo.play_phase, startup.RunLog.close
+steps, pay_learner, close = 0, ppo.pay_learner, startup.RunLog.close
 def dying(*args):
     global steps
     steps += 1
     if steps == 40 and os.environ["RANK"] == "1":
         os.kill(os.getpid(), signal.SIGKILL)
-    return play_phase(*args)
+    return pay_learner(*args)
 def slow(*rest):
     time.sleep(3)  # meanwhile torchrun tells the others to end
     close(*rest)
-ppo.play_phase, startup.RunLog.close = dying, slow
-sys.exit(startup.main(ppo.LEARNER_HERE, ppo.train, sys.argv[1:]))
+ppo.pay_learner, startup.RunLog.close = dying, slow
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -283,16 +285,16 @@ def is_free(run: Path) -> bool:
 
 def signal_others_in_step(monkeypatch, number: int, *signals: int) -> list[int]:
     """Send signals to all started processes in step `number`; return the list of these."""
-    steps, play_phase, others = itertools.count(1), ppo.play_phase, []
+    steps, pay_learner, others = itertools.count(1), ppo.pay_learner, []
 
     def signalling(*args):
         if next(steps) == number:
             others.extend(child.pid for child in multiprocessing.active_children())
             for process, sent in itertools.product(others, signals):
                 os.kill(process, sent)
-        return play_phase(*args)
+        return pay_learner(*args)
 
-    monkeypatch.setattr(ppo, "play_phase", signalling)
+    monkeypatch.setattr(ppo, "pay_learner", signalling)
     return others
 
 
@@ -300,7 +302,7 @@ def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
     config = write_config(tmp_path / "tiny.toml", **CHANGES | {"processes": 2})
     others = signal_others_in_step(monkeypatch, 40, signal.SIGKILL)
     argv = ["--config", config, "--runs-folder", str(tmp_path / "runs")]
-    refused(argv, "another rank has died; the last checkpoint is intact", capsys)
+    refused(argv, "another rank has died; the last checkpoint is intact", capsys=capsys)
     (run,) = (tmp_path / "runs").iterdir()
     assert len(others) == 1 and 200 <= load(run)["global_step"] < 600
 
@@ -309,7 +311,7 @@ def test_a_process_that_dies_ends_the_run(tmp_path, monkeypatch, capsys):
 def test_a_signal_to_one_process_stops_all_and_none_is_left(tmp_path, monkeypatch, capsys):
     """Each plays its part until the step is over; those that were started end with the first."""
     others = signal_others_in_step(monkeypatch, 30, signal.SIGTERM)
-    run = train(tmp_path / "runs", **CHANGES | {"processes": 2})
+    run = train(tmp_path / "runs", status=STOPPED, **CHANGES | {"processes": 2})
     assert "continue it:\n" in capsys.readouterr().out
     saved = load(run)
     assert len(saved["ranks"]) == 2 and 0 < saved["global_step"] < 600

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from support.training import assert_same_run, load, resume, stop_in_step, train
+from support.training import STOPPED, assert_same_run, load, resume, stop_in_step, train
 
 from diplomacy_engine import VectorGame, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
@@ -156,7 +156,7 @@ def test_a_search_can_be_an_opponent_and_the_run_goes_on_the_same(tmp_path, monk
     settings |= {"pool_bots": [search], "pool_bot_prob": 0.8, "eval_games": 2}
     whole = train(tmp_path / "whole", **settings)
     stop_in_step(monkeypatch, 12)
-    part = train(tmp_path / "part", **settings)
+    part = train(tmp_path / "part", status=STOPPED, **settings)
     monkeypatch.undo()
     assert load(part)["global_step"] < 160
     assert resume(part) == 0

@@ -38,25 +38,6 @@ def test_seats_are_uniform():
     assert np.bincount(first).min() > 900
 
 
-def test_a_share_of_the_games_is_the_learners_alone():
-    for name, teams, seats in (("three", "", 2), ("three", "ENGLAND+ITALY", 2), ("small", "", 1)):
-        run = make_run(
-            map=name, num_envs=3000, learner_seats=seats, teams=teams, self_play_share=0.3
-        )
-        mine = learns(run)
-        powers = mine.shape[1]
-        alone = mine.all(1)
-        assert alone.mean() == pytest.approx(0.3, abs=0.04)
-        some = mine[~alone].sum(1)
-        assert set(some.tolist()) == ({1, 2} if teams else {seats})
-        if teams:  # the team, or the power that is alone
-            assert (mine[~alone][:, 0] != mine[~alone][:, 2]).all()
-        for game, streams in enumerate(run.seats.stream):
-            used = np.sort(streams[streams != NONE])
-            assert (used == game * powers + np.arange(len(used))).all()
-    assert len(run.buffer.count) == 3000 * 2
-
-
 def test_each_seat_draws_its_own_opponent():
     run = make_run(map="three", num_envs=3000)
     run.pool.freeze(run.agent, 10)
@@ -83,7 +64,7 @@ def test_each_power_warms_up_for_its_own_random_number_of_phases():
 def test_the_learner_sits_more_often_where_it_wins_less():
     for weak_seats, expected in ((0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)):
         run = make_run(num_envs=4000, weak_seats=weak_seats)
-        run.win_share[:] = 0.0, 1.0
+        run.results.win_share[:] = 0.0, 1.0
         assign_seats(run, np.arange(4000))
         found = learns(run)[:, 0].mean()
         assert found == pytest.approx(expected, abs=0.03)

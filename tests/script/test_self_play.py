@@ -245,8 +245,8 @@ def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():
     run.seats.warm_up[:10] = 0
     counts = [play_phase(run) for _ in range(3)]
     # The year ends with the second phase, or the third where something was dislodged.
-    assert sum(count["games"] for count in counts) == run.counters["games"] == 10
-    assert run.sums["games"] == 10
+    assert sum(count["games"] for count in counts) == run.results.counters["games"] == 10
+    assert run.results.sums["games"] == 10
     assert (run.games.state.end == RUNNING).all()
 
 
@@ -271,5 +271,5 @@ def test_win_shares_are_running_means_of_each_power(monkeypatch):
             if wins:
                 expected[power] += (1 - 0.995 ** len(wins)) * (np.mean(wins) - expected[power])
                 finished += len(wins)
-    assert finished > 60 and (run.win_share > 0).all()
-    np.testing.assert_allclose(run.win_share, expected, rtol=1e-6)
+    assert finished > 60 and (run.results.win_share > 0).all()
+    np.testing.assert_allclose(run.results.win_share, expected, rtol=1e-6)

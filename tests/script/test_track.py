@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from support.training import main
+from support.training import main, refused
 from support.waiting import until
 
 from diplomacy_engine.learning import run_log
@@ -24,6 +24,7 @@ class FakeRun:
     def __init__(self, run_id: str | None, logged: list[dict]):
         self.id, self._logged, self.finished = run_id or "first", logged, False
         self.kept: list[tuple[str, str]] = []
+        self.config: dict = {}
 
     def define_metric(self, name: str, step_metric: str) -> None:
         assert (name, step_metric) == ("*", "global_step")
@@ -36,8 +37,8 @@ class FakeRun:
         assert not self.finished and Path(path).name == "checkpoint.pt"
         self.kept.append((name, type))
 
-    def finish(self) -> None:
-        self.finished = True
+    def finish(self, exit_code: int = 0) -> None:
+        self.finished, self.exit_code = True, exit_code
         print("what W&B has to say in the end")
 
 
@@ -81,21 +82,48 @@ def test_without_an_account(tmp_path, monkeypatch, capsys):
     assert message.count("\n") == 1 and "WANDB_MODE=offline" in message
 
 
-def test_what_wandb_is_told(tmp_path, monkeypatch, capsys):
-    wandb = pytest.importorskip("wandb")
-    told = []
+@pytest.fixture
+def wandb_config() -> dict:
+    """Return what W&B has for a run's settings that differs from those it is told, to fill in."""
+    return {}
 
-    def start(**settings):
-        told.append(settings)
-        return FakeRun(None, [])
+
+@pytest.fixture
+def wandb_runs(wandb_config, monkeypatch) -> list[tuple[FakeRun, dict]]:
+    """Have W&B start fake runs; return these, and with what each was started."""
+    wandb, runs = pytest.importorskip("wandb"), []
+
+    def start(**options):
+        runs.append((FakeRun(options["id"], []), options))
+        runs[-1][0].config = json.loads(json.dumps(options["config"])) | wandb_config
+        return runs[-1][0]
 
     monkeypatch.setattr(wandb, "init", start)
     monkeypatch.setattr(run_log, "unreachable", lambda server: "")
-    monkeypatch.setenv("WANDB_TAGS", "try, again")
+    return runs
+
+
+def test_what_wandb_is_told(wandb_runs, tmp_path, monkeypatch):
+    for name, value in (("TAGS", "try, again"), ("PROJECT", "mine")):
+        monkeypatch.setenv(f"WANDB_{name}", value)
     flags = ["--track", "--runs-folder", str(tmp_path)]
     assert main([*TINY.split(), *flags]) == 0
-    (settings,) = told
-    assert settings["tags"] == ["small", "try", "again"] and settings["save_code"] is True
+    ((run, told),) = wandb_runs
+    (folder,) = tmp_path.iterdir()
+    assert told["tags"] == ["small", "try", "again"] and told["save_code"] is True
+    assert (told["project"], told["name"]) == ("mine", folder.name) and run.exit_code == 0
+    assert told["config"] == json.loads((folder / "args.json").read_text()) | {
+        "eval_bots": ("random", "dumbbot"),
+        "pool_bots": (),
+    }
+
+
+def test_wandb_records_what_runs(wandb_runs, wandb_config, tmp_path, capsys):
+    """As it would not where a sweep's command drops what is false, with args_no_boolean_flags."""
+    wandb_config |= {"anneal_ent": False, "hidden": 3, "num_layers": 1, "of_the_sweep": 5}
+    flags = ["--track", "--runs-folder", str(tmp_path)]
+    refused([*TINY.split(), *flags], "anneal_ent, hidden: ", "${args}", capsys=capsys)
+    assert wandb_runs[0][0].exit_code == 2 and list(tmp_path.iterdir()) == []
 
 
 def test_without_a_network(tmp_path, monkeypatch, capsys):

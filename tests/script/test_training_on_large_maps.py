@@ -18,10 +18,9 @@ def test_a_large_map_is_trained_on(size, tmp_path):
         hidden=8,
         eval_games=2,
         eval_bots=["dumbbot"],
-        league_games=2,
     )
     saved = load(run)
-    assert saved["run"]["counters"]["updates"] >= 3
+    assert saved["run"]["results"]["counters"]["updates"] >= 3
     assert all(torch.isfinite(weight).all() for weight in saved["model"].values())
     assert any("eval/dumbbot/win" in line for line in metrics(run))
     assert resume(run, "--total-timesteps", "150") == 0

@@ -68,9 +68,8 @@ def past(logprobs, values, advantages, returns) -> dict[str, torch.Tensor]:
     return {name: torch.as_tensor(array) for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("clip_vloss", [True, False])
-def test_loss_equals_a_loop_over_rows(clip_vloss):
-    args = make_args(clip_vloss=clip_vloss, clip_coef=0.2, vf_coef=0.7)
+def test_loss_equals_a_loop_over_rows():
+    args = make_args(clip_coef=0.2, vf_coef=0.7)
     rng = np.random.default_rng(0)
     count = 40
     new, old = rng.normal(size=(2, count)) * 0.4
@@ -83,11 +82,7 @@ def test_loss_equals_a_loop_over_rows(clip_vloss):
     for i in range(count):
         ratio = np.exp(new[i] - old[i])
         policy -= min(ratio * advantage[i], min(max(ratio, 0.8), 1.2) * advantage[i])
-        error = (newvalue[i] - returns[i]) ** 2
-        if clip_vloss:
-            near = value[i] + min(max(newvalue[i] - value[i], -0.2), 0.2)
-            error = max(error, (near - returns[i]) ** 2)
-        values += 0.5 * error
+        values += 0.5 * (newvalue[i] - returns[i]) ** 2
         clipped += abs(ratio - 1) > 0.2
         kl += ratio - 1 - np.log(ratio)
         old_kl -= np.log(ratio)
@@ -144,8 +139,7 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     assert sorted(itertools.chain(*seen)) == list(range(30)), "more minibatches than transitions"
 
 
-@pytest.mark.parametrize("norm_adv", [True, False])
-def test_advantages_are_normalized_over_the_minibatch(norm_adv, monkeypatch):
+def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
     agent, seen, loss = make_agent(), [], ppo.ppo_loss
 
     def spy(*values):
@@ -155,14 +149,11 @@ def test_advantages_are_normalized_over_the_minibatch(norm_adv, monkeypatch):
     monkeypatch.setattr(ppo, "ppo_loss", spy)
     batch = some_batch(agent)
     batch.advantages[:] += 5
-    run = ready(agent, update_epochs=1, num_minibatches=2, norm_adv=norm_adv)
+    run = ready(agent, update_epochs=1, num_minibatches=2)
     update(run, batch, 0.01, Ranks())
     assert len(seen) == 2
     for part in seen:
-        if norm_adv:
-            assert (part.mean().item(), part.std().item()) == pytest.approx((0, 1), abs=1e-5)
-        else:
-            assert set(part.tolist()) <= set(batch.advantages.tolist())
+        assert (part.mean().item(), part.std().item()) == pytest.approx((0, 1), abs=1e-5)
 
 
 def test_a_loss_that_is_not_finite_is_refused():

@@ -39,7 +39,7 @@ def make_agent(settings, game_map):
 def make_player(agent, name, seed, greedy, settings):
     return Policy(name, greedy, seed, agent.weight.device.type, make_bot(settings["plays"]))
 
-LEARNER = registry.register(__name__, __file__, Args, make_agent, (), make_player)
+LEARNER = registry.register(__name__, __file__, Args, make_agent, make_player)
 """
 
 
@@ -53,11 +53,14 @@ def write_checkpoint(path: Path, script: Path, plays: str = "dumbbot", **changes
 
 
 def refusal(*words: str, capsys) -> str:
-    """Return the one sentence that a bad command line is answered with."""
+    """Return how a bad command line is answered: a sentence of ours, or tyro's box."""
     try:
         code = main([str(word) for word in words])
     except SystemExit as error:
         code = error.code
     out, err = capsys.readouterr()
-    assert code == 2 and out == "" and err.count("\n") == 1 and err.startswith("error: "), err
-    return err.removeprefix("error: ").strip()
+    assert code == 2, err
+    if err.startswith("error: "):
+        assert err.count("\n") == 1 and out == "", err
+        return err.removeprefix("error: ").strip()
+    return " ".join((out + err).replace("│", " ").split())

@@ -27,8 +27,8 @@ def act(agent: nn.Module, obs: BoardViews, decisions: Decisions, *rest, **option
 
 def score(agent: nn.Module, obs: BoardViews, decisions: Decisions, chosen: np.ndarray):
     """Return (D,) log-probability, entropy and value of orders that were chosen."""
-    _, *scores = agent.get_action_and_value(obs, decisions, chosen)
-    return scores
+    action = agent.get_action_and_value(obs, decisions, chosen)
+    return action.logprob, action.entropy, action.value
 
 
 def play_bots(games: VectorGame, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ from torch import nn
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.learning.ranks import Ranks
-from diplomacy_engine.learning.startup import Begun
+from diplomacy_engine.learning.startup import Setup
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.clock import Clock
 from ppo_selfplay_diplomacy import Agent, Args, Buffer, OpponentPool, Run
@@ -31,6 +31,9 @@ def make_args(**changes) -> Args:
         "reward": "score",
         "learner_seats": 1,
         "year_limit": "draw",
+        "weak_seats": 0.0,
+        "opponent_temperature": 1.0,
+        "average_power": 0.0,
         "pool_sampling": "latest",
         "pool_bots": (),
     }
@@ -38,10 +41,11 @@ def make_args(**changes) -> Args:
 
 
 def make_run(ranks: Ranks | None = None, **changes) -> Run:
-    """Return a new run; with teams, `learner_seats` is to be given as well."""
+    """Return a new run, its games with seats."""
     args = make_args(**changes)
-    game_map = load_map(args.map).with_teams(args.teams, args.team_victory)
-    return Run(Begun(ppo.LEARNER_HERE, args, game_map, CPU), ranks or Ranks())
+    run = Run(Setup(ppo.LEARNER_HERE, args, load_map(args.map), CPU), ranks or Ranks())
+    ppo.assign_seats(run, np.arange(run.games.num_games))
+    return run
 
 
 def make_agent(name: str = "small", seed: int = 0, scale: float = 1.0, **changes) -> Agent:
@@ -72,7 +76,8 @@ def play_phase(run: Run) -> dict[str, Any]:
     ppo.pay_learner(run, result)
     rows, finished = ppo.games_over(run, result)
     counts |= finished
-    run.count(counts)
+    run.results.count(counts)
+    run.pool.record(counts["copy_games"], counts["copy_score"])
     run.games.reset(rows)
     ppo.assign_seats(run, rows)
     return counts

@@ -1,4 +1,4 @@
-"""Settings that a run cannot be begun with; most of them are in script/test_flags."""
+"""What this machine lacks for a run; other settings are refused in script/test_refusals."""
 
 import os
 
@@ -10,28 +10,20 @@ from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.training.checks import check_args, check_memory
 
 
-def test_a_run_that_keeps_no_games_keeps_no_thoughts():
-    args = ppo.Args(capture_games=0, capture_thoughts=True)
-    with pytest.raises(
-        UserError, match="--capture-thoughts has no effect: it needs --capture-games"
-    ):
-        check_args(args, frozenset({"capture_games", "capture_thoughts"}), load_map("small"))
-
-
 def test_without_the_png_library(monkeypatch):
     def none():
         raise UserError("no resvg")
 
     monkeypatch.setattr("diplomacy_engine.training.checks.renderer", none)
-    with pytest.raises(UserError, match="no resvg; or train with --capture-games 0"):
-        check_args(ppo.Args(), frozenset(), load_map("small"))
-    check_args(ppo.Args(capture_games=0), frozenset(), load_map("small"))
+    with pytest.raises(UserError, match=r"no resvg.*--capture-games 0"):
+        check_args(ppo.Args(), load_map("small"))
+    check_args(ppo.Args(capture_games=0), load_map("small"))
 
 
 def test_processes_take_memory(monkeypatch):
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 16 * 2**18}  # 16 GiB
     monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
     args, small = ppo.Args(num_envs=1024, processes=1024), load_map("small")
-    with pytest.raises(UserError, match="--processes 1024 would take at least 181 GiB of memory"):
+    with pytest.raises(UserError, match=r"--processes 1024 .* 181 GiB"):
         check_memory(args, small, 10_000, 1024)
     check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says

@@ -1,17 +1,17 @@
 """Every settings file and every sweep goes through the trainer's real command line."""
 
+import dataclasses
 import itertools
 import re
-from pathlib import Path
+import tomllib
 
 import pytest
 import yaml  # comes with wandb
 
-from diplomacy_engine.learning.startup import CONFIGS
 from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.rules.map import MAP_NAMES, load_map
 from diplomacy_engine.training.checks import check_args
-from diplomacy_engine.training.settings import load_config, parse_args
+from diplomacy_engine.training.settings import CONFIGS, flags_of, load_config, map_file, parse_args
 from ppo_selfplay_diplomacy import Args
 
 SWEEPS = sorted(CONFIGS.glob("*.yaml"))
@@ -44,10 +44,10 @@ def test_every_run_of_a_sweep_is_a_command_line(path, macro):
     sweep = yaml.safe_load(path.read_text())
     flags = [word for word in sweep["command"] if word.startswith("--")]
     for values in grid(sweep):
-        settings = parse_args(Args, flags + MACROS[macro](values), CONFIGS)
-        check_args(settings.args, settings.given, load_map(settings.args.map))
+        args = parse_args(Args, flags + MACROS[macro](values))
+        check_args(args, load_map(args.map))
         # Not so if PyYAML read 1e-3, which has no dot, as a text
-        assert {name: getattr(settings.args, name) for name in values} == values
+        assert {name: getattr(args, name) for name in values} == values
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
@@ -61,7 +61,7 @@ def test_sweep(path):
     bot, figure = re.fullmatch(r"eval/(.+)/(\w+)", sweep["metric"]["name"]).groups()
     maps = choices(sweep["parameters"].get("map", {"value": Args.map}))
     for name in maps:
-        assert bot in parse_args(Args, ["--map", name], CONFIGS).args.eval_bots
+        assert bot in parse_args(Args, ["--map", name]).eval_bots
     assert figure in ("solo", "win", "survival", "sum_of_squares", "deepdip_reward", "rank")
 
 
@@ -75,7 +75,7 @@ def test_a_sweep_switches_flags_on_and_off():
 def test_the_shipped_recipe_is_in_the_grid(path):
     """So that a sweep says what its changes are worth; and the file says how many runs it has."""
     runs = grid(yaml.safe_load(path.read_text()))
-    shipped = parse_args(Args, ["--map", runs[0]["map"]], CONFIGS).args
+    shipped = parse_args(Args, ["--map", runs[0]["map"]])
     fits = [all(getattr(shipped, name) == run[name] for name in run) for run in runs]
     assert sum(fits) == 1
     assert f"These are {len(runs)} runs of about" in path.read_text()
@@ -84,23 +84,23 @@ def test_the_shipped_recipe_is_in_the_grid(path):
 @pytest.mark.parametrize("path", SETTINGS, ids=lambda path: path.stem)
 def test_settings_file(path):
     """It is found by its map's name, or names its map; fits it, and holds differences only."""
-    values = load_config(Args, path)
     own = path.stem in MAP_NAMES  # that of a map, which --map takes
+    values = tomllib.loads(path.read_text())
     name = path.stem if own else values.pop("map")
     assert name in MAP_NAMES and path.stem.startswith(name)
     assert path.read_text().startswith(f"# The {name} map{':' if own else ','} ")
-    words = ["--map", name] if own else ["--config", str(path)]
-    settings = parse_args(Args, words, CONFIGS)
-    assert Path(settings.config) == path and settings.args.map == name
-    game_map = load_map(name)
-    check_args(settings.args, settings.given, game_map)
+    args = parse_args(Args, ["--map", name] if own else ["--config", str(path)])
+    assert args == dataclasses.replace(load_config(Args, path), map=name, config=args.config)
+    check_args(args, load_map(name))
     assert not values.keys() & {"map", "seed", "processes", "cuda", "track"}
-    assert [name for name, value in values.items() if value == getattr(Args, name)] == []
-    assert settings.args.eval_games % len(game_map.powers) == 0
-    assert set(settings.args.eval_bots) <= BOTS.keys()
-    assert settings.args.eval_interval <= settings.args.total_timesteps
+    differing = flags_of(Args(), values).split()
+    assert all(f"--{key.replace('_', '-')}" in differing for key in values)
+    assert args.eval_games % len(load_map(name).powers) == 0
+    assert set(args.eval_bots) <= BOTS.keys()
+    assert args.eval_interval <= args.total_timesteps
 
 
-def test_the_armies_only_maps_have_settings():
-    assert {"small", "three"} <= {path.stem for path in SETTINGS}
-    assert Path(CONFIGS / "sweep_small.yaml") in SWEEPS
+def test_the_maps_have_settings():
+    """The small one has those of the script."""
+    assert {name for name in MAP_NAMES if not map_file(name)} == {Args.map} == {"small"}
+    assert CONFIGS / "sweep_small.yaml" in SWEEPS

@@ -1,0 +1,546 @@
+"""The flags of every command, a dataclass each; what they do is in the command's module.
+
+Here nothing else of the engine is imported, so that a help is printed at once.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+from tyro.conf import Positional, arg
+
+Natural = Annotated[int, Meta(ge=0, le=2**62)]
+Count = Annotated[int, Meta(ge=1, le=10**7)]
+Years = Annotated[int, Meta(ge=1, le=1000)]
+Threads = Annotated[int, Meta(ge=1, le=1024)]
+
+
+@dataclass(kw_only=True)
+class TeamFlags:
+    """Teams of powers."""
+
+    teams: str = ""
+    """powers that win and lose together: ENGLAND+ITALY, or several teams separated by commas; each
+    team has one player"""
+    team_victory: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """centers a team needs to win after a fall, if no other team has as many; 0: it wins by a solo
+    of one of its powers, or as the last team alive"""
+
+
+@dataclass(kw_only=True)
+class GameFlags:
+    """Games that are played at once."""
+
+    seed: Natural = 1
+    """the same seed gives the same result"""
+    max_years: Years | None = None
+    """years after which a game ends (default: the map's; 20, on standard 35)"""
+    year_limit: Literal["draw", "truncate"] = "draw"
+    """how a game that reaches the limit counts: as a draw, or as cut off, which pays no reward"""
+    threads: Threads | None = None
+    """threads that play the games (default: one per processor)"""
+
+
+@dataclass(kw_only=True)
+class PlayerFlags:
+    """How players are loaded."""
+
+    greedy: bool = False
+    """policies play their likeliest orders instead of sampling"""
+    assume: str | None = None
+    """who searching players assume the others are: self (default), a player, pool:FOLDER (a run's
+    checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
+    script: str | None = None
+    """training script that plays the checkpoints, or `own` for the copy in each run folder;
+    SCRIPT.py:POLICY names one for a single player (default: the bundled script of that name)"""
+
+
+@dataclass(kw_only=True)
+class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
+    """Flags of every command that plays matches and reports their result."""
+
+    map: str | None = None
+    """small, three, standard, or the path of a map file (default: the map of the first checkpoint,
+    or else small)"""
+    games: Count | None = None
+    """number of games, rounded up so that all seats are played equally often (default: 1,000;
+    needed with a language model)"""
+    draws_after: Annotated[int, Meta(ge=1, le=30_000)] | None = None
+    """players vote for a draw from this year on, unless they are close to winning; a game ends once
+    all surviving powers do (default: nobody votes)"""
+    press: Literal["mutual", "offers", "propose-choose"] | None = None
+    """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
+    any kind, one offer per power and round; propose-choose: one offer to each other power, and each
+    pair picks one of its two (default: nobody talks)"""
+    press_rounds: Annotated[int, Meta(ge=1, le=4)] | None = None
+    """rounds of offers in a movement phase, 1 to 4 (default: 1)"""
+    open_press: bool = False
+    """everybody sees who is at peace with whom, not only their own deals"""
+    binding: Literal["yes", "no"] | None = None
+    """no: deals can be broken; breaker breaks them, grudge and sanction retaliate (default: yes)"""
+    json: str | None = None
+    """file for the whole result"""
+    csv: str | None = None
+    """file for the same figures as CSV, one per line"""
+    per_game: str | None = None
+    """file for the figures of each game, as CSV"""
+    save_games: str | None = None
+    """file for saved games (.jsonl), for `replay`"""
+    save_count: Annotated[int, Meta(ge=1, le=10**6)] | None = None
+    """how many games --save-games writes (default: 10)"""
+
+
+@dataclass(kw_only=True)
+class Evaluated:
+    """Who plays."""
+
+    player: str
+    """the player to evaluate: a bot, a checkpoint, a run folder or one that `policies` lists"""
+    against: str = "dumbbot"
+    """who plays every other power"""
+
+
+@dataclass(kw_only=True)
+class Evaluate(MatchFlags, Evaluated):
+    """Play a player as every power equally often against copies of another, and print a table of
+    its results with 95% intervals.
+
+    examples:
+      evaluate --player small-pure-2
+      evaluate --player runs/small__... --against small-pure-2 --games 200
+      evaluate --player fast:standard-pure-2 --games 70
+    """
+
+
+@dataclass(kw_only=True)
+class Seated:
+    """Who plays."""
+
+    players: tuple[str, ...]
+    """two or more, separated by spaces: bots, checkpoints or run folders"""
+
+
+@dataclass(kw_only=True)
+class Tournament(MatchFlags, Seated):
+    """Seat several players at mixed tables, each as every power equally often, and print their
+    ratings, who ends ahead of whom, and their results with each power.
+
+    examples:
+      tournament --players small-pure-1 small-pure-2 dumbbot random
+      tournament --players runs/small__... dumbbot --games 500 --csv results.csv
+    """
+
+
+@dataclass
+class Policies:
+    """List the trained policies that come with this package, best first. Type a name wherever a
+    command takes a PLAYER; fast:NAME adds a search and plays better.
+    """
+
+    map: Literal["small", "three", "standard"] | None = None
+    """those of one map (default: all)"""
+
+
+@dataclass
+class CheckMap:
+    """Read a map file; print everything that is wrong with it, or its counts."""
+
+    file: Positional[str]
+    """a map file (TOML), or the name of a map"""
+
+
+@dataclass(kw_only=True)
+class Checked:
+    """What is checked."""
+
+    reward: str
+    """a name such as sum_of_squares, module:function, or a mix: sum_of_squares=1,score=0.5"""
+    map: str = "small"
+    """small, three, standard, or a map file"""
+    players: tuple[str, ...] = ("random", "dumbbot", "hold")
+    """who plays: bots, checkpoints or run folders; policies play their likeliest orders"""
+    pairs: Annotated[int, Meta(ge=1, le=10**6)] = 400
+    """pairs of games"""
+
+
+@dataclass(kw_only=True)
+class CheckReward(TeamFlags, GameFlags, Checked):
+    """Play pairs of games that differ in the policy of one power, and tell by the rewards whether
+    these are non-learnable, isolated, competitive, collaborative or a social dilemma. Games can
+    contradict a scheme but never prove it.
+
+    examples:
+      check-reward --reward sum_of_squares
+      check-reward --reward center_delta --map three --players dumbbot hold
+    """
+
+    script: str | None = None
+    """training script that plays the checkpoints"""
+    json: str | None = None
+    """file for the whole result"""
+
+
+@dataclass
+class ImportGame:
+    """Read a webDiplomacy site's history.json, blocks of order texts by power and phase, or saved
+    games; replay them under our rules; report their contents and any differences. `replay` and
+    `play --resume` read the same files.
+
+    examples:
+      import-game history.json --output game.jsonl
+      import-game orders.txt --output game.jsonl
+    """
+
+    file: Positional[str]
+    """the file; its format is recognized by its content"""
+    output: Annotated[str | None, arg(aliases=["-o"])] = None
+    """write the saved games here (.jsonl)"""
+    map: str | None = None
+    """map of the game, if it does not name it (default: standard)"""
+    variant: str | None = None
+    """the site's variant.json, for a history.json on a map other than Classic"""
+
+
+@dataclass
+class ImportMap:
+    """Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, diplicity) and write it
+    as a map file. Anything that cannot be played is refused, with its place.
+
+    examples:
+      import-map modern.map
+      import-map variant.json --output variant.toml
+    """
+
+    file: Positional[str]
+    """the other program's file"""
+    output: Annotated[str | None, arg(aliases=["-o"])] = None
+    """the map file (default: NAME.toml, unless it exists)"""
+
+
+@dataclass(kw_only=True)
+class LlmPrompt:
+    """Print a power's prompt in a position on standard output, and its length on standard error.
+
+    examples:
+      llm-prompt --map small --power ENGLAND
+      llm-prompt --power FRANCE --prompt list
+    """
+
+    power: str
+    """the power that is asked"""
+    map: str = "standard"
+    """small, three, standard, or the path of a map file"""
+    position: str | None = None
+    """a line as Game.to_position writes it (default: the opening)"""
+    prompt: Literal["list", "windows", "minimal"] | None = None
+    """its form (default: the player's, or else windows)"""
+    player: str | None = None
+    """a language model (llm:...) whose settings to use; a local one's tokens are counted exactly"""
+    max_years: Years | None = None
+    """years after which the game ends (default: the map's)"""
+
+
+@dataclass
+class Replay:
+    """Show saved games, ours or the diplomacy package's. A page (.html) holds all games of the file
+    and needs nothing else; a picture (.svg, .png) shows one phase.
+
+    examples:
+      replay games.jsonl --output games.html
+      replay runs/small__... --output games.html
+      replay games.jsonl --text
+      replay games.jsonl --game 2 --phase F1901M --output board.png
+    """
+
+    file: Positional[str]
+    """saved games (.jsonl, one a line) or one (.json), a run folder for all its games, or a game
+    from elsewhere that `import-game` reads"""
+    output: str | None = None
+    """file to write: a page (.html) or a picture (.svg, .png)"""
+    text: bool = False
+    """show the game in the terminal instead"""
+    game: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+    """game of a picture or text (default: 1)"""
+    phase: str | None = None
+    """phase of a picture or text, such as F1901M"""
+    theme: Literal["light", "dark"] | None = None
+    """colors of a picture; a page has both (default: light)"""
+    map: str | None = None
+    """map of the games (default: the one they name)"""
+
+
+@dataclass
+class Bench:
+    """Measure how fast games of random legal orders are played, and how long each stage and bot
+    takes alone. Compilation is not counted. Run it on an otherwise idle machine.
+
+    examples:
+      bench --map three --threads 2
+      bench --seconds 20 --json speed.json
+    """
+
+    map: str = "standard"
+    """small, three, standard, or the path of a map file"""
+    threads: Threads = 1
+    """threads of the play; stages and bots are always timed in one"""
+    games: Annotated[int, Meta(ge=1, le=10**6)] = 4096
+    """games at once"""
+    seconds: Annotated[float, Meta(gt=0, le=3600)] = 5.0
+    """seconds of play to measure"""
+    until_year: Annotated[int, Meta(ge=1, le=20000)] | None = None
+    """last year of a game; then a new one starts (default: the tenth; 1910 on standard)"""
+    seed: Natural = 1
+    """seed of the games"""
+    press: Literal["mutual"] | None = None
+    """also time talk before the orders: wishes for peace, and the lists of orders they bind"""
+    json: str | None = None
+    """write the figures to a file"""
+
+
+@dataclass(kw_only=True)
+class SeatFlags(PlayerFlags):
+    """Flags of every connection."""
+
+    player: str | None = None
+    """who gives the orders: a bot, checkpoint or run folder"""
+    map: str | None = None
+    """map of the game (default: standard)"""
+    seed: Natural | None = None
+    """seed of the player's random choices (default: 1)"""
+    max_years: Years | None = None
+    """years of a game; policies see how many are left (default: the map's)"""
+    wait: bool = False
+    """wait until the server is up"""
+    patience: Annotated[int, Meta(ge=0, le=10**7)] = 600
+    """seconds to keep trying once the server is gone"""
+    save: str | None = None
+    """write the game here at the end, for `replay` (.jsonl)"""
+
+
+@dataclass(kw_only=True)
+class ServerFlags:
+    """A server of the diplomacy package."""
+
+    address: Positional[str]
+    """address of the server, such as localhost:8432"""
+    game_id: str | None = None
+    """the game"""
+    power: tuple[str, ...] = ()
+    """the power to play, or several; any: a free one, or whichever the server assigns; all-dummies:
+    all that nobody plays, in all games of the server"""
+    list: bool = False
+    """list the server's games and their free powers"""
+    user: str | None = None
+    """name to log in with, or the prefix of the names of several powers; a new name is registered
+    and then needs its password (default: a new name for each power and run)"""
+    password_file: str | None = None
+    """file with the user's password"""
+    registration_password_file: str | None = None
+    """file with the game's password"""
+    ssl: bool = False
+    """encrypt the connection (TLS)"""
+    ca: str | None = None
+    """with --ssl: certificates (.pem) to trust, such as the server's own if it is self-signed
+    (default: those that the system trusts)"""
+    vote_draw: str = "never"
+    """how to vote on a draw in each phase: never, always, or a YEAR, for one from that year on,
+    unless the power is close to winning"""
+    talk: Annotated[int, Meta(ge=1, le=10**5)] | None = None
+    """seconds in which a player that talks, such as nash+dumbbot, may make and answer offers in
+    each movement phase, at most a third of the deadline (default: 10)"""
+
+
+@dataclass(kw_only=True)
+class Diplomacy(SeatFlags, ServerFlags):
+    """Play on a server of the diplomacy package. That package need not be installed here.
+
+    examples:
+      connect diplomacy localhost:8432 --list
+      connect diplomacy localhost:8432 --game-id g1 --power FRANCE --player dumbbot
+      connect diplomacy localhost:8432 --power all-dummies --player dumbbot
+    """
+
+
+@dataclass(kw_only=True)
+class SiteFlags:
+    """A webDiplomacy site."""
+
+    url: Positional[str] = ""
+    """the site, such as https://webdiplomacy.net"""
+    game_id: Natural | None = None
+    """the game (default: the only one that the key's user plays)"""
+    country: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """the country's number (default: the user's)"""
+    key_file: str | None = None
+    """file with the user's key"""
+    vote_draw: Literal["never", "always"] = "never"
+    """how to vote on a draw in each phase"""
+
+
+@dataclass(kw_only=True)
+class Webdip(SeatFlags, SiteFlags):
+    """Play on a webDiplomacy site with the API of September 2026. Whatever is not given is taken
+    from the environment: WEBDIP_URL, WEBDIP_API_KEY, WEBDIP_GAME_ID, WEBDIP_COUNTRY_ID,
+    WEBDIP_SEED, WEBDIP_END_YEAR. The key can only come from there or from a file.
+
+    example:
+      connect webdip https://example.org --game-id 5 --player dumbbot
+    """
+
+
+@dataclass
+class Make:
+    """Take policies of all ages from training runs, add the bots, and rate them all in one
+    tournament. Without --runs, the runs of configs/population/runs.toml are trained first, one
+    after the other; those already finished are not trained again.
+
+    examples:
+      population make --map small
+      population make --map small --runs runs/small__... --output my_population
+    """
+
+    map: str = "small"
+    """small, three, standard, or a map file"""
+    runs: tuple[str, ...] = ()
+    """finished run folders to take policies from"""
+    recipe: str | None = None
+    """another file of runs to train"""
+    decisions: Annotated[int, Meta(ge=100, le=10**12)] | None = None
+    """learner decisions of a run of share 1 (default: from the file of runs)"""
+    runs_folder: str = "runs"
+    """where runs are trained and looked for"""
+    output: str | None = None
+    """folder of the population; one that is already there is replaced at the end (default without
+    --runs: runs/population/MAP)"""
+    copies: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """policies to take from each run, evenly spaced over its training (default: from the file of
+    runs, else 5)"""
+    games: Count | None = None
+    """games of the tournament (default: small 20,000, three 10,000, standard 10,000, others
+    3,000)"""
+    seed: Annotated[int, Meta(ge=1, le=2**62)] = 1
+    """of the tournament"""
+    threads: Threads | None = None
+    """threads of games and networks (default: one per processor)"""
+
+
+@dataclass(kw_only=True)
+class Ranked:
+    """Who is ranked."""
+
+    player: tuple[str, ...] = ()
+    """bots, checkpoints or run folders; with several, their mean rank is printed too"""
+    saved_games: tuple[str, ...] = ()
+    """games of a person, in place of --player"""
+    who: Annotated[str | None, arg(name="as")] = None
+    """with --saved-games: the person's power, or name in them"""
+    map: str | None = None
+    """small, three, standard, or a map file (default: the player's)"""
+    population: str | None = None
+    """folder of the population (default: the base population of the map)"""
+    games: Count | None = None
+    """games of each player (default: small 2,000, three 1,500, others 700)"""
+    seed: Natural = 1
+    """of seats and games"""
+    threads: Threads | None = None
+    """threads of games and networks (default: one per processor)"""
+    json: str | None = None
+    """file for the whole result"""
+
+
+@dataclass(kw_only=True)
+class Rank(PlayerFlags, Ranked):
+    """Play against the members of a population, and print the rating with its 95% interval, the
+    rank, and the population share: averaged over members, the share of games in which the player
+    ends above that member. --saved-games rates a person by games played instead.
+
+    examples:
+      population rank --player small-pure-2
+      population rank --player runs/small__... --games 500 --json rank.json
+      population rank --saved-games runs/play/small-....jsonl
+    """
+
+
+@dataclass
+class Show:
+    """Write a page with the ladder of a population, who ends above whom, and how every member was
+    trained.
+
+    examples:
+      population show --map small
+      population show --population my_population --output my_population.html
+    """
+
+    map: str | None = None
+    """small, three, standard, or a map file (default: small)"""
+    population: str | None = None
+    """folder of the population (default: the base population of the map)"""
+    output: str | None = None
+    """page to write (default: population_MAP.html in this folder)"""
+    ranks: str | None = None
+    """players to show among the members, a file written by `rank --json` (default: ranks.json in
+    the population's folder, if there)"""
+
+
+@dataclass(kw_only=True)
+class Begin:
+    """To begin with."""
+
+    map: str | None = None
+    """small, three, standard, or the path of a map file (default: the first checkpoint's; without
+    one, standard)"""
+    against: tuple[str, ...] = ()
+    """who plays the other powers: bots, checkpoints or run folders; several take turns in the order
+    of the powers; with --press also those that talk, such as nash+dumbbot; `population` draws
+    members of the map's population and reveals them when the game is over (default: on a new page
+    the best trained policy of the map, otherwise dumbbot; with --press, behind nash+)"""
+    power: str | None = None
+    """the power you play (default: you choose on the page)"""
+    text: bool = False
+    """play in the terminal instead of a page"""
+    resume: str | None = None
+    """continue a saved game, or one that `import-game` reads; games saved by `play` keep their
+    links"""
+    guest: tuple[str, ...] = ()
+    """powers for somebody else, each with a link of its own"""
+    watch: bool = False
+    """play no power; watch the players"""
+
+
+@dataclass(kw_only=True)
+class Play(PlayerFlags, TeamFlags, Begin):
+    """Play a game on a page of your own machine: it prints a link for you, one for each guest and
+    one for watching. The game is saved after every step.
+
+    examples:
+      play --map small --against small-pure-2
+      play --map standard --against standard-0.3-2 --power FRANCE --guest ITALY
+      play --map small --watch --against runs/small__... dumbbot
+      play --press offers --against nash+dumbbot
+      play --resume runs/play/small-....jsonl
+    """
+
+    max_years: Years | None = None
+    """years after which the game ends (default: the map's; 20, on standard 35)"""
+    draws_after: Annotated[int, Meta(ge=1, le=30_000)] | None = None
+    """people may vote for draws, and the other players do from this year on, unless they are close
+    to winning; a game ends once all surviving powers do (default: nobody votes)"""
+    seed: Natural | None = None
+    """seed of the players' random choices (default: a new one each time)"""
+    save: str | None = None
+    """where to save the game (default: a file in runs/play)"""
+    hint: str | None = None
+    """checkpoint that gives hints (default: the first one that plays)"""
+    explain: bool = False
+    """with --text: show the hint at every turn"""
+    press: Literal["mutual", "offers"] | None = None
+    """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
+    any kind, one offer per power and round (default: nobody talks)"""
+    press_rounds: Annotated[int, Meta(ge=1, le=4)] | None = None
+    """rounds of offers in a movement phase, 1 to 4 (default: 4)"""
+    open_press: bool = False
+    """everybody sees who is at peace with whom, not only their own deals"""
+    host: str = "127.0.0.1"
+    """address to listen on; 0.0.0.0 lets other machines of your network in"""
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8000
+    """port of the page; 0 for any free one"""

@@ -1,0 +1,74 @@
+"""Command lines: the flags of a dataclass, which tyro fills."""
+
+import dataclasses
+import re
+import typing
+from collections.abc import Sequence
+from typing import TypeVar
+
+import tyro
+
+from .errors import UserError
+from .records import convert
+
+_BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_FOLLOWING = {  # settings of CleanRL's that are none here
+    "batch_size": "--num-envs and --num-steps",
+    "minibatch_size": "--num-minibatches",
+    "num_iterations": "--total-timesteps",
+}
+_Flags = TypeVar("_Flags")
+
+
+def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
+    """Return the flags of a command line, a dataclass; SystemExit where tyro finds a mistake.
+
+    Raises:
+        UserError: a value is out of its range.
+    """
+    return checked(tyro.cli(flags_class, args=read_words(flags_class, argv), prog=prog))
+
+
+def checked(flags: _Flags) -> _Flags:
+    """Return the flags; UserError if one is out of the range that its field has."""
+    values = {field.name: getattr(flags, field.name) for field in dataclasses.fields(flags)}
+    try:
+        return convert(type(flags), values, "flag")
+    except UserError as error:
+        name, _, reason = str(error).removeprefix("flag: ").partition(": ")
+        raise UserError(f"--{name.replace('_', '-')}: {reason}") from None
+
+
+def read_words(args_class: type, argv: Sequence[str]) -> list[str]:
+    """Return a command line in the forms that tyro reads.
+
+    W&B's `${args}` sends `--track=False`, `--anneal_lr True` and lists in brackets, and people
+    write `1e6` for a whole number.
+    """
+    hints = typing.get_type_hints(args_class)
+    words: list[str] = []
+    kinds: tuple = ()  # of the flag before a word
+    for word in (part for text in argv for part in _split(text)):
+        if word.startswith("--"):
+            name = word[2:].replace("-", "_")
+            if name in _FOLLOWING and name not in hints:
+                raise UserError(f"there is no {word}: it follows from {_FOLLOWING[name]}")
+            hint = hints.get(name)
+            kinds = (hint, *typing.get_args(hint))
+            words.append(word)
+        elif bool in kinds and word.lower() in _BOOLS:
+            words[-1] = words[-1] if _BOOLS[word.lower()] else f"--no-{words[-1][2:]}"
+            kinds = ()
+        elif int in kinds and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d+", word):
+            number = float(word)
+            words.append(str(int(number)) if number.is_integer() else word)
+        elif Ellipsis in kinds and word[:1] in ("[", "("):
+            words += filter(None, (part.strip(" '\"") for part in word.strip("()[]").split(",")))
+        else:
+            words.append("None" if type(None) in kinds and word.lower() == "none" else word)
+    return words
+
+
+def _split(word: str) -> list[str]:
+    flag, equals, value = word.partition("=")
+    return [flag, value] if equals and flag.startswith("--") else [word]

@@ -1,0 +1,70 @@
+"""What every learner does: it stops and goes on bit for bit, plays, begins with a policy, helps."""
+
+import typing
+from dataclasses import fields
+
+import pytest
+import torch
+from support.learners import LEARNERS, check_help, train
+from support.training import STOPPED, assert_same_run, load, stop_in_step
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import evaluate_player, load_player
+from diplomacy_learners import baselines, distill, population_based, press
+
+ALL = pytest.mark.parametrize("name", LEARNERS)
+
+
+@ALL
+def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, trained, tmp_path, monkeypatch):
+    """With warm-ups, temperatures, averages and bots, it ends as one that never stopped."""
+    with monkeypatch.context() as patch:
+        stop_in_step(patch, 9)
+        stopped = train(name, tmp_path / "stopped", status=STOPPED)
+    assert load(stopped)["global_step"] < load(trained(name))["global_step"]
+    assert LEARNERS[name].main(["--resume", str(stopped)]) == 0
+    assert_same_run(trained(name), stopped)
+
+
+@ALL
+def test_its_checkpoint_plays(name, trained):
+    """By the script that it names, without a word of how; greedy, always alike."""
+    run = trained(name)
+    assert [path.name for path in run.glob("*.py")] == [load(run)["script_name"]]
+    results = []
+    for _ in range(2):
+        player = load_player(run, greedy=True)
+        results.append(evaluate_player("three", player, load_player("hold"), 3, max_years=2))
+    assert results[0].result() == results[1].result() and results[0].result()["games"] == 3
+
+
+@ALL
+def test_a_run_begins_with_a_policy(name, trained, tmp_path):
+    changes = {"learning_rate": 0.0, "total_timesteps": 40, "eval_games": 1, "capture_games": 0}
+    run = train(name, tmp_path / "runs", "--start-from", str(trained(name)), **changes)
+    before, after = load(trained(name))["model"], load(run)["model"]
+    assert before.keys() == after.keys()
+    assert all(torch.equal(weight, after[key]) for key, weight in before.items())
+
+
+OWN = {  # flags beside the script's
+    baselines: {"scheme", "alternatives", "teams", "team_victory", "learner_powers", "partners"}
+    | {"freeze_score"},
+    press: {"press", "wish_entropy"},
+    population_based: {"members", "metric", "eval_population", "explore", "mates", "address"},
+}
+NAMED = {"exp_name"}  # what they alone say otherwise
+
+
+@pytest.mark.parametrize("script", OWN)
+def test_flags_are_the_scripts_and_a_few_more(script):
+    own, plain = ({field.name: field for field in fields(s.Args)} for s in (script, ppo))
+    assert own.keys() - plain.keys() == OWN[script] and plain.keys() <= own.keys()
+    hints = [typing.get_type_hints(s.Args, include_extras=True) for s in (script, ppo)]
+    other = {name for name, field in plain.items() if field.default != own[name].default}
+    assert other - {"processes"} == NAMED and all(hints[0][n] == hints[1][n] for n in plain)
+
+
+@pytest.mark.parametrize("script", [ppo, *OWN, distill])
+def test_help_and_ranges(script, capsys):
+    check_help(script, capsys)

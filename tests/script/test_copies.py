@@ -1,0 +1,242 @@
+"""Copies of the script that somebody has changed: what they change is what is trained and played.
+
+Where it is not, a run does not start, or a policy is not played; nothing differs in silence.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from support.commands import refusal
+from support.training import REPOSITORY, load, main, metrics, refused, resume, train, write_config
+
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import VectorGame, load_map, load_player, order_numbers
+from diplomacy_engine.commands import cli
+from diplomacy_engine.learning import ops, registry, startup
+from diplomacy_engine.training import settings
+
+TEXT = (REPOSITORY / "ppo_selfplay_diplomacy.py").read_text()
+FEW = {"total_timesteps": 60, "eval_games": 2, "eval_bots": ["hold"], "capture_games": 0}
+
+# What is edited, by what stands in its place.
+INIT = "        self.score = layer_init("
+TABLES = "        tables = self.order_tables(codes, orders)\n"
+VALUED = "        return self.get_action(codes, orders, noise, temperature)._replace(value=value)\n"
+LAST_NORM = "        x = self.norms[-1](x)\n"
+SCORED = "*ops.score_orders(orders, tables))\n"
+REGISTERED = "registry.register(__name__, __file__, Args, make_agent)"
+HEAD = (INIT, f"        self.mine = nn.Linear(3 * hidden, hidden)\n{INIT}")
+MADE = "        self.attention = nn.MultiheadAttention(hidden, 2, batch_first=True)\n"
+ATTENDED = """
+        seen = self.attention(x, x, x, need_weights=False)[0]
+        x = self.norms[-1](x + seen)
+"""
+PLAYER = """
+def make_player(agent, *about):
+    twin = frozen.frozen_copy(agent)
+    twin.autoregressive = not twin.autoregressive
+    return players.policy_player(twin, *about)
+
+
+LEARNER_HERE = """
+
+ACCEPTED = {
+    "a score head in get_action": (
+        HEAD,
+        (TABLES, TABLES + "        mine = tables.context + self.mine(codes.view)\n"
+                          "        tables = tables._replace(context=mine)\n"),
+    ),
+    "a sampling rule in get_action": (
+        (TABLES, TABLES + "        noise = noise if noise is None else noise * np.float32(0.5)\n"),
+    ),
+    "attention in encode": (
+        (INIT, MADE + INIT),
+        (LAST_NORM, ATTENDED),
+    ),
+}  # fmt: skip
+REFUSED = {
+    "a score head in get_action_and_value": (
+        HEAD,
+        (VALUED, "        mine = codes.provinces + self.mine(codes.powers.mean(1))[:, None]\n"
+                 + VALUED.replace("codes", "codes._replace(provinces=mine)")),
+    ),
+    "scoring alone": (
+        (SCORED, SCORED.replace("tables", "tables._replace(weight=2 * tables.weight)")),
+    ),
+    "drawing alone": (
+        (TABLES, TABLES + "        if orders.picked is None:\n"
+                          "            tables = tables._replace(weight=2 * tables.weight)\n"),
+    ),
+    "a player alone": (
+        ("LEARNER_HERE = ", PLAYER),
+        (REGISTERED, REGISTERED.replace("make_agent", "make_agent, make_player")),
+    ),
+    "values alone": ((VALUED, VALUED.replace("=value", "=2 * value")),),
+}  # fmt: skip
+
+
+def write(path: Path, *edits: tuple[str, str]) -> Path:
+    """Write the script with some of its text replaced."""
+    text = TEXT
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def imported(monkeypatch):
+    """Return a function that imports a script, which is forgotten after the test."""
+    monkeypatch.setattr(registry, "_known", dict(registry._known))
+    monkeypatch.setattr(registry, "_noted", set())
+    before = set(sys.modules)
+    yield lambda path: sys.modules[registry.of_file(path).args_class.__module__]
+    for name in set(sys.modules) - before:
+        if getattr(sys.modules[name], "LEARNER_HERE", None):
+            del sys.modules[name]
+
+
+def drawn_by(script: ModuleType, run: Path, seed: int) -> list[int]:
+    """Return what an agent of a script chooses itself with the weights of a run, as numbers."""
+    saved, game_map = load(run), load_map("small")
+    agent = script.make_agent(saved["args"], game_map)
+    agent.load_state_dict(saved["model"])
+    games = VectorGame(game_map, 40, seed=1, threads=1)
+    asked = games.decisions()
+    noise = ops.draw_noise(asked, torch.Generator().manual_seed(seed))
+    obs = games.view_boards(asked.game, asked.power)
+    with torch.no_grad():
+        chosen = agent.get_action_and_value(obs, asked, noise=noise).chosen
+    return order_numbers(asked, chosen).tolist()
+
+
+def drawn_by_player(name: str, seed: int, **options) -> list[int]:
+    games = VectorGame("small", 40, seed=1, threads=1)
+    return load_player(name, seed=seed, **options).act(games, games.decisions()).tolist()
+
+
+# --- The policy -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edit", ACCEPTED)
+def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path):
+    """It trains, and a player of its checkpoint chooses what the learner would."""
+    script = imported(write(tmp_path / "mine.py", *ACCEPTED[edit]))
+    run = train(tmp_path / "runs", script=script, learning_rate=0.01, **FEW)
+    name = f"{script.__file__}:{run}"
+    assert drawn_by_player(name, 3) == drawn_by(script, run, 3) != drawn_by(script, run, 4)
+    assert resume(run, "--total-timesteps", "80", script=script) == 0
+
+
+@pytest.mark.parametrize("edit", REFUSED)
+def test_a_policy_that_is_changed_for_some_alone_does_not_train(edit, imported, tmp_path, capsys):
+    script, runs = imported(write(tmp_path / "mine.py", *REFUSED[edit])), tmp_path / "runs"
+    argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
+    refused(argv, "mine.py", "`Agent.get_action`", capsys=capsys, script=script)
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize("name", ["small", "three", "standard"])
+def test_the_script_itself_is_accepted(name):
+    args = settings.parse_args(ppo.Args, ["--map", name])
+    startup.check_policy(ppo.LEARNER_HERE, args, load_map(name))
+
+
+# --- Its checkpoints ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mine(made_once, imported, monkeypatch) -> tuple[Path, Path]:
+    """Return a script of another formula, but the same shapes, and a run of it; it is unknown."""
+
+    def make(folder: Path) -> Path:
+        script = imported(write(folder / "mine.py", (LAST_NORM, f"{LAST_NORM[:-1]}.tanh() * 3\n")))
+        return train(folder / "runs", script=script, learning_rate=0.01, **FEW)
+
+    run = made_once("mine", make)
+    known = {path: learner for path, learner in registry._known.items() if path.name != "mine.py"}
+    monkeypatch.setattr(registry, "_known", known)
+    return run.parents[1] / "mine.py", run
+
+
+COMMANDS = ["evaluate --games 2 --player {run}", "tournament --games 2 --players hold {run}"]
+FLAGS = ["--start-from {run}", "--resume {run}", "--pool-bots {run}", "--eval-bots {run}"]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_no_command_plays_it_by_another_script(words, mine, capsys):
+    said = refusal(*words.format(run=mine[1]).split(), capsys=capsys)
+    assert "'mine.py'" in said and "--script own" in said and "mine.py:" in said
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_no_run_of_another_script_uses_it(flag, mine, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    argv = flag.format(run=mine[1]).split()
+    if argv[0] != "--resume":
+        argv += ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
+    refused(argv, "mine.py", capsys=capsys)
+    assert not runs.exists()
+
+
+def test_its_script_plays_it_where_it_is_named(mine, imported, tmp_path, capsys):
+    script, run = mine
+    drawn = drawn_by_player(f"{script}:{run}", 3)
+    assert drawn == drawn_by_player(str(run), 3, script="own") != drawn_by(ppo, run, 3)
+    for words in (["--player", f"{script}:{run}"], ["--player", str(run), "--script", "own"]):
+        assert cli.main(["evaluate", "--games", "2", "--against", "hold", *words]) == 0
+    named = f"{script}:{run}"
+    flags = "--pool-bots", named, "--pool-bot-prob", "1", "--eval-bots", named
+    assert f"eval/{named}/win" in metrics(train(tmp_path / "runs", *flags, **FEW))[-1]
+    started = train(tmp_path / "on", "--start-from", f"{ppo.__file__}:{run}", **FEW)
+    assert load(started)["args"]["start_from"] == f"{ppo.__file__}:{run}"
+    copy = shutil.copytree(run, tmp_path / "copy")
+    assert resume(copy, "--total-timesteps", "100", script=imported(script)) == 0
+
+
+def test_a_script_that_has_changed_is_noted(trained, tmp_path, imported, monkeypatch, capsys):
+    """Once a file; not for the kept policies, which are older than the script."""
+    path = tmp_path / "run" / "policy.pt"
+    path.parent.mkdir()
+    torch.save(load(trained()) | {"script_sha256": "0" * 64}, path)
+    for note in (f"note: {Path(ppo.__file__).name} ", ""):
+        load_player(path)
+        err = capsys.readouterr().err
+        assert err.startswith(note) and bool(err) == bool(note)
+    registry._noted.clear()
+    monkeypatch.setattr(registry, "REFERENCE", tmp_path)
+    load_player(path)
+    load_player(trained())
+    assert capsys.readouterr().err == ""
+
+
+# --- Its defaults ---------------------------------------------------------------------------------
+
+
+def test_defaults_of_a_copy_are_what_runs(imported, tmp_path):
+    """A run is named after its script, too."""
+    edits = [
+        ("ent_coef: Weight = 0.05", "ent_coef: Weight = 0.5"),
+        ("num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0", "num_layers: int = 3"),
+    ]
+    script = imported(write(tmp_path / "mine.py", *edits))
+    for argv in ([], ["--map", "small"]):
+        args = settings.parse_args(script.Args, argv)
+        assert (args.ent_coef, args.num_layers) == (0.5, 3)
+    args = settings.parse_args(script.Args, ["--map", "three", "--num-layers", "1"])
+    assert (args.ent_coef, args.num_layers, args.learner_seats) == (0.5, 1, 2)
+    flags = "--map small --processes 1 --num-envs 4 --num-steps 4 --total-timesteps 20 --hidden 8 "
+    flags += "--eval-games 2 --eval-bots hold --capture-games 0"
+    assert main([*flags.split(), "--runs-folder", str(tmp_path / "runs")], script) == 0
+    (run,) = (tmp_path / "runs").iterdir()
+    assert run.name.startswith("small__mine__1__") and (run / "mine.py").is_file()
+    args = load(run)["args"]
+    assert (args["ent_coef"], args["num_layers"], args["exp_name"]) == (0.5, 3, "mine")
+    assert np.isclose(metrics(run)[0]["charts/ent_coef"], 0.5, atol=0.1)

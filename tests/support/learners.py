@@ -1,0 +1,94 @@
+"""Tiny runs of every learner, trained once a session; conftest.py has the fixture `trained`."""
+
+import typing
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+from msgspec import Meta
+from support.training import main, write_config
+
+from diplomacy_engine.training.settings import parse_args
+from diplomacy_learners import baselines, exploit, press
+
+# What a stopped run is to have under way.
+RICH = {
+    "map": "three",
+    "num_envs": 12,
+    "hidden": 8,
+    "learner_seats": 2,
+    "total_timesteps": 360,
+    "max_years": 3,
+    "warm_up_share": 0.3,
+    "weak_seats": 0.5,
+    "opponent_temperature": 2.0,
+    "average_power": 2.0,
+    "pool_interval": 60,
+    "pool_bots": ["dumbbot"],
+    "eval_interval": 200,
+    "eval_games": 3,
+    "eval_bots": ["hold"],
+}
+TEAM = {"teams": "ENGLAND+ITALY", "reward": "team:sum_of_squares=1,power:center_delta=0.2..0"}
+
+
+class Learner(NamedTuple):
+    """A learner as a command."""
+
+    main: Callable[[list[str]], int]  # takes a command line, returns the exit status
+    settings: dict[str, Any]
+    first: tuple[str, ...] = ()  # words before the flags of a new run
+
+
+def exploiting(argv: list[str]) -> int:
+    """Run exploit's command; return the exit status."""
+    try:
+        return exploit.main(argv)
+    except SystemExit as end:
+        return end.code
+
+
+BASELINES, PRESS = partial(main, script=baselines), partial(main, script=press)
+ALONE = {"opponent_temperature": 1.0, "learner_seats": 1, "pool_bots": []}
+LEARNERS = {
+    "self_play": Learner(main, RICH),
+    "independent": Learner(BASELINES, RICH | {"scheme": "independent"}),
+    "central": Learner(BASELINES, RICH | {"scheme": "central"}),
+    "counterfactual": Learner(BASELINES, RICH | {"scheme": "counterfactual", "alternatives": 2}),
+    "team": Learner(BASELINES, RICH | TEAM),
+    "partners": Learner(BASELINES, RICH | TEAM | {"partners": "pool", "freeze_score": 0.5}),
+    "mutual": Learner(PRESS, RICH | {"press": "mutual", "eval_bots": ["coin+random"]}),
+    "offers": Learner(PRESS, RICH | {"press": "offers", "eval_bots": ["coin+random"]}),
+    "exploit": Learner(exploiting, RICH | ALONE, ("three-pure-1",)),
+}
+
+
+def train(name: str, folder: Path, *flags: str, status: int = 0, **changes: Any) -> Path:
+    """Train a learner in a new run folder below `folder`; return the run folder."""
+    learner = LEARNERS[name]
+    folder.mkdir(exist_ok=True)
+    before = set(folder.iterdir())
+    config = write_config(folder.with_suffix(".toml"), **learner.settings | changes)
+    argv = [*learner.first, "--config", config, "--runs-folder", str(folder), *flags]
+    assert learner.main(argv) == status
+    (run,) = set(folder.iterdir()) - before
+    return run
+
+
+def check_help(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """Check that every flag of a script is explained, and that every number has a range."""
+    with pytest.raises(SystemExit) as end:
+        parse_args(script.Args, ["--help"])
+    shown = capsys.readouterr().out
+    assert end.value.code == 0 and script.__doc__.splitlines()[0] in shown
+    hints = typing.get_type_hints(script.Args, include_extras=True)
+    for field in fields(script.Args):
+        assert f"--{field.name.replace('_', '-')}" in shown
+        kinds = [hints[field.name], *typing.get_args(hints[field.name])]
+        metas = [meta for kind in kinds for meta in getattr(kind, "__metadata__", ())]
+        numbers = {int, float} & set(kinds)
+        assert not numbers or any(isinstance(meta, Meta) for meta in metas), field.name
