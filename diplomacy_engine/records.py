@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 import re
+import tomllib
 import typing
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ _AT = re.compile(r"(?P<reason>.*) - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`", 
 _FIELD = re.compile(r"Object (?P<what>missing|contains) [a-z]+ field `(?P<name>.*)`", re.DOTALL)
 
 
-def convert(cls: type[_Record], values: object, source: object) -> _Record:
+def convert(cls: type[_Record], values: object, source: object, strict: bool = True) -> _Record:
     """Return a record of a class with the values of a dictionary, or of a list for a list of them.
 
     For a dataclass a key may be written with dashes, a float without a fraction is a whole number,
@@ -35,6 +36,7 @@ def convert(cls: type[_Record], values: object, source: object) -> _Record:
         cls: a dataclass, a Struct, or any other type that `msgspec.convert` takes.
         values: as json or tomllib read them.
         source: what the message calls them, such as the file's path.
+        strict: False: texts stand for numbers, too.
 
     Raises:
         UserError: a key is unknown or missing, or a value of the wrong type or out of range.
@@ -42,9 +44,11 @@ def convert(cls: type[_Record], values: object, source: object) -> _Record:
     if dataclasses.is_dataclass(cls):
         values = _settings(cls, values, source)
     try:
-        return msgspec.convert(values, cls)
+        return msgspec.convert(values, cls, strict=strict)
     except msgspec.ValidationError as error:
         raise UserError(f"{source}: {_told(cls, str(error))}") from None
+    except UnicodeEncodeError:  # of half a pair of UTF-16, which JSON can write
+        raise UserError(f"{source}: a text in it is not Unicode") from None
 
 
 def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:
@@ -53,11 +57,7 @@ def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:
     Raises:
         UserError: it cannot be read, is not JSON, or does not fit.
     """
-    try:
-        content = read_file(path, most)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
-    return convert(cls, parse_json(content, path), path)
+    return convert(cls, parse_json(_content(path, most), path), path)
 
 
 def parse_json(content: bytes | str, source: object) -> Any:
@@ -66,6 +66,25 @@ def parse_json(content: bytes | str, source: object) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError) as error:  # also of numbers too long for Python
         raise UserError(f"{source}: not JSON: {error}") from None
+
+
+def read_toml(path: str | Path, most: int) -> dict[str, Any]:
+    """Return what is in a TOML file of at most so many bytes.
+
+    Raises:
+        UserError: it cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(_content(path, most).decode())
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not TOML: {error}") from None
+
+
+def _content(path: str | Path, most: int) -> bytes:
+    try:
+        return read_file(path, most)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
@@ -116,7 +135,7 @@ def _told(cls: type, message: str) -> str:
         reason = f"{reason[:80]}, expected one of {', '.join(filter(None, choices))}{near}"
     reason = reason[:400].replace("`", "")
     key = "key: " if at and at["key"] else ""
-    return f"{path}: {key}{reason[:1].lower()}{reason[1:]}" if path else key + reason
+    return (f"{path}: " if path else "") + f"{key}{reason[:1].lower()}{reason[1:]}"
 
 
 def _choices(hint: Any) -> list:

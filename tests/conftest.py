@@ -1,6 +1,5 @@
 """How many processes run the tests, and a browser for those that look at pages."""
 
-import fcntl
 import os
 import shutil
 from pathlib import Path
@@ -47,6 +46,7 @@ def made_once(tmp_path_factory):
     `make` gets the folder and returns a path in it. All processes that run tests share it; it is
     read only.
     """
+    fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 

@@ -92,6 +92,9 @@ def test_a_value_of_any_type_stays_the_same_object():
         (Table, {"rows": [{"name": "a", "seats": {1: None}}]}, ("rows[0].seats: key",)),
         (Table, {"rows": [{"name": "a - at `$.b`", "c": 1}]}, ("rows[0].c",)),
         (Table, None, ()),
+        (Table, {"rows": [], "\ud800": 1}, ("Unicode",)),
+        (Settings, {"kind": "\ud800"}, ("Unicode",)),
+        (Settings, {"\ud800": 1}, ()),
         (list[Row], [{"name": "a"}, {"name": 1}], ("[1].name",)),
     ],
 )

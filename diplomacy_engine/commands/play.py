@@ -16,7 +16,7 @@ from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import quoted
 from ..errors import UserError
-from ..play.file import GUEST, HOST, PLAYER, Seat, read_session
+from ..play.file import GUEST, HOST, PLAYER, PlayRecord, Seat, read_session
 from ..play.server import PlayServer
 from ..play.session import PlaySession
 from ..play.talk import players_talk
@@ -161,7 +161,7 @@ def _resumed(arguments: Any) -> PlaySession:
     names = [*(arguments.against or []), *([arguments.hint] if arguments.hint else [])]
     asked = press_rules(arguments, names if arguments.press else [], MOST_ROUNDS)
     game, play = read_session(arguments.resume, arguments.map, arguments.max_years, asked)
-    press = asked if play is None else play["press"]
+    press = asked if play is None else play.rules
     if asked not in (None, press):
         raise UserError(
             f"the game in {arguments.resume} has a different press, which cannot change"
@@ -180,19 +180,19 @@ def _resumed(arguments: Any) -> PlaySession:
         seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
         game.draw_votes |= arguments.draws_after is not None
         return _session(arguments, game, opponents, seats, seed, press=press)
-    if arguments.draws_after not in (None, play["draws_after"]):
+    if arguments.draws_after not in (None, play.draws_after):
         raise UserError(
             f"the game in {arguments.resume} has different votes for draws, which cannot change"
         )
-    if arguments.max_years not in (None, play["max_years"]):
-        raise UserError(f"the game in {arguments.resume} ends after {play['max_years']} years")
-    seed = play["seed"] if arguments.seed is None else arguments.seed
-    opponents, seats = play["opponents"], play["seats"]
+    if arguments.max_years not in (None, play.max_years):
+        raise UserError(f"the game in {arguments.resume} ends after {play.max_years} years")
+    seed = play.seed if arguments.seed is None else arguments.seed
+    opponents, seats = play.opponents, play.seats
     others = arguments.against and drawn_names(arguments.against, len(game.map.powers))
     others = others if others != opponents else None  # the same players stay where they sit
     if others:
         opponents = others
-    elif not arguments.against and seed != play["seed"] and any(map(_is_drawn, opponents)):
+    elif not arguments.against and seed != play.seed and any(map(_is_drawn, opponents)):
         raise UserError(
             "--seed would draw different members of the population from those in this game"
         )
@@ -202,8 +202,8 @@ def _resumed(arguments: Any) -> PlaySession:
         seats = seats and (given or seats)
     sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
     check_named([*opponents, *sitting], arguments.against or (), arguments.resume)
-    if play["hint"] and not arguments.hint:
-        check_named([play["hint"]], names, arguments.resume, "--hint")
+    if play.hint and not arguments.hint:
+        check_named([play.hint], names, arguments.resume, "--hint")
     arguments.save = arguments.save or arguments.resume
     return _session(arguments, game, opponents, seats, seed, play, press=press)
 
@@ -214,7 +214,7 @@ def _session(
     opponents: list[str],
     seats: dict[str, Seat] | None,
     seed: int,
-    play: dict | None = None,
+    play: PlayRecord | None = None,
     maps: Sequence[str] = (),
     press: PressRules | None = None,
 ) -> PlaySession:
@@ -239,7 +239,7 @@ def _session(
         )
 
     game_map = game.map
-    hint = arguments.hint or (play and play["hint"])
+    hint = arguments.hint or (play and play.hint)
     names = list(dict.fromkeys([*opponents, *([hint] if hint else [])]))
     drawn = {name: _member(name, game.map, seed) for name in names if _is_drawn(name)}
     check_assume(arguments, names)
@@ -249,7 +249,7 @@ def _session(
     offers = partial(offered, talk=press is not None)
     begin = new_game if maps else None
     told = {name: member.name for name, (_, member) in drawn.items()}
-    years = arguments.draws_after if play is None else play["draws_after"]
+    years = arguments.draws_after if play is None else play.draws_after
     return PlaySession(
         game, file, opponents, load, seats, hint, seed, play, offers, maps, begin, press, told,
         years,
@@ -321,7 +321,7 @@ def _check_power(game_map: Map, name: str) -> None:
         )
 
 
-def _file(arguments: Any, game_map: Map, play: dict | None) -> Path:
+def _file(arguments: Any, game_map: Map, play: PlayRecord | None) -> Path:
     """Return where the game is kept; a file of another game is never overwritten."""
     if arguments.save:
         file = Path(arguments.save)

@@ -10,16 +10,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from .._files import atomic_write, check_target, check_writable, read_file
 from .._jit import announce_compilation
-from .._suggest import quoted
 from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, percent
 from ..matches.match import MatchSettings
@@ -50,6 +50,7 @@ from ..players.population import (
     read_population,
     write_population,
 )
+from ..records import convert, read_toml
 from ..replays.replay import load_replays
 from ..rules.map import Map, load_map
 from ..training.settings import CONFIGS
@@ -110,7 +111,7 @@ def run_rank(arguments: Rank) -> int:
         "seed": arguments.seed,
         "max_years": population.max_years,
         "year_limit": population.year_limit,
-        "players": {name: standing._asdict() for name, standing in found.items()},
+        "players": {name: asdict(standing) for name, standing in found.items()},
     }
     write_result(arguments.json, result)
     return 0
@@ -170,7 +171,7 @@ def print_standings(population: Population, found: dict[str, Standing]) -> None:
             name,
             (
                 f"{stands.rank} of {stands.of} ({stands.best} to {stands.worst})",
-                mean_text(stands._asdict()),
+                mean_text(asdict(stands)),
                 percent(stands.share, 0),
                 f"{stands.games:,}" + (", provisional" if stands.games < PROVISIONAL else ""),
             ),
@@ -181,6 +182,29 @@ def print_standings(population: Population, found: dict[str, Standing]) -> None:
     if len(found) > 1:
         mean = np.mean([stands.rank for stands in found.values()])
         console.print(f"\nmean rank of these {len(found)}: {mean:.1f}", markup=False)
+
+
+_Share = Annotated[float, Meta(ge=0, le=100)]
+_Flags = dict[str, str]  # by map
+
+
+class _Run(Struct):
+    name: Annotated[str, Meta(pattern=r"\A[\w-]{1,60}\Z")]
+    scheme: str = ""
+    share: _Share = 1.0
+    share_on: dict[str, _Share] = {}
+    flags: str = ""
+    flags_on: _Flags = {}
+
+
+class _Recipe(Struct):
+    """What a file of runs has; configs/population/runs.toml says what it means."""
+
+    runs: list[_Run]
+    decisions: dict[str, Annotated[int, Meta(ge=0)]] = {}
+    copies: dict[str, Annotated[int, Meta(ge=1, le=1000)]] = {}
+    flags_on: _Flags = {}
+    references: list[str] = []
 
 
 class RecipeRun(NamedTuple):
@@ -205,8 +229,9 @@ def run_make(arguments: Make) -> int:
             if not policy_file(run.folder).is_file():
                 raise UserError(f"{run.folder} has no policy")
     else:
-        recipe = _read_recipe(arguments.recipe or str(RUNS))
-        copies = copies or recipe.get("copies", {}).get(game_map.name)
+        path = arguments.recipe or str(RUNS)
+        recipe = convert(_Recipe, read_toml(path, 1_000_000), path)
+        copies = copies or recipe.copies.get(game_map.name)
         runs = list(_trained(arguments, game_map, recipe))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -307,23 +332,22 @@ def rated(
     )
 
 
-def _trained(arguments: Any, game_map: Map, recipe: dict[str, Any]) -> Iterator[RecipeRun]:
+def _trained(arguments: Any, game_map: Map, recipe: _Recipe) -> Iterator[RecipeRun]:
     """Train the runs of a file one after the other; yield each with its folder."""
-    full = arguments.decisions or recipe["decisions"].get(game_map.name)
+    full = arguments.decisions or recipe.decisions.get(game_map.name)
     if full is None:
-        raise UserError(f"{arguments.recipe or RUNS} has no 'decisions' for map {game_map.name}")
-    for number, run in enumerate(recipe["runs"], 1):
-        share = run.get("share_on", {}).get(game_map.name, run.get("share", 1))
-        name, decisions = str(run["name"]), round(full * share)
+        raise UserError(f"{arguments.recipe or RUNS}: decisions.{game_map.name}: is missing")
+    for number, run in enumerate(recipe.runs, 1):
+        name, decisions = run.name, round(full * run.share_on.get(game_map.name, run.share))
         if not decisions:  # not on this map
             continue
-        words = shlex.split(run.get("flags", ""))
+        words = shlex.split(run.flags)
         for where in (recipe, run):  # of all runs on this map, and of this one
-            words += shlex.split(where.get("flags_on", {}).get(game_map.name, ""))
+            words += shlex.split(where.flags_on.get(game_map.name, ""))
         start = f"{game_map.name}__population-{name}__{number}__"
         folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:
-            print(f"training {name}, {number} of {len(recipe['runs'])}", file=sys.stderr)
+            print(f"training {name}, {number} of {len(recipe.runs)}", file=sys.stderr)
             flags = _training_flags(arguments, name, number, decisions, words)
             subprocess.run([sys.executable, "-m", "ppo_selfplay_diplomacy", *flags], check=False)
             folder = _finished(Path(arguments.runs_folder), start, decisions)
@@ -331,8 +355,8 @@ def _trained(arguments: Any, game_map: Map, recipe: dict[str, Any]) -> Iterator[
             raise UserError(
                 f"the run {name} of {arguments.recipe or RUNS} was not trained to the end"
             )
-        yield RecipeRun(_plain(name), str(run.get("scheme", name)), folder)
-    for name in recipe.get("references", []):
+        yield RecipeRun(_plain(name), run.scheme or name, folder)
+    for name in recipe.references:
         name = name.replace("{map}", game_map.name)
         if policy_file(name).is_file():
             yield RecipeRun(_plain(name), "a reference policy", policy_file(name).parent)
@@ -358,34 +382,6 @@ def _training_flags(
         "pool-interval": max(1, decisions // 10),
     }
     return [*(word for flag, value in flags.items() for word in (f"--{flag}", str(value))), *words]
-
-
-def _read_recipe(path: str) -> dict[str, Any]:
-    """Return a file of runs; UserError unless it is one."""
-    try:
-        recipe = tomllib.loads(read_file(path, 1_000_000).decode())
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not TOML: {error}") from None
-    runs = recipe.get("runs")
-    sound = isinstance(runs, list) and all(isinstance(run, dict) for run in runs)
-    if not sound or not isinstance(recipe.setdefault("decisions", {}), dict):
-        raise UserError(f"{path} has no [[runs]]")
-    for where in (recipe, *runs):
-        for name in ("copies", "flags_on", "share_on"):
-            if not isinstance(where.get(name, {}), dict):
-                raise UserError(f"{path}: {name} has no maps")
-    for copies in recipe.get("copies", {}).values():
-        if type(copies) is not int or not 1 <= copies <= 1000:
-            raise UserError(f"{path}: copies is {quoted(copies, 20)}, not from 1 to 1,000")
-    for run in runs:
-        if not re.fullmatch(r"[\w-]{1,60}", str(run.get("name"))):
-            raise UserError(f"{path}: a run needs a name of letters, digits, '_' and '-'")
-        for share in (run.get("share", 1), *run.get("share_on", {}).values()):
-            if type(share) not in (int, float) or not 0 <= share <= 100:
-                raise UserError(f"{path}: the share of run {run['name']} is {quoted(share, 20)}")
-    return recipe
 
 
 def _finished(folder: Path, start: str, decisions: int) -> Path | None:

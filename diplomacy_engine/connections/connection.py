@@ -1,7 +1,7 @@
 """What the loop asks of a connection, whatever its server speaks; and how a server is read.
 
-A server is a stranger: each field of its messages is checked before it is used, and its texts are
-shown only in errors and notes, which print no control characters.
+A server is a stranger: its messages are read as records, whose fields have the server's names, and
+its texts are shown only in errors and notes, which print no control characters.
 """
 
 import math
@@ -151,61 +151,6 @@ def checked_secret(text: str, where: str, what: str) -> str:
     if not text or not text.isprintable():
         raise UserError(f"{where} no {what}: it must be one line of printable characters")
     return text
-
-
-class Fields:
-    """A dictionary that a server has sent, read field by field.
-
-    Args:
-        table: what should be a dictionary.
-        where: what it is, for the sentence about a field that is malformed.
-    """
-
-    def __init__(self, table: object, where: str):
-        self.where = where
-        if not isinstance(table, dict):
-            raise UserError(f"{where} is malformed: it is {_kind(table)}, not a dictionary")
-        self.table = table
-
-    def get(self, key: str, kind: type, default: object = None):
-        """Return a field of one kind; without one the default, if there is any."""
-        value = self.table.get(key)
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise UserError(
-                f"{self.where} is malformed: {key!r} is {_kind(value)}, not {_NAMES[kind]}"
-            )
-        return value
-
-    def fields(self, key: str) -> "Fields":
-        """Return a field that is a dictionary."""
-        return Fields(self.get(key, dict), f"{self.where}, {key!r},")
-
-    def texts(self, key: str, default: object = None) -> list[str]:
-        """Return a field that is a list of texts."""
-        found = self.get(key, list, default)
-        if not all(isinstance(text, str) for text in found):
-            raise UserError(f"{self.where} is malformed: {key!r} is not a list of texts")
-        return found
-
-    def rows(self, key: str, default: object = None) -> list["Fields"]:
-        """Return a field that is a list of dictionaries."""
-        where = f"{self.where}, a row of {key!r},"
-        return [Fields(row, where) for row in self.get(key, list, default)]
-
-
-_NAMES = {
-    str: "a text",
-    int: "a whole number",
-    bool: "true or false",
-    list: "a list",
-    dict: "a dictionary",
-}
-
-
-def _kind(value: object) -> str:
-    return "missing" if value is None else _NAMES.get(type(value), "something else")
 
 
 def words_of(text: object, width: int = 200) -> str:

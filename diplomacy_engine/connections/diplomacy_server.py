@@ -3,15 +3,18 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ..constants import COMPLETED, phase_kind
 from ..errors import UserError
 from ..games.game import Game
+from ..records import convert
 from ..rules.map import MAP_NAMES, Map
 from .connection import (
     ConnectionLost,
-    Fields,
     PhaseOver,
     Position,
     Refused,
@@ -45,6 +48,73 @@ class Account(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Account({self.user!r})"
+
+
+class _Power(Struct):
+    """A power of a game."""
+
+    units: list[str]
+    centers: list[str]
+    retreats: dict | None = None
+    order_is_set: int | None = None
+    controller: dict[str, Any] | None = None  # by the moment since which somebody plays it
+    orders: dict[str, Any] | None = None  # by unit
+    adjust: list[str] | None = None
+
+
+class _Message(Struct):
+    sender: str
+    recipient: str
+    message: str
+    phase: str
+    time_sent: int
+
+
+class _GameData(Struct):
+    """A game as a seat sees it, the server's `data_game`."""
+
+    role: str
+    map_name: str
+    status: str
+    phase_abbr: str
+    powers: dict[str, _Power]
+    state_history: dict[str, dict]
+    order_history: dict[str, dict | None]
+    result_history: dict[str, dict | None]
+    note: str | None = None
+    rules: list[str] | None = None
+    messages: list[_Message] | None = None
+    message_history: dict[str, list[_Message] | None] | None = None
+    deadline: int | None = None
+
+    @property
+    def silence(self) -> str:
+        """Why nobody can talk to one power; empty if one can."""
+        rules = self.rules or ()
+        if _NO_PRESS in rules:
+            return "nobody may talk"
+        return "powers may only talk to all" if _PUBLIC_PRESS in rules else ""
+
+
+class _Note(Struct):
+    """A notification; what it has besides its name depends on that."""
+
+    name: str | None = None
+    game_id: str | None = None
+    powers: dict[str, Any] = {}  # who plays which power, and since when
+    timestamps: dict[str, int | None] = {}
+    current_phase_data: dict = {}
+
+
+class _Row(Struct):
+    """A game in a list of them."""
+
+    game_id: str
+    map_name: str
+    phase: str
+    status: str
+    registration_password: bool
+    deadline: int | None = None
 
 
 class DiplomacySeats:
@@ -116,7 +186,7 @@ class DiplomacySeats:
             self._note(seen[-1])
         return [position]
 
-    def _watch(self) -> Fields:
+    def _watch(self) -> _GameData:
         """Return the game as somebody sees it who plays nobody, as of a finished one.
 
         A token has one role in a game, and keeps it where a vote has ended the game.
@@ -128,7 +198,7 @@ class DiplomacySeats:
         password = {"registration_password": self._registration} if self._registration else {}
         return {"token": token, "game_id": self._id} | password
 
-    def _join(self, power: str) -> Fields:
+    def _join(self, power: str) -> _GameData:
         """Take a seat, or take note that it is ours; return the game as it sees it."""
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
@@ -139,12 +209,12 @@ class DiplomacySeats:
             data = _game_data(self._wire, power_name=wanted, **self._where(token))
         except ServerError as error:
             raise self._refusal(error, token) from None
-        role = data.get("role", str)
-        silent = _why_silent(data)
-        if silent and self._must_talk:
+        role = data.role
+        if data.silence and self._must_talk:
             self._leave(data, token)
             raise Refused(
-                f"{silent} in {self._id}, and the player talks: give the player behind its + alone"
+                f"{data.silence} in {self._id}, and the player talks: give the player behind its + "
+                "alone"
             )
         if role == power:
             self._since[power] = _controlled_since(data, power)
@@ -161,10 +231,9 @@ class DiplomacySeats:
         self._since = {role: _controlled_since(data, role)}
         return data
 
-    def _leave(self, data: Fields, token: object) -> None:
+    def _leave(self, data: _GameData, token: object) -> None:
         """Give a seat back that was just taken."""
-        role, phase = data.get("role", str), data.get("phase_abbr", str)
-        where = {"game_id": self._id, "game_role": role, "phase": phase}
+        where = {"game_id": self._id, "game_role": data.role, "phase": data.phase_abbr}
         self._wire.ask("leave_game", token=token, **where)
 
     def _refusal(self, error: ServerError, token: object) -> UserError:
@@ -178,9 +247,9 @@ class DiplomacySeats:
     def _free(self, token: object) -> list[str]:
         return free_powers(self._wire, token, self._id)
 
-    def _note(self, data: Fields) -> None:
+    def _note(self, data: _GameData) -> None:
         """Say once what is not as usual."""
-        status = data.get("status", str)
+        status = data.status
         if status not in ("active", *_FINISHED, self._told):
             self._say(f"{self._id}: the game is {words_of(status, 20)}")
         self._told = status
@@ -224,25 +293,24 @@ class DiplomacySeats:
             if note is not None and self._is_news(note):
                 return
 
-    def _is_news(self, note: Fields) -> bool:
-        name = note.get("name", str, "")
-        if note.get("game_id", str, self._id) != self._id:
+    def _is_news(self, content: dict) -> bool:
+        note = convert(_Note, content, f"a message of {self.name}")
+        if note.game_id not in (None, self._id):
             return False
-        if name == "powers_controllers":
-            users, times = note.get("powers", dict), note.fields("timestamps")
+        if note.name == "powers_controllers":
             lost = {
                 power
                 for power in self._alive
-                if users.get(power) != self._accounts[power].user
-                and times.get(power, int, 0) > self._since[power]  # else it is old news
+                if note.powers.get(power) != self._accounts[power].user
+                and (note.timestamps.get(power) or 0) > self._since[power]  # else it is old news
             }
             for power in sorted(lost):
                 self._say(f"{self._id}: {power} was taken from us")
             self._unsure |= lost
             return bool(lost)
-        if name == "game_processed":  # it comes once for each seat
-            return note.fields("current_phase_data").get("name", str) != self._phase
-        return name in _NEWS or (self._talks and name == _MESSAGE)
+        if note.name == "game_processed":  # it comes once for each seat
+            return note.current_phase_data.get("name") != self._phase
+        return note.name in _NEWS or (self._talks and note.name == _MESSAGE)
 
     def close(self) -> None:
         """See connection.Connection."""
@@ -283,11 +351,10 @@ class DiplomacyDummies:
         waiting = self._wire.ask(
             "get_dummy_waiting_powers", token=self._token, buffer_size=_MOST_GAMES
         )
-        games = Fields(waiting, f"a list of games of {self.name}")
-        found = []
-        for game_id in games.table:
+        games, found = convert(dict[str, list[str]], waiting, f"the games of {self.name}"), []
+        for game_id, powers in games.items():
             try:
-                position = self._taken(game_id, games.texts(game_id))
+                position = self._taken(game_id, powers)
             except ConnectionLost:
                 raise
             except ServerError as error:  # the game has gone on, or is gone
@@ -339,7 +406,7 @@ class _GameReader:
     def __init__(self, game_map: Map, any_map: bool, max_years: int | None):
         self.map, self.any_map, self.max_years = game_map, any_map, max_years
 
-    def position(self, game_id: str, seen: Sequence[Fields], seats: Sequence[str]) -> Position:
+    def position(self, game_id: str, seen: Sequence[_GameData], seats: Sequence[str]) -> Position:
         """Return a game as its `data_game` has it; UserError for one that cannot be played.
 
         Args:
@@ -348,88 +415,73 @@ class _GameReader:
             seats: powers that are played here.
         """
         data = seen[-1]
-        name = data.get("map_name", str)
+        name, status = data.map_name, data.status
         if name != self.map.name and not self.any_map:
             shown = words_of(name, 40)
             hint = f"--map {name}" if name in MAP_NAMES else "--map FILE, with a map file of it"
             raise UserError(f"the game is on map {shown!r}, not on {self.map.name!r}: say {hint}")
-        status, powers, silent = data.get("status", str), data.fields("powers"), _why_silent(data)
         phases = [*_history(data), _present(data)]
-        for phase in () if silent else phases:
+        for phase in () if data.silence else phases:
             phase["messages"] = self._messages(seen, phase["name"], phase is phases[-1])
         saved, read = {"id": game_id, "map": name, "phases": phases}, talking_game
-        if silent:
+        if data.silence:
             read = Game.from_saved_game
         try:
             game = read(saved, self.map, self.max_years)
         except UserError as error:
-            raise UserError(f"{data.where} is impossible on map {self.map.name}: {error}") from None
-        missing = [p for p in seats if powers.fields(p).get("order_is_set", int, 0) == 0]
+            raise UserError(f"it is impossible on map {self.map.name}: {error}") from None
+        missing = [p for p in seats if p not in data.powers or not data.powers[p].order_is_set]
         over = status if status in _FINISHED else "completed" if game.is_over else ""
         return Position(
             words_of(game_id, 60),
             game,
             list(seats),
             frozenset(missing),
-            status == "active" or (silent != "" and status == "forming"),  # talk comes first
-            data.get("deadline", int, 0) or math.inf,
-            not silent and phase_kind(game.phase) == "movement",
+            status == "active" or (data.silence != "" and status == "forming"),  # talk comes first
+            data.deadline or math.inf,
+            not data.silence and phase_kind(game.phase) == "movement",
             over,
         )
 
-    def _messages(self, seen: Sequence[Fields], phase: str, is_last: bool) -> list[Mapping]:
+    def _messages(self, seen: Sequence[_GameData], phase: str, is_last: bool) -> list[Mapping]:
         """Return what the seats said and heard in a phase, as far as we know the words."""
         found: dict[int, dict] = {}
         for data in seen:
-            holder = data if is_last else data.fields("message_history")
-            for row in holder.rows("messages" if is_last else phase, []):
-                keys = ("sender", "recipient", "message", "phase")
-                message = {key: row.get(key, str) for key in keys}
-                if message["phase"] == phase:  # the seats were not read in one moment
-                    found[row.get("time_sent", int)] = message
-        return known_messages(self.map, [m | {"time_sent": time} for time, m in found.items()])
+            rows = data.messages if is_last else (data.message_history or {}).get(phase)
+            for row in rows or ():
+                if row.phase == phase:  # the seats were not read in one moment
+                    found[row.time_sent] = asdict(row)
+        return known_messages(self.map, list(found.values()))
 
 
-def _why_silent(data: Fields) -> str:
-    """Return why nobody can talk to one power in a game; nothing if one can."""
-    rules = data.texts("rules", [])
-    if _NO_PRESS in rules:
-        return "nobody may talk"
-    return "powers may only talk to all" if _PUBLIC_PRESS in rules else ""
-
-
-def _history(data: Fields) -> list[dict]:
+def _history(data: _GameData) -> list[dict]:
     """Return the phases that were played, as a saved game has them."""
-    states = data.fields("state_history")
-    orders, results = data.fields("order_history"), data.fields("result_history")
     return [
         {
             "name": name,
-            "state": states.get(name, dict),
-            "orders": orders.get(name, dict, {}),
-            "results": results.get(name, dict, {}),
+            "state": state,
+            "orders": data.order_history.get(name) or {},
+            "results": data.result_history.get(name) or {},
         }
-        for name in states.table
+        for name, state in data.state_history.items()
     ]
 
 
-def _present(data: Fields) -> dict:
+def _present(data: _GameData) -> dict:
     """Return the phase that is being played."""
-    powers, name = data.fields("powers"), data.get("phase_abbr", str)
+    name = data.phase_abbr
     state: dict = {"name": name, "units": {}, "centers": {}, "retreats": {}}
-    state["note"] = data.get("note", str, "")
-    for power in powers.table:
-        fields = powers.fields(power)
-        state["units"][power] = fields.texts("units")
-        state["centers"][power] = fields.texts("centers")
+    state["note"] = data.note or ""
+    for power, held in data.powers.items():
+        state["units"][power], state["centers"][power] = held.units, held.centers
         if name != COMPLETED:
-            state["retreats"][power] = fields.get("retreats", dict, {})
+            state["retreats"][power] = held.retreats or {}
     return {"name": name, "state": state, "orders": {}, "results": {}}
 
 
-def _controlled_since(data: Fields, power: str) -> int:
+def _controlled_since(data: _GameData, power: str) -> int:
     """Return the server's moment, in microseconds, since which a power has its present user."""
-    times = data.fields("powers").fields(power).get("controller", dict, {})
+    times = _own(data, power).controller or {}
     return max((int(time) for time in times if time.isdecimal() and len(time) < 20), default=0)
 
 
@@ -438,9 +490,16 @@ def _sign_in(wire: Wire, account: Account) -> object:
     return wire.ask("sign_in", username=account.user, password=account.password)
 
 
-def _game_data(wire: Wire, **fields: object) -> Fields:
+def _game_data(wire: Wire, **fields: object) -> _GameData:
     given = {key: value for key, value in fields.items() if value is not None}
-    return Fields(wire.ask("join_game", **given), f"the game of {wire.name}")
+    return convert(_GameData, wire.ask("join_game", **given), f"the game of {wire.name}")
+
+
+def _own(data: _GameData, power: str) -> _Power:
+    """Return what the server says of a power; UserError if that is nothing."""
+    if power not in data.powers:
+        raise UserError(f"the game has no power {words_of(power, 40)}")
+    return data.powers[power]
 
 
 def _give(
@@ -454,11 +513,11 @@ def _give(
     phase = position.game.phase
     wire.ask("set_orders", game_role=power, phase=phase, orders=orders, wait=True, **where)
     data = _game_data(wire, power_name=power, **where)
-    if data.get("phase_abbr", str) != phase:
+    if data.phase_abbr != phase:
         raise PhaseOver(f"{phase} has passed")
-    kept = data.fields("powers").fields(power)
-    texts = [f"{unit} {text}" for unit, text in kept.get("orders", dict, {}).items()]
-    return texts + kept.texts("adjust", [])
+    kept = _own(data, power)
+    texts = [f"{unit} {text}" for unit, text in (kept.orders or {}).items()]
+    return texts + (kept.adjust or [])
 
 
 def _finish(wire: Wire, token: object, position: Position, power: str) -> None:
@@ -473,7 +532,7 @@ def _finish(wire: Wire, token: object, position: Position, power: str) -> None:
 def free_powers(wire: Wire, token: object, game_id: str) -> list[str]:
     """Return the powers of a game that nobody plays, in order."""
     found = wire.ask("get_playable_powers", token=token, game_id=game_id)
-    names = Fields({"powers": found}, f"the free powers of {wire.name}").texts("powers", [])
+    names = convert(list[str], found or [], f"the free powers of {wire.name}")
     return sorted(words_of(name, 40) for name in names)
 
 
@@ -495,16 +554,14 @@ def list_games(wire: Wire, account: Account) -> list[ListedGame]:
     try:
         token = _sign_in(wire, account)
         answer = wire.ask("list_games", token=token, include_protected=True)
-        rows = Fields({"games": answer}, f"the list of {wire.name}").rows("games")
         found = []
-        for row in rows:
-            if row.get("status", str) in _FINISHED:
+        for row in convert(list[_Row], answer, f"the list of {wire.name}"):
+            if row.status in _FINISHED:
                 continue
-            game_id = row.get("game_id", str)
-            texts = [words_of(row.get(key, str), 40) for key in ("map_name", "phase", "status")]
-            free = free_powers(wire, token, game_id)
-            asks, deadline = row.get("registration_password", bool), row.get("deadline", int, 0)
-            found.append(ListedGame(words_of(game_id, 60), *texts, free, deadline, asks))
+            texts = [words_of(text, 40) for text in (row.map_name, row.phase, row.status)]
+            free = free_powers(wire, token, row.game_id)
+            more = row.deadline or 0, row.registration_password
+            found.append(ListedGame(words_of(row.game_id, 60), *texts, free, *more))
         return found
     finally:
         wire.close()

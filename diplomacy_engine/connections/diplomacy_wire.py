@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import UserError
-from .connection import Address, ConnectionLost, Fields, Refused, words_of
+from ..records import convert, parse_json
+from .connection import Address, ConnectionLost, Refused, words_of
 
 MOST_BYTES = 16 * 2**20  # of a message; a phase of history has about 3,000
 ANSWER_SECONDS = 30.0
@@ -147,13 +148,8 @@ class Wire:
                 text = self._socket.recv(max(seconds, 0.0))
             except TimeoutError:
                 return None
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise UserError(f"{self.name} sent an invalid message: it is not a JSON dictionary")
-        return found
+        where = f"a message of {self.name}"
+        return convert(dict, parse_json(text, where), where)
 
     def _data(self, answer: dict) -> object:
         if answer.get("name") == "error":
@@ -163,10 +159,9 @@ class Wire:
             raise ServerError(self.name, kind, words)
         return answer.get("data", answer)
 
-    def wait(self, seconds: float) -> Fields | None:
+    def wait(self, seconds: float) -> dict | None:
         """Return the next notification; None if none comes in time."""
-        note = self._notes.popleft() if self._notes else self._read(seconds)
-        return None if note is None else Fields(note, f"a message of {self.name}")
+        return self._notes.popleft() if self._notes else self._read(seconds)
 
 
 def _trusted(authority: str | Path | None) -> ssl.SSLContext:

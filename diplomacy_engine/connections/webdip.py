@@ -8,6 +8,8 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from ..constants import COMPLETED, UNIT_LETTERS, parse_phase, phase_kind
 from ..errors import UserError
 from ..games.game import Game
@@ -17,6 +19,7 @@ from ..games.webdiplomacy import (
     DRAWN,
     FINISHED,
     PHASES,
+    OrderRow,
     Phase,
     Variant,
     history_phases,
@@ -25,15 +28,73 @@ from ..games.webdiplomacy import (
     phase_of,
     read_variant,
 )
+from ..records import convert
 from ..rules.map import Map
 from ..rules.notation import location_of, province_of
-from .connection import ConnectionLost, Fields, PhaseOver, Position, Refused, Say
+from .connection import ConnectionLost, PhaseOver, Position, Refused, Say
 from .sea_paths import convoy_path
 from .webdip_site import Gone, Site
 
 POLL = 0.5  # seconds between two looks at the site
 _MOST_LOOKS = 10  # for files that fit together
 _NOT_PROCESSING = "Not-processing"
+
+
+class _Version(Struct):
+    url: str = ""
+    version: str | None = None  # none of a file that was never written
+
+
+class _Game(Struct):
+    phase: str
+    turn: int = -1
+    processStatus: str | None = None
+    pressType: str | None = None
+    phaseMinutes: int | None = None
+    gameOver: str | None = None
+
+
+class _Member(Struct):
+    """We, in a game."""
+
+    countryID: int
+    orderStatus: list[str] | None = None
+
+
+class _Context(Struct):
+    """What a player sees of a game."""
+
+    game: _Game
+    files: dict[str, _Version | None] = {}
+    member: _Member | None = None
+
+
+class _Listed(Struct):
+    gameID: int
+
+
+class _Games(Struct):
+    games: list[_Listed]
+
+
+class _Territory(Struct):
+    terrID: int
+    occupiedFromTerrID: int | None = None
+    standoff: bool | str | None = None
+
+
+class _Player(Struct):
+    status: str
+    countryID: int
+
+
+class _Board(Struct):
+    """`game.json`, the board as it stands."""
+
+    turn: int
+    phase: str
+    territories: list[_Territory]
+    members: list[_Player] | None = None
 
 
 class WebdipSeat:
@@ -65,7 +126,7 @@ class WebdipSeat:
         self._map, self._max_years = game_map, max_years
         self._say, self._sleep = say, sleep
         self._variant: Variant | None = None
-        self._files: dict[str, tuple[str, Fields]] = {}  # name -> version, content
+        self._files: dict[str, tuple[str | None, dict]] = {}  # name -> version, content
         self._game: Game | None = None  # after the phases that have been played
         self._played: list[Phase] = []
         self._last: Position | None = None
@@ -83,8 +144,7 @@ class WebdipSeat:
                 raise Refused(f"{self.name} has no game {self._id}: {error}") from None
 
     def _only_game(self) -> int:
-        games = self._site.get("game/playercontext").rows("games")
-        numbers = [row.get("gameID", int) for row in games]
+        numbers = [row.gameID for row in self._site.get(_Games, "game/playercontext").games]
         if len(numbers) != 1:
             which = ", ".join(map(str, numbers[:20])) or "none"
             raise Refused(f"choose a game of {self.name} with --game-id: {which}")
@@ -95,7 +155,7 @@ class WebdipSeat:
         try:
             for _ in range(_MOST_LOOKS):
                 context = self._context()
-                if context.fields("game").get("phase", str) == "Pre-game":
+                if context.game.phase == "Pre-game":
                     self._tell("it has not begun")
                     return []
                 position = self._read(context)
@@ -108,27 +168,25 @@ class WebdipSeat:
             return [self._last._replace(over="gone from the site")]
         raise ConnectionLost("its files do not fit together")
 
-    def _context(self) -> Fields:
+    def _context(self) -> _Context:
         more = {} if self._country is None else {"countryID": self._country}
-        return self._site.get("game/playercontext", gameID=self._id, orders=1, **more)
+        return self._site.get(_Context, "game/playercontext", gameID=self._id, orders=1, **more)
 
-    def _read(self, context: Fields) -> Position | None:
+    def _read(self, context: _Context) -> Position | None:
         """Return the position; None while the files are of another phase than the context."""
-        game, member, power = context.fields("game"), *self._seat(context)
-        turn, phase = game.get("turn", int), game.get("phase", str)
+        game, (member, power) = context.game, self._seat(context)
+        turn, phase = game.turn, game.phase
         if phase != FINISHED and phase not in PHASES:
             raise UserError(f"game {self._id} of {self.name} is in an unknown phase")
-        files = context.fields("files")
-        status = set(member.texts("orderStatus", []))
-        is_open = game.get("processStatus", str, "") == _NOT_PROCESSING
-        seen = turn, phase, files.fields("history").get("version", str, "")
+        files, status = context.files, set(member.orderStatus or ())
+        seen = turn, phase, self._version(files, "history").version
         if self._last is None or self._seen != seen or self._last.over:
-            now = self._now(files, turn, phase, game.get("gameOver", str, ""))
+            now = self._now(files, turn, phase, game.gameOver or "")
             if now is None:
                 return None
             self._last = Position(f"game {self._id}", now, [power], frozenset())
             self._seen = seen
-        if game.get("pressType", str, "NoPress") != "NoPress":
+        if game.pressType not in (None, "NoPress"):
             self._tell("powers may talk in it, but the player says nothing")
         over = ""
         if phase == FINISHED:
@@ -137,24 +195,24 @@ class WebdipSeat:
         self._last = self._last._replace(
             # An extended phase takes back that we are ready, and waits for us again.
             missing=frozenset() if {"Ready", "None"} & status else frozenset([power]),
-            running=is_open and not over,
-            seconds=60.0 * game.get("phaseMinutes", int, 1),
+            running=game.processStatus == _NOT_PROCESSING and not over,
+            seconds=60.0 * (1 if game.phaseMinutes is None else game.phaseMinutes),
             over=over,
         )
         return self._last
 
-    def _seat(self, context: Fields) -> tuple[Fields, str]:
+    def _seat(self, context: _Context) -> tuple[_Member, str]:
         """Return the member that we are, and its power."""
-        if context.table.get("member") is None:
+        member = context.member
+        if member is None:
             raise Refused(f"the key's user has no seat in game {self._id} of {self.name}")
-        member = context.fields("member")
-        country = member.get("countryID", int)
+        country = member.countryID
         if self._country not in (None, country):
             raise Refused(f"our country in game {self._id} is {country}, not {self._country}")
         if self._variant is None:
-            data = self._file(context.fields("files"), "variant")
+            data = self._file(context.files, "variant")
             try:
-                self._variant = read_variant(data.table, self._map)
+                self._variant = read_variant(data, self._map)
             except UserError as error:
                 raise UserError(
                     f"the game's map is not {self._map.name}: {error}; give its map file with --map"
@@ -167,24 +225,32 @@ class WebdipSeat:
             self._say(f"game {self._id}: {note}")
         self._told.add(note)
 
-    def _file(self, files: Fields, name: str) -> Fields:
+    def _version(self, files: Mapping[str, _Version | None], name: str) -> _Version:
+        found = files.get(name)
+        if found is None:
+            raise UserError(f"the answer of {self.name} names no file {name}.json")
+        return found
+
+    def _file(self, files: Mapping[str, _Version | None], name: str) -> dict:
         """Return a file in the version that the site names."""
-        row = files.fields(name)
-        version = row.get("version", str, "")  # none of a file that was never written
+        row = self._version(files, name)
         known = self._files.get(name)
-        if known is None or known[0] != version:
-            self._files[name] = version, self._site.file(row.get("url", str), version)
+        if known is None or known[0] != row.version:
+            self._files[name] = row.version, self._site.file(row.url, row.version or "")
         return self._files[name][1]
 
-    def _now(self, files: Fields, turn: int, phase: str, end: str) -> Game | None:
+    def _now(
+        self, files: Mapping[str, _Version | None], turn: int, phase: str, end: str
+    ) -> Game | None:
         """Return the game in its present phase; None if a file is of another one."""
-        past, name = self._file(files, "history"), phase_of(turn, phase)
-        board = self._file(files, "game") if phase in ("Retreats", FINISHED) else None
-        if phase == FINISHED and not past.get("phases", list):  # nothing was played
+        past, name, board = self._file(files, "history"), phase_of(turn, phase), None
+        if phase in ("Retreats", FINISHED):
+            board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
+        if phase == FINISHED and past.get("phases") == []:  # nothing was played
             ended = Game.from_state(self._map, Game(self._map).to_state() | {"name": COMPLETED})
             return self._ended(ended, board, end)
-        *played, last = history_phases(self._variant, past.table)
-        fits = board is None or (board.get("turn", int), board.get("phase", str)) == (turn, phase)
+        *played, last = history_phases(self._variant, past)
+        fits = board is None or (board.turn, board.phase) == (turn, phase)
         if not fits or last.name != name:
             self._files.clear()
             return None
@@ -213,25 +279,25 @@ class WebdipSeat:
             found.id, found.history = before.id, before.history
         return self._ended(found, board, end) if name == COMPLETED else found
 
-    def _ended(self, game: Game, board: Fields, end: str) -> Game:
+    def _ended(self, game: Game, board: _Board, end: str) -> Game:
         """Return a game that has ended as the site says, by votes or for the last that stayed."""
         saved = game.to_saved_game()
         if end == DRAWN:
             saved |= Ending(True, True).notes()
-        for member in board.rows("members", []):
-            if end == "Won" and member.get("status", str) == "Won":
-                winner = self._variant.power(member.get("countryID", int))
+        for member in board.members or ():
+            if end == "Won" and member.status == "Won":
+                winner = self._variant.power(member.countryID)
                 saved["phases"][-1]["state"]["note"] = f"Victory by: {winner}"
         return Game.from_saved_game(saved, self._map, self._max_years)
 
-    def _retreats(self, board: Fields, phase: Phase) -> dict[str, list[str]]:
+    def _retreats(self, board: _Board, phase: Phase) -> dict[str, list[str]]:
         """Return the places to which each dislodged unit may retreat, by `game.json`."""
         closed, came_from, found = set(), {}, {}
-        for row in board.rows("territories"):
-            place = province_of(self._variant.place(row.get("terrID", int)))
-            if row.table.get("standoff") is True:
+        for row in board.territories:
+            place = province_of(self._variant.place(row.terrID))
+            if row.standoff is True:
                 closed.add(place)
-            if origin := row.table.get("occupiedFromTerrID"):
+            if origin := row.occupiedFromTerrID:
                 came_from[place] = province_of(self._variant.place(origin))
         for unit in (text[1:] for own in phase.units.values() for text in own if text[0] == "*"):
             shut = {*closed, came_from.get(province_of(unit))}  # what is occupied, Game knows
@@ -270,11 +336,7 @@ class WebdipSeat:
             answer = self._site.post("game/orders", body)
         except Gone as error:
             raise PhaseOver(str(error)) from None
-        if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
-            raise UserError(
-                f"the orders that {self.name} has kept are malformed: they are not a list"
-            )
-        return answer
+        return convert(list[dict], answer, f"the orders that {self.name} has kept")
 
     def vote_draw(self, position: Position, power: str) -> None:
         """See connection.Connection."""
@@ -303,7 +365,7 @@ def kept_texts(variant: Variant, game: Game, rows: Sequence[Mapping]) -> list[st
     letters, texts = _letters(game), []
     for row in rows:
         with contextlib.suppress(UserError):
-            texts.append(order_text(variant, row, letters))
+            texts.append(order_text(variant, convert(OrderRow, row, "an order"), letters))
     return texts
 
 

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from .._fields import Between, check_values
+from msgspec import Meta
+
 from .._suggest import quoted
 from ..errors import UserError
+from ..records import convert
 from ..rules.map import Map, load_map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
-Count = Annotated[int, Between(0, 1000)]
+Count = Annotated[int, Meta(ge=0, le=1000)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class EnvSettings:
         Raises:
             UserError: an argument is unknown, of the wrong type or out of range.
         """
-        return cls(**check_values(cls, arguments, "this environment"))
+        return convert(cls, arguments, "this environment")
 
     def map_of(self, game_map: str | Path | Map) -> Map:
         """Return the map of that name with these teams, or with its own if none are given."""

@@ -65,8 +65,7 @@ from .saved_game import (
     EVERYONE,
     REFEREE,
     Ending,
-    check_saved_game,
-    read_ending,
+    read_saved_game,
     read_votes,
     saved_game_dictionary,
 )
@@ -682,10 +681,10 @@ class Game:
             UserError: it is not a saved game, or its last position is impossible, or that of its
                 last movement phase.
         """
-        game_id, found_map, phases = check_saved_game(saved, game_map)
+        game_id, found_map, phases, ending = read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
         game.id, game.history = game_id, phases[:-1]
-        game._take_up_ending(saved, phases[-1])
+        game._take_up_ending(ending, phases[-1])
         if "last_orders" not in phases[-1]["state"]:
             game._play_last_movement()
         game.messages = phases[-1]["messages"]
@@ -694,9 +693,8 @@ class Game:
                 game.submit(power, orders, strict=False)
         return game
 
-    def _take_up_ending(self, saved: Mapping, last: Mapping) -> None:
+    def _take_up_ending(self, ending: Ending, last: Mapping) -> None:
         """Take over what a saved game says of votes and concessions."""
-        ending = read_ending(saved, self.map)
         self.draw_votes, self.conceded = ending.draw_votes, sorted(set(ending.conceded))
         set_ending(self._games, ending.draw_agreed, self.conceded)
         for power in read_votes(last, self.map):

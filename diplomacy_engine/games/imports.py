@@ -17,6 +17,7 @@ from .._files import open_file, read_file
 from .._suggest import quoted
 from ..constants import COMPLETED, parse_phase, phase_kind
 from ..errors import UserError
+from ..records import convert, parse_json, read_json
 from ..rules.map import Map, load_map
 from ..rules.notation import province_of
 from .game import Game
@@ -77,13 +78,8 @@ def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dic
     """
     if text.lstrip()[:1] not in ("{", "["):
         return _of_blocks(read_blocks(game_map, text), game_map, "pasted", note)
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise UserError("it begins like JSON but is not") from None
-    game = found[-1] if isinstance(found, list) and found else found
-    if not isinstance(game, dict):
-        raise UserError("there is no game in it")
+    found = parse_json(text, "what was pasted")
+    game = convert(dict, found[-1] if isinstance(found, list) and found else found, "the game")
     if is_history(game):
         phases = history_phases(classic(game_map), game)
         return replayed(phases, game_map, "pasted", note).to_saved_game()
@@ -119,10 +115,9 @@ def _json_games(path: Path) -> Iterator[dict]:
             whole = json.loads(read_file(path, MAX_GAME_BYTES))
         except (OSError, ValueError, RecursionError):
             raise error from None
-        games = whole if isinstance(whole, list) else [whole]
-        if not games or not all(isinstance(game, dict) for game in games):
-            raise UserError(str(error) if not games else f"{path} is not a saved game") from None
-        yield from games
+        if whole == []:
+            raise
+        yield from convert(list[dict], whole if isinstance(whole, list) else [whole], path)
 
 
 def is_history(data: Mapping) -> bool:
@@ -155,12 +150,7 @@ def _saved(
 
 
 def _variant_file(path: str | Path, game_map: Map) -> Variant:
-    try:
-        data = json.loads(read_file(path, MAX_GAME_BYTES))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is not JSON") from None
+    data = read_json(dict, path, MAX_GAME_BYTES)
     try:
         return read_variant(data, game_map)
     except UserError as error:

@@ -7,8 +7,10 @@ import random
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from .._suggest import did_you_mean, quoted
 from ..constants import (
@@ -34,6 +36,7 @@ from ..constants import (
     phase_name,
 )
 from ..errors import UserError
+from ..records import convert
 from ..rules.map import Map
 from ..rules.notation import (
     UnitText,
@@ -301,12 +304,10 @@ def last_orders(games: VectorGame) -> dict[str, dict]:
     return {"last_orders": orders, "last_results": results} if orders else {}
 
 
-def _load_last_orders(games: VectorGame, orders: Mapping, results: Mapping) -> None:
+def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mapping) -> None:
     table, state = games.table, games.state
-    for power, texts in _by_power(games, orders, "last_orders", list):
+    for power, texts in _by_power(games, orders):
         for text in texts:
-            if not isinstance(text, str):
-                raise UserError(f"{quoted(text, 60)} is not an order")
             try:
                 order = read_order(games.map, text)
             except UserError as error:
@@ -323,12 +324,8 @@ def _load_last_orders(games: VectorGame, orders: Mapping, results: Mapping) -> N
             if state.last_order[0, v] != NONE:
                 raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
             state.last_order[0, v], state.last_power[0, v] = number, power
-    if not isinstance(results, Mapping):
-        raise UserError("'last_results' of the state is not a dictionary")
     for text, words in results.items():
         v = read_unit(games.map, text)[0].place.province
-        if not isinstance(words, list | tuple) or not set(map(str, words)) <= set(RESULT_WORDS):
-            raise UserError(f"the last result of {quoted(text, 40)} must be a list of known words")
         if state.last_order[0, v] == NONE:
             raise UserError(f"{quoted(text, 40)} has a last result, but no last order")
         state.last_result[0, v] = sum(1 << RESULT_WORDS.index(word) for word in set(words))
@@ -388,6 +385,20 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     return map_name, state
 
 
+_ByPower = dict[str, list[str]]
+
+
+class _State(Struct):
+    """What is read of a state dictionary."""
+
+    name: str
+    units: _ByPower
+    retreats: dict[str, _ByPower] | None = None  # unit -> places of each power
+    centers: _ByPower | None = None
+    last_orders: _ByPower | None = None
+    last_results: dict[str, list[Literal[tuple(RESULT_WORDS)]]] | None = None  # of units
+
+
 def load_state(games: VectorGame, state: Mapping) -> None:
     """Set up the position of a state dictionary.
 
@@ -402,11 +413,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     Raises:
         UserError: something is missing, unknown or impossible; the board is then undefined.
     """
-    if not isinstance(state, Mapping):
-        raise UserError(f"a state must be a dictionary, not {type(state).__name__}")
-    for key in ("name", "units"):
-        if key not in state:
-            raise UserError(f"the state has no {key!r}")
+    given = convert(_State, state, "the state")
     missing = [known for known in STATE_KEYS if known not in state]
     for key in state:
         meant = did_you_mean(key, missing) if isinstance(key, str) else ""
@@ -416,9 +423,9 @@ def load_state(games: VectorGame, state: Mapping) -> None:
     reset_game(games.board, row, 0, row.seed[0])
     row.unit_power[0], row.unit_kind[0], row.unit_location[0] = NONE, NONE, NONE
     row.center_owner[0] = NONE
-    _load_name(games, state["name"])
+    _load_name(games, given.name)
     standing, dislodged = [], {}
-    for power, texts in _by_power(games, state["units"], "units", list):
+    for power, texts in _by_power(games, given.units):
         for text in texts:
             unit, starred = read_unit(games.map, text)
             if starred and (power, unit) in dislodged:
@@ -427,16 +434,13 @@ def load_state(games: VectorGame, state: Mapping) -> None:
                 dislodged[power, unit] = []
             else:
                 standing.append((power, unit))
-    retreats = state.get("retreats")
-    for power, units in _by_power(games, {} if retreats is None else retreats, "retreats", dict):
+    for power, units in _by_power(games, given.retreats):
         for text, places in units.items():
-            if not isinstance(places, list | tuple):
-                raise UserError(f"the retreats of {quoted(text, 40)} are not a list")
             dislodged[power, read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
     retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS)
     if dislodged and not retreating and row.end[0] == RUNNING:
-        raise UserError(f"{state['name']} is not a retreat phase, but a unit is dislodged")
+        raise UserError(f"{given.name} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
     for (power, unit), places in dislodged.items():
@@ -448,9 +452,8 @@ def load_state(games: VectorGame, state: Mapping) -> None:
                 f"{as_written(games.map, unit)} cannot be dislodged by a unit of its own power"
             )
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
-    _load_centers(games, state.get("centers"))
-    given, results = (state.get(key) or {} for key in ("last_orders", "last_results"))
-    _load_last_orders(games, given, results)
+    _load_centers(games, given.centers)
+    _load_last_orders(games, given.last_orders, given.last_results or {})
     forbid_retreats(games)
     if row.end[0] != RUNNING:
         _load_result(games, victors(games.map, state))
@@ -484,18 +487,10 @@ def _load_result(games: VectorGame, won_by: Sequence[str]) -> None:
             games.state.end[0], games.state.winner[0] = TEAM, winner
 
 
-def _by_power(games: VectorGame, table: Mapping, key: str, kind: type) -> list[tuple[int, object]]:
-    if not isinstance(table, Mapping):
-        raise UserError(f"{key!r} of the state is not a dictionary")
-    rows = []
-    for power, value in table.items():
-        number = games.map.power_number(power, or_neutral=True)
-        allowed = Mapping if kind is dict else list | tuple
-        if not isinstance(value, allowed):
-            form = "a dictionary" if kind is dict else "a list"
-            raise UserError(f"{key!r} of {power} is not {form}")
-        rows.append((number, value))
-    return rows
+def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]:
+    """Return a table by the powers' numbers."""
+    number = games.map.power_number
+    return [(number(power, or_neutral=True), value) for power, value in (table or {}).items()]
 
 
 def _place_unit(games: VectorGame, power: int, unit: UnitText, powers, kinds, locations) -> int:
@@ -568,7 +563,7 @@ def forbid_retreats(games: VectorGame) -> None:
 
 
 def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
-    for power, codes in _by_power(games, {} if centers is None else centers, "centers", list):
+    for power, codes in _by_power(games, centers):
         for code in codes:
             kind, place = read_place(games.map, code)
             center = games.board.province_center[place.province]

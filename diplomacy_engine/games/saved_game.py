@@ -1,13 +1,15 @@
 """Saved games in the format of the `diplomacy` package, one game per line of a .jsonl file."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
 
 from .._files import open_file
 from ..constants import COMPLETED
 from ..errors import UserError
+from ..records import convert, parse_json
 from ..rules.map import Map, load_map
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
@@ -20,8 +22,41 @@ MAX_GAME_BYTES = 50_000_000  # of one line; far above any real game's
 # all together,
 MOST_PHASES, MOST_ORDERS, MOST_IN_ALL = 10_000, 500, 250_000
 MOST_SAID = 10_000_000  # and letters of all messages
-_MESSAGE_KEYS = {"sender": str, "recipient": str, "time_sent": int, "phase": str, "message": str}
-_PHASE_KEYS = {"name": str, "state": Mapping, "orders": Mapping, "results": Mapping}
+
+
+class _Message(Struct):
+    sender: str
+    recipient: str
+    time_sent: int
+    phase: str
+    message: str
+
+
+class _State(Struct):
+    name: str
+    units: dict[str, list[str] | None]
+
+
+class _Phase(Struct):
+    name: str
+    state: _State
+    orders: dict[str, Annotated[list[str], Meta(max_length=MOST_ORDERS)] | None]
+    results: dict
+    messages: list[_Message] = []
+    votes: list[str] = []
+
+
+class _SavedGame(Struct):
+    """What is read of a saved game; other programs' keys are kept, and passed over."""
+
+    map: str
+    phases: Annotated[list[_Phase], Meta(min_length=1, max_length=MOST_PHASES)]
+    id: str | int = ""
+    teams: str | None = None
+    team_victory: int = 0
+    draw_votes: bool = False
+    draw_agreed: bool = False
+    conceded: list[str] = []
 
 
 def saved_game_dictionary(
@@ -95,57 +130,6 @@ def _influence_of(powers: list[str], state: Mapping) -> dict[str, str]:
     return found
 
 
-def check_saved_game(saved: Mapping, game_map: Map | str | None) -> tuple[str, Map, list[dict]]:
-    """Return `(id, map, phases)` of a saved game.
-
-    Raises:
-        UserError: a key is missing or of the wrong kind, or the map is unknown.
-    """
-    if not isinstance(saved, Mapping):
-        raise UserError(f"a saved game must be a dictionary, not {type(saved).__name__}")
-    for key, kind in (("map", str), ("phases", list)):
-        if not isinstance(saved.get(key), kind):
-            raise UserError(f"the saved game has no {key!r}, or not as {_name(kind)}")
-    if not 0 < len(saved["phases"]) <= MOST_PHASES:
-        count = "no phases" if not saved["phases"] else f"more than {MOST_PHASES:,} phases"
-        raise UserError(f"the saved game has {count}")
-    phases, in_all = [], 0
-    for i, phase in enumerate(saved["phases"]):
-        if not isinstance(phase, Mapping):
-            raise UserError(f"phase {i} of the saved game is not a dictionary")
-        for key, kind in _PHASE_KEYS.items():
-            if not isinstance(phase.get(key), kind):
-                raise UserError(f"phase {i} of the saved game has no {key!r} as {_name(kind)}")
-        if phase["state"].get("name") != phase["name"]:
-            raise UserError(f"phase {i} of the saved game and its state have different names")
-        for power, orders in phase["orders"].items():
-            texts = [] if orders is None else orders
-            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-                raise UserError(f"phase {i}: the orders of {power!r:.40} are not a list of texts")
-            if len(texts) > MOST_ORDERS:
-                raise UserError(f"phase {i}: {power!r:.40} has more than {MOST_ORDERS} orders")
-            in_all += len(texts)
-        if i < len(saved["phases"]) - 1:  # the last one's position is read more closely
-            _check_units(phase["state"], i)
-        phases.append(dict(phase) | {"messages": _messages(phase, i)})
-    if in_all > MOST_IN_ALL:
-        raise UserError(f"the saved game has more than {MOST_IN_ALL:,} orders")
-    if sum(len(m["message"]) for phase in phases for m in phase["messages"]) > MOST_SAID:
-        raise UserError(f"the messages of the saved game have more than {MOST_SAID:,} characters")
-    game_id = saved.get("id", "")
-    if not isinstance(game_id, str | int):
-        raise UserError("the 'id' of the saved game is not a text")
-    found_map = load_map(game_map or saved["map"])
-    if not found_map.teams.text and saved.get("teams") is not None:
-        victory = saved.get("team_victory", 0)
-        if not isinstance(saved["teams"], str) or type(victory) is not int:
-            raise UserError(
-                "the 'teams' of the saved game must be a text, and their victory a number"
-            )
-        found_map = found_map.with_teams(saved["teams"], victory)
-    return str(game_id), found_map, phases
-
-
 class Ending(NamedTuple):
     """What a saved game says of draws and concessions, in keys of ours."""
 
@@ -173,66 +157,59 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
     return [power for power in game_map.powers if [power] in found] if known else []
 
 
-def read_ending(saved: Mapping, game_map: Map) -> Ending:
-    """Return what a saved game says of draws and concessions; UserError for a broken form."""
-    for key in ("draw_votes", "draw_agreed"):
-        if type(saved.get(key, False)) is not bool:
-            raise UserError(f"{key!r} of the saved game must be true or false")
-    conceded = saved.get("conceded", [])
-    if not isinstance(conceded, list):
-        raise UserError("'conceded' of the saved game is not a list of powers")
-    found = tuple(game_map.powers[game_map.power_number(power)] for power in conceded)
-    state = saved["phases"][-1]["state"]
+def read_saved_game(
+    saved: Mapping, game_map: Map | str | None
+) -> tuple[str, Map, list[dict], Ending]:
+    """Return id, map, phases and what is said of the end of a saved game.
+
+    Raises:
+        UserError: a key is missing or of the wrong kind, or the map is unknown.
+    """
+    source = "the saved game"
+    found = convert(_SavedGame, saved, source)
+    for i, phase in enumerate(found.phases):
+        if phase.state.name != phase.name:
+            raise UserError(f"{source}: phases[{i}].state.name: is not that of the phase")
+    if sum(len(texts or ()) for p in found.phases for texts in p.orders.values()) > MOST_IN_ALL:
+        raise UserError(f"{source}: phases: more than {MOST_IN_ALL:,} orders")
+    if sum(len(m.message) for phase in found.phases for m in phase.messages) > MOST_SAID:
+        raise UserError(f"{source}: phases: messages of more than {MOST_SAID:,} characters")
+    found_map = load_map(game_map or found.map)
+    if not found_map.teams.text and found.teams is not None:
+        found_map = found_map.with_teams(found.teams, found.team_victory)
+    phases = [
+        dict(phase) | {"messages": [dict(message) for message in phase.get("messages", ())]}
+        for phase in saved["phases"]
+    ]
+    conceded = _powers(found_map, found.conceded)
+    conceded += _left_out(found_map, phases[-1]["state"], conceded)
+    ending = Ending(found.draw_votes, found.draw_agreed, conceded)
+    return str(found.id), found_map, phases, ending
+
+
+def _left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[str, ...]:
+    """Return who has no share of a draw that others agreed on, as if it had conceded."""
     shared = victors(game_map, state)
-    if len(shared) > 1 and not game_map.teams.text and state.get("name") == COMPLETED:
-        # Whoever is left out of a draw has no share of it, as if it had conceded.
-        tables = [t for k in ("units", "centers") if isinstance(t := state.get(k), Mapping)]
-        alive = [power for power in game_map.powers if any(t.get(power) for t in tables)]
-        found += tuple(power for power in alive if power not in (*shared, *found))
-    return Ending(saved.get("draw_votes", False), saved.get("draw_agreed", False), found)
+    if len(shared) < 2 or game_map.teams.text or state["name"] != COMPLETED:
+        return ()
+    held = [table for table in map(state.get, ("units", "centers")) if isinstance(table, Mapping)]
+    alive = [power for power in game_map.powers if any(table.get(power) for table in held)]
+    return tuple(power for power in alive if power not in (*shared, *conceded))
 
 
 def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
-    """Return who voted for a draw in a phase; UserError for a broken form."""
-    votes = phase.get("votes", [])
-    if not isinstance(votes, list):
-        raise UserError(f"the 'votes' of phase {phase['name']:.20} are not a list of powers")
-    return tuple(game_map.powers[game_map.power_number(power)] for power in votes)
+    """Return who voted for a draw in a phase that has been read; UserError for no powers."""
+    return _powers(game_map, phase.get("votes", ()))
+
+
+def _powers(game_map: Map, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(game_map.powers[game_map.power_number(name)] for name in names)
 
 
 def in_disorder(state: Mapping, power: str) -> bool:
     """Tell whether a state says that a power is in civil disorder."""
     found = state.get("civil_disorder")
     return isinstance(found, Mapping) and bool(found.get(power))
-
-
-def _check_units(state: Mapping, i: int) -> None:
-    units = state.get("units")
-    if not isinstance(units, Mapping):
-        raise UserError(f"phase {i} of the saved game has no 'units' as {_name(Mapping)}")
-    for power, found in units.items():
-        texts = [] if found is None else found
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"phase {i}: the units of {power!r:.40} are not a list of texts")
-
-
-def _messages(phase: Mapping, i: int) -> list[dict]:
-    messages = phase.get("messages", [])
-    if not isinstance(messages, list):
-        raise UserError(f"the messages of phase {i} of the saved game are not a list")
-    for number, message in enumerate(messages):
-        for key, kind in _MESSAGE_KEYS.items():
-            if not isinstance(message, Mapping) or type(message.get(key)) is not kind:
-                raise UserError(
-                    f"message {number} of phase {i} of the saved game has no {key!r} as "
-                    f"{_name(kind)}"
-                )
-    return [dict(message) for message in messages]
-
-
-def _name(kind: type) -> str:
-    names = {str: "a text", int: "a whole number", list: "a list", Mapping: "a dictionary"}
-    return names[kind]
 
 
 def read_saved_games(path: str | Path) -> Iterator[dict]:
@@ -245,16 +222,8 @@ def read_saved_games(path: str | Path) -> Iterator[dict]:
     with open_file(path) as file:
         lines = iter(lambda: file.readline(MAX_GAME_BYTES + 1), b"")
         for number, line in enumerate(lines, 1):
+            where = f"{path}, line {number}"
             if len(line) > MAX_GAME_BYTES:
-                raise UserError(f"{path}, line {number} is longer than {MAX_GAME_BYTES:,} bytes")
-            if not line.strip():
-                continue
-            try:
-                saved = json.loads(line)
-            except UnicodeDecodeError:
-                raise UserError(f"{path}, line {number} is not text") from None
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{path}, line {number} is not JSON: {error}") from None
-            if not isinstance(saved, dict):
-                raise UserError(f"{path}, line {number} is not a saved game")
-            yield saved
+                raise UserError(f"{where}: longer than {MAX_GAME_BYTES:,} bytes")
+            if line.strip():
+                yield convert(dict, parse_json(line, where), where)

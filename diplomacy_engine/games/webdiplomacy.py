@@ -8,11 +8,14 @@ same phases in other types.
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
 
 from .._suggest import quoted
 from ..constants import COMPLETED, NONE, PHASE_KINDS, phase_name
 from ..errors import UserError
+from ..records import convert
 from ..rules.map import Map
 from ..rules.notation import place_text, province_of, read_order, read_place
 
@@ -37,6 +40,66 @@ _LETTERS = {"Army": "A", "Fleet": "F"}
 _YES = (True, "Yes")
 
 
+class _Territory(Struct):
+    id: int
+    name: str
+
+
+class _Country(Struct):
+    countryID: int
+    name: str
+
+
+class _Variant(Struct):
+    """`variant.json`, as far as it is read."""
+
+    territories: list[_Territory]
+    countries: list[_Country]
+
+
+class _UnitRow(Struct):
+    terrID: int
+    countryID: int
+    type: str | None = None
+    unitType: str | None = None
+    retreating: bool | str | None = None
+
+
+class OrderRow(Struct):
+    """An order of the site."""
+
+    type: str
+    terrID: int | None = None
+    toTerrID: int | None = None
+    fromTerrID: int | None = None
+    unitType: str | None = None
+    viaConvoy: bool | str | None = None
+
+
+class _ArchivedOrder(OrderRow, kw_only=True):
+    countryID: int
+    dislodged: bool | str | None = None
+
+
+class _CenterRow(Struct):
+    terrID: int
+    countryID: int | None = None
+
+
+class _PhaseRow(Struct):
+    phase: str
+    units: list[_UnitRow]
+    centers: list[_CenterRow]
+    orders: list[_ArchivedOrder]
+    turn: int = -1
+
+
+class _History(Struct):
+    """`history.json`, as far as it is read."""
+
+    phases: Annotated[list[_PhaseRow], Meta(min_length=1, max_length=MOST_PHASES)]
+
+
 class Variant(NamedTuple):
     """A map of the site, as one of ours."""
 
@@ -45,9 +108,9 @@ class Variant(NamedTuple):
     places: dict[int, str]  # locations by territory
     numbers: dict[str, int]  # territories by location
 
-    def power(self, country: object) -> str:
+    def power(self, country: int | None) -> str:
         """Return the power of a country; UserError if there is none."""
-        if type(country) is not int or country not in self.powers:
+        if country not in self.powers:
             raise UserError(f"there is no country {quoted(country, 40)}")
         return self.powers[country]
 
@@ -55,9 +118,9 @@ class Variant(NamedTuple):
         """Return the country that a power is."""
         return next(number for number, name in self.powers.items() if name == power)
 
-    def place(self, territory: object) -> str:
+    def place(self, territory: int | None) -> str:
         """Return the location of a territory; UserError if there is none."""
-        if type(territory) is not int or territory not in self.places:
+        if territory not in self.places:
             raise UserError(f"there is no territory {quoted(territory, 40)}")
         return self.places[territory]
 
@@ -82,20 +145,15 @@ def read_variant(data: object, game_map: Map) -> Variant:
         UserError: it is malformed, or names what the map does not have.
     """
     places, powers = {}, {}
-    for row in _rows(data, "territories"):
-        name, number = row.get("name"), row.get("id")
-        if not isinstance(name, str) or type(number) is not int:
-            raise UserError("a row of 'territories' has no name or number")
-        _, place = read_place(game_map, _NAMES.get(name, name))
+    found = convert(_Variant, data, "the variant")
+    for row in found.territories:
+        _, place = read_place(game_map, _NAMES.get(row.name, row.name))
         text = place_text(game_map, place)
         if text not in game_map.location_index:
-            raise UserError(f"map {game_map.name} has no {quoted(name, 60)}")
-        places[number] = text
-    for row in _rows(data, "countries"):
-        name, number = row.get("name"), row.get("countryID")
-        if not isinstance(name, str) or type(number) is not int:
-            raise UserError("a row of 'countries' has no name or number")
-        powers[number] = game_map.powers[game_map.power_number(name)]
+            raise UserError(f"map {game_map.name} has no {quoted(row.name, 60)}")
+        places[row.id] = text
+    for row in found.countries:
+        powers[row.countryID] = game_map.powers[game_map.power_number(row.name)]
     if set(places.values()) != set(game_map.locations) or set(powers.values()) != set(
         game_map.powers
     ):
@@ -113,11 +171,11 @@ class Phase(NamedTuple):
     retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
 
 
-def phase_of(turn: object, phase: object) -> str:
+def phase_of(turn: int, phase: str) -> str:
     """Return our name of a phase, COMPLETED for a finished game; UserError if it is none."""
     if phase == FINISHED:
         return COMPLETED
-    if type(turn) is not int or not 0 <= turn < 10_000 or phase not in PHASES:
+    if not 0 <= turn < 10_000 or phase not in PHASES:
         raise UserError(f"turn {quoted(turn, 20)}, {quoted(phase, 20)} is not a phase")
     if phase == "Builds":
         number = PHASE_KINDS.index("adjustments")
@@ -132,38 +190,35 @@ def history_phases(variant: Variant, data: object) -> list[Phase]:
     Raises:
         UserError: it is malformed, or names what the variant does not have.
     """
-    rows = _rows(data, "phases")
-    if not 0 < len(rows) <= MOST_PHASES:
-        raise UserError(f"the history has {len(rows)} phases, not 1 to {MOST_PHASES}")
+    rows = convert(_History, data, "the history").phases
     phases = []
-    for before, row in zip([{}, *rows], rows):
-        name = phase_of(row.get("turn"), row.get("phase"))
+    for before, row in zip([None, *rows], rows):
+        name = phase_of(row.turn, row.phase)
         try:
             phases.append(_phase(variant, name, row))
-            if name == COMPLETED and before.get("phase") in PHASES:
+            if name == COMPLETED and before is not None and before.phase in PHASES:
                 _complete_end(variant, phases[-1], before)
         except UserError as error:
             raise UserError(f"phase {name} of the history: {error}") from None
     return phases
 
 
-def _phase(variant: Variant, name: str, row: Mapping) -> Phase:
+def _phase(variant: Variant, name: str, row: _PhaseRow) -> Phase:
     units: dict[str, list[str]] = {power: [] for power in variant.map.powers}
     letters = {}
-    for unit in _rows(row, "units"):
-        text = unit_text(variant, unit.get("type", unit.get("unitType")), unit.get("terrID"))
-        star = "*" if unit.get("retreating") in _YES else ""
-        units[variant.power(unit.get("countryID"))].append(star + text)
+    for unit in row.units:
+        text = unit_text(variant, unit.type or unit.unitType, unit.terrID)
+        star = "*" if unit.retreating in _YES else ""
+        units[variant.power(unit.countryID)].append(star + text)
         letters[province_of(text)] = text[0]
     centers: dict[str, list[str]] = {power: [] for power in variant.map.powers}
-    for center in _rows(row, "centers"):  # other provinces have owners there, too
-        place = province_of(variant.place(center.get("terrID")))
-        if center.get("countryID") and _is_center(variant.map, place):
-            centers[variant.power(center["countryID"])].append(place)
+    for center in row.centers:  # other provinces have owners there, too
+        place = province_of(variant.place(center.terrID))
+        if center.countryID and _is_center(variant.map, place):
+            centers[variant.power(center.countryID)].append(place)
     orders: dict[str, list[str]] = {power: [] for power in variant.map.powers}
-    for order in _rows(row, "orders"):
-        text = order_text(variant, order, letters)
-        orders[variant.power(order.get("countryID"))].append(text)
+    for order in row.orders:
+        orders[variant.power(order.countryID)].append(order_text(variant, order, letters))
     return Phase(name, orders, units, centers)
 
 
@@ -171,17 +226,17 @@ def _is_center(game_map: Map, province: str) -> bool:
     return bool(game_map.board.province_center[game_map.province_index[province]] != NONE)
 
 
-def _complete_end(variant: Variant, end: Phase, before: Mapping) -> None:
+def _complete_end(variant: Variant, end: Phase, before: _PhaseRow) -> None:
     """Mark who was dislodged in the phase before the end, and let its fall take centers.
 
     The site tells the units as they stand after that phase, and the centers as they were before.
     """
     gone = {
-        (variant.power(order.get("countryID")), variant.place(order.get("terrID")))
-        for order in _rows(before, "orders")
-        if before["phase"] == "Diplomacy" and order.get("dislodged") in _YES
+        (variant.power(order.countryID), variant.place(order.terrID))
+        for order in before.orders
+        if before.phase == "Diplomacy" and order.dislodged in _YES
     }
-    takes = before["turn"] % 2 and before["phase"] != "Builds" and not gone
+    takes = before.turn % 2 and before.phase != "Builds" and not gone
     for power, texts in end.units.items():
         end.units[power] = [f"*{t}" if (power, t.split()[1]) in gone else t for t in texts]
         for place in map(province_of, texts if takes else ()):
@@ -190,48 +245,48 @@ def _complete_end(variant: Variant, end: Phase, before: Mapping) -> None:
             end.centers[power] += [place] if _is_center(variant.map, place) else []
 
 
-def unit_text(variant: Variant, kind: object, territory: object) -> str:
+def unit_text(variant: Variant, kind: str | None, territory: int | None) -> str:
     """Return a unit such as `F STP/SC`."""
-    if kind not in tuple(_LETTERS):  # whatever it is
+    if kind not in _LETTERS:
         raise UserError(f"{quoted(kind, 20)} is neither Army nor Fleet")
     place = variant.place(territory)
     return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"
 
 
-def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> str:
+def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> str:
     """Return an order of the site as a text.
 
     Args:
         variant: of the game.
-        row: of the site, with type, terrID, toTerrID, fromTerrID, viaConvoy.
+        row: the order.
         letters: province -> A or F, of the units on the board.
 
     Raises:
-        UserError: it is malformed, or helps a unit that is not there.
+        UserError: it names what is not there.
     """
-    kind = row.get("type")
+    kind = row.type
     if kind == "Wait":
         return "WAIVE"
-    where = row.get("toTerrID") or row.get("terrID")  # of winter orders: open ones, and archived
+    where = row.toTerrID or row.terrID  # of winter orders: open ones, and archived
     if kind in ("Build Army", "Build Fleet"):
         return f"{unit_text(variant, kind.removeprefix('Build '), where)} B"
     if kind == "Destroy":
         place = province_of(variant.place(where))
         return f"{_letter(letters, place)} {place} D"
-    here = variant.place(row.get("terrID"))
-    unit = f"{_letter(letters, province_of(here), row.get('unitType'))} {here}"
+    here = variant.place(row.terrID)
+    unit = f"{_letter(letters, province_of(here), row.unitType)} {here}"
     if kind == "Hold":
         return f"{unit} H"
     if kind == "Disband":
         return f"{unit} D"
-    goal = variant.place(row.get("toTerrID"))
+    goal = variant.place(row.toTerrID)
     if kind == "Retreat":
         return f"{unit} R {goal}"
     if kind == "Move":
-        return f"{unit} - {goal}{' VIA' if row.get('viaConvoy') in _YES else ''}"
+        return f"{unit} - {goal}{' VIA' if row.viaConvoy in _YES else ''}"
     if kind == "Support hold":
         return f"{unit} S {_letter(letters, province_of(goal))} {goal}"
-    origin = variant.place(row.get("fromTerrID"))
+    origin = variant.place(row.fromTerrID)
     if kind == "Support move":
         return f"{unit} S {_letter(letters, province_of(origin))} {origin} - {goal}"
     if kind == "Convoy":
@@ -239,9 +294,9 @@ def order_text(variant: Variant, row: Mapping, letters: Mapping[str, str]) -> st
     raise UserError(f"{quoted(kind, 30)} is not a kind of order")
 
 
-def _letter(letters: Mapping[str, str], province: str, kind: object = None) -> str:
+def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) -> str:
     """Return A or F for the unit in a province."""
-    if isinstance(kind, str) and kind in _LETTERS:
+    if kind in _LETTERS:
         return _LETTERS[kind]
     if province not in letters:
         raise UserError(f"there is no unit in {province}")
@@ -289,10 +344,3 @@ def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = (
         return row | {"type": "Disband"}
     parent = number[province_of(here)]  # by which the site names units that are removed
     return row | {"type": "Destroy", "terrID": parent, "toTerrID": parent}
-
-
-def _rows(data: object, key: str) -> list[Mapping]:
-    rows = data.get(key) if isinstance(data, Mapping) else None
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise UserError(f"{key!r} is not a list of rows")
-    return rows

@@ -5,18 +5,18 @@ members' ratings are anchors, so that two players who were ranked at different t
 map with teams a seat is a team's.
 """
 
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from .._files import read_file
 from ..errors import UserError
 from ..players.population import Population
 from ..players.protocols import Player, SamplingPlayer
+from ..records import read_json
 from ..replays.replay import Replay
 from ..rules.state import seed_from
 from ..rules.vocabulary import vocabulary
@@ -71,25 +71,33 @@ def candidate_seats(
     return seats
 
 
-class Standing(NamedTuple):
+_Rating = Annotated[float, Meta(gt=-1e9, lt=1e9)]
+_Count = Annotated[int, Meta(ge=0, lt=10**9)]
+
+
+class Standing(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a player stands among the members of a population."""
 
-    value: float  # rating
-    low: float  # and its 95% interval
-    high: float
-    rank: int  # 1 + members rated above
-    best: int  # the ranks at both ends of the interval
-    worst: int
-    of: int  # members and the player
-    share: float  # mean over members of the share of games that end above that member
-    games: int
+    value: _Rating
+    low: _Rating  # of its 95% interval
+    high: _Rating
+    rank: _Count  # 1 + members rated above
+    best: _Count  # the ranks at both ends of the interval
+    worst: _Count
+    of: _Count  # members and the player
+    share: _Rating  # mean over members of the share of games that end above that member
+    games: _Count
 
     def text(self) -> str:
         """Return rank, rating, their intervals and the share in one line."""
         return (
             f"rank {self.rank} of {self.of} ({self.best} to {self.worst}), rating "
-            f"{mean_text(self._asdict())}, population share {percent(self.share, 0)}"
+            f"{mean_text(asdict(self))}, population share {percent(self.share, 0)}"
         )
+
+
+class _Ranks(Struct):
+    players: dict[Annotated[str, Meta(pattern=r"\A[^\x00-\x1f]{1,200}\Z")], Standing]
 
 
 def read_standings(path: str | Path) -> dict[str, Standing]:
@@ -98,18 +106,7 @@ def read_standings(path: str | Path) -> dict[str, Standing]:
     Raises:
         UserError: it cannot be read, or is no such file; it may come from anybody.
     """
-    try:
-        players = json.loads(read_file(path, MOST_RANKS))["players"]
-        found = {name: Standing(**stands) for name, stands in players.items()}
-        for name, stands in found.items():
-            sound = all(type(x) in (int, float) and abs(x) < 1e9 for x in stands)
-            if not re.fullmatch(r"[^\x00-\x1f]{1,200}", name) or not sound:
-                raise ValueError
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UserError(f"{path} has no ranks as `population rank --json` writes them") from None
-    return found
+    return read_json(_Ranks, path, MOST_RANKS).players
 
 
 def standing(

@@ -1,16 +1,13 @@
-"""The file of a game that people play: a saved game with the key `play` beside the format's own.
-
-`play` has: format, step, seats (power -> [kind, player], or null), answered (power -> [step,
-orders], what each last gave), before (power -> orders that were taken back), tokens (who -> token),
-opponents, hint, seed, max_years, press (how powers talk, or null), draws_after (from when players
-vote for a draw, or null).
-"""
+"""The file of a game that people play: a saved game with the key `play` beside the format's own."""
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from msgspec import Meta, Struct
+from msgspec.structs import astuple
 
 from ..constants import phase_kind
 from ..errors import UserError
@@ -19,6 +16,7 @@ from ..games.position import set_ending
 from ..games.saved_game import MAX_GAME_BYTES, in_disorder
 from ..press.game import Game
 from ..press.table import MOST_ROUNDS, PROTOCOLS, PressRules
+from ..records import convert
 from ..replays.replay import make_replay
 from ..rules.map import MAP_NAMES, Map
 
@@ -30,8 +28,46 @@ FORMAT = 1
 class Seat(NamedTuple):
     """Who plays a power."""
 
-    kind: str  # HOST: who started the game; GUEST: somebody with the power's link; PLAYER
+    # HOST: who started the game; GUEST: somebody with the power's link; PLAYER
+    kind: Literal["host", "guest", "player"]
     player: str = ""  # name of the PLAYER
+
+
+class _Press(Struct, forbid_unknown_fields=True):
+    protocol: Literal[PROTOCOLS] = "mutual"
+    rounds: Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] = 1
+    binding: bool = True
+    open_press: bool = False
+
+
+_Natural = Annotated[int, Meta(ge=0)]
+_Positive = Annotated[int, Meta(ge=1)]
+
+
+class PlayRecord(Struct):
+    """The key `play` of a file."""
+
+    format: Literal[FORMAT]
+    step: _Natural
+    answered: dict[str, tuple[int, list[str]]]  # power -> step and orders that it last gave
+    tokens: dict[str, Annotated[str, Meta(pattern="^[\\x00-\\x7f]{16,}$")]]  # by who has it
+    opponents: list[str]
+    seed: _Natural
+    before: dict[str, list[str]] = {}  # power -> orders that were taken back
+    seats: dict[str, Seat] | None = None
+    hint: str | None = None
+    max_years: _Positive | None = None
+    press: _Press | None = None  # how powers talk
+    draws_after: _Positive | None = None  # from when players vote for a draw
+
+    @property
+    def rules(self) -> PressRules | None:
+        """How powers talk; None: they do not."""
+        return self.press and PressRules(*astuple(self.press))
+
+
+class _Saved(Struct):
+    play: PlayRecord
 
 
 def rebuild(
@@ -107,8 +143,8 @@ def read_session(
     game_map: Map | str | None = None,
     max_years: int | None = None,
     press: PressRules | None = None,
-) -> tuple[Game, dict | None]:
-    """Return the game in a file, and its key `play` in order, if it has one.
+) -> tuple[Game, PlayRecord | None]:
+    """Return the game in a file, and its key `play`, if it has one.
 
     Args:
         file: a session's file, or any games that games/imports.py reads; of several the last one
@@ -126,10 +162,10 @@ def read_session(
     if not saved:
         raise UserError(f"{file} has no game in it")
     (saved,), play = saved, None
+    if "play" in saved:
+        play = convert(_Saved, saved, file).play
+        max_years, press = play.max_years, play.rules
     try:
-        if "play" in saved:
-            play = _checked_play(saved["play"])
-            max_years, press = play["max_years"], play["press"]
         built = _to_go_on(saved, game_map, max_years, press)
         if play is not None:
             _check_powers(play, built.powers)
@@ -170,63 +206,8 @@ def pasted_game(
     return built, notes
 
 
-def _checked_play(play: object) -> dict:
-    """Return the key `play` with seats and answers as the session has them."""
-
-    def need(good: bool, what: str) -> None:
-        if not good:
-            raise UserError(f"its key 'play' has no valid {what!r}")
-
-    need(isinstance(play, dict) and play.get("format") == FORMAT, "format")
-    for name in ("step", "seed"):
-        need(type(play.get(name)) is int and play[name] >= 0, name)
-    years = play.get("max_years")
-    need(years is None or (type(years) is int and years > 0), "max_years")
-    need(play.get("hint") is None or isinstance(play["hint"], str), "hint")
-    opponents = play.get("opponents")
-    need(isinstance(opponents, list) and all(isinstance(n, str) for n in opponents), "opponents")
-    tokens = play.get("tokens")
-    need(isinstance(tokens, dict), "tokens")
-    for token in tokens.values():
-        need(isinstance(token, str) and token.isascii() and len(token) >= 16, "tokens")
-    seats, answered = play.get("seats"), play.get("answered")
-    if seats is not None:
-        need(isinstance(seats, dict), "seats")
-        for seat in seats.values():
-            sound = isinstance(seat, list) and len(seat) == 2 and isinstance(seat[1], str)
-            need(sound and seat[0] in (HOST, GUEST, PLAYER), "seats")
-        seats = {power: Seat(*seat) for power, seat in seats.items()}
-    need(isinstance(answered, dict), "answered")
-    for answer in answered.values():
-        need(isinstance(answer, list) and len(answer) == 2 and type(answer[0]) is int, "answered")
-        texts = answer[1]
-        need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "answered")
-    before = play.get("before", {})  # games kept by earlier versions have none
-    need(isinstance(before, dict), "before")
-    for texts in before.values():
-        need(isinstance(texts, list) and all(isinstance(t, str) for t in texts), "before")
-    answered = {power: (step, texts) for power, (step, texts) in answered.items()}
-    after = play.get("draws_after")
-    need(after is None or (type(after) is int and after > 0), "draws_after")
-    kept = {"max_years": years, "hint": play.get("hint"), "press": _checked_press(play, need)}
-    kept["draws_after"] = after
-    return play | kept | {"seats": seats, "answered": answered, "before": before}
-
-
-def _checked_press(play: dict, need: Callable[[bool, str], None]) -> PressRules | None:
-    found = play.get("press")
-    if found is None:
-        return None
-    need(isinstance(found, dict) and set(found) <= set(PressRules._fields), "press")
-    rules = PressRules(**found)
-    rounds = type(rules.rounds) is int and 1 <= rules.rounds <= MOST_ROUNDS
-    flags = all(type(flag) is bool for flag in (rules.binding, rules.open_press))
-    need(rules.protocol in PROTOCOLS and rounds and flags, "press")
-    return rules
-
-
-def _check_powers(play: dict, powers: list[str]) -> None:
-    if set(play["tokens"]) != {HOST, WATCH, *powers}:
-        raise UserError("its key 'play' has no valid 'tokens'")
-    if play["seats"] is not None and set(play["seats"]) != set(powers):
-        raise UserError("its key 'play' has no valid 'seats'")
+def _check_powers(play: PlayRecord, powers: list[str]) -> None:
+    if set(play.tokens) != {HOST, WATCH, *powers}:
+        raise UserError("play.tokens: must be those of host, watch and all powers")
+    if play.seats is not None and set(play.seats) != set(powers):
+        raise UserError("play.seats: must be those of all powers")

@@ -28,12 +28,15 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
+from typing import Annotated
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from .._suggest import quoted
+from msgspec import Meta, Struct, to_builtins
+
 from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.page import map_facts, web_file
+from ..records import convert, parse_json
 from .session import PlayError, PlaySession, Viewer
 from .view import board_view, draft_view, game_view, hint_view, past_view
 
@@ -41,7 +44,6 @@ TOKEN_HEADER, POWER_HEADER = "X-Play-Token", "X-Play-Power"
 MAX_BODY = 100_000  # bytes
 MAX_ORDERS, MAX_ORDER, MAX_TERMS = 500, 200, 20
 MAX_NOTES = 5  # of what does not agree in a game that was pasted
-TERMS = ("ours", "theirs", "zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")
 MAX_CONNECTIONS = 200  # a browser keeps six
 PAGES = {
     "/": ("index.html", "text/html"),
@@ -163,80 +165,77 @@ class PlayServer(socketserver.ThreadingTCPServer):
             traceback.print_exc()
 
 
-def _field(body: dict, name: str, kind: type) -> object:
-    value = body.get(name)
-    if not isinstance(value, kind) or (kind is int and type(value) is not int):
-        words = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}
-        words = words.get(kind, "true or false")
-        raise Refusal(400, f"the request needs {name!r} as {words}")
-    return value
+_Text = Annotated[str, Meta(max_length=MAX_ORDER)]
+_Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
+_Terms = Annotated[list[_Text], Meta(max_length=MAX_TERMS)]
 
 
-def _orders(body: dict) -> list[str]:
-    orders = _field(body, "orders", list)
-    if len(orders) > MAX_ORDERS:
-        raise Refusal(400, f"{len(orders)} orders are too many")
-    for text in orders:
-        if not isinstance(text, str) or len(text) > MAX_ORDER:
-            raise Refusal(400, f"an order must be a text, not {quoted(text, 60)}")
-    return orders
+class _Map(Struct):
+    map: str
 
 
-def _choose(session: PlaySession, viewer: Viewer, body: dict) -> None:
-    choice = _field(body, "seats", dict)
-    session.choose_seats(viewer, choice)
+class _Paste(Struct):
+    text: str
 
 
-def _choose_map(session: PlaySession, viewer: Viewer, body: dict) -> None:
-    session.choose_map(viewer, _field(body, "map", str))
+class _Seats(Struct):
+    seats: dict[str, str]
 
 
-def _paste(session: PlaySession, viewer: Viewer, body: dict) -> dict:
-    notes = session.paste(viewer, _field(body, "text", str))
+class _Draft(Struct):
+    orders: _Orders
+
+
+class _Read(Struct):
+    text: str
+    orders: _Orders
+
+
+class _Step(Struct):
+    step: int
+
+
+class _Submit(_Step):
+    orders: _Orders
+
+
+class _Let(_Step):
+    player: str
+    powers: list[str]
+
+
+class _Offered(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    peace: bool = False
+    ours: _Terms = []
+    theirs: _Terms = []
+    zone: _Terms = []
+    we_keep_out: _Terms = []
+    they_keep_out: _Terms = []
+    we_leave: _Terms = []
+    they_leave: _Terms = []
+
+
+class _Offer(_Step):
+    to: str
+    terms: _Offered
+
+
+class _Answer(_Step):
+    number: int
+    agreed: bool
+
+
+class _Vote(_Step):
+    draw: bool
+
+
+def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
+    notes = session.paste(viewer, text)
     return game_view(session, viewer) | {"notes": notes[:MAX_NOTES]}
 
 
-def _submit(session: PlaySession, viewer: Viewer, body: dict) -> None:
-    session.submit(viewer, _field(body, "step", int), _orders(body))
-
-
-def _offer(session: PlaySession, viewer: Viewer, body: dict) -> None:
-    terms = _field(body, "terms", dict)
-    for name, wanted in terms.items():
-        if name == "peace" and type(wanted) is bool:
-            continue
-        if name not in TERMS or not isinstance(wanted, list) or len(wanted) > MAX_TERMS:
-            raise Refusal(400, f"an offer cannot contain {quoted(name, 40)} like this")
-        for text in wanted:
-            if not isinstance(text, str) or len(text) > MAX_ORDER:
-                raise Refusal(400, f"what is offered must be a text, not {quoted(text, 60)}")
-    session.offer(viewer, _field(body, "step", int), _field(body, "to", str), terms)
-
-
-def _answer(session: PlaySession, viewer: Viewer, body: dict) -> None:
-    number, agreed = _field(body, "number", int), _field(body, "agreed", bool)
-    session.answer(viewer, _field(body, "step", int), number, agreed)
-
-
-def _let(session: PlaySession, viewer: Viewer, body: dict) -> None:
-    powers = _field(body, "powers", list)
-    name = _field(body, "player", str)
-    session.let_order(viewer, _field(body, "step", int), name, powers)
-
-
-def _read(session: PlaySession, viewer: Viewer, body: dict) -> dict:
-    return {"orders": session.read_orders(viewer, _field(body, "text", str), _orders(body))}
-
-
-def _vote(session: PlaySession, viewer: Viewer, body: dict) -> None:
-    session.vote(viewer, _field(body, "step", int), _field(body, "draw", bool))
-
-
-def _stepwise(action: Callable) -> Callable:
-    def act(session: PlaySession, viewer: Viewer, body: dict) -> None:
-        action(session, viewer, _field(body, "step", int))
-
-    return act
+def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) -> dict:
+    return {"orders": session.read_orders(viewer, text, orders)}
 
 
 def _game(session: PlaySession, viewer: Viewer, query: dict[str, int]) -> dict:
@@ -258,21 +257,22 @@ READS: dict[str, Callable] = {
     "/api/past": lambda session, viewer, query: past_view(session),
     "/api/map": lambda session, viewer, query: map_facts(drawing_of(session.game.map)),
 }
-ACTIONS: dict[str, Callable] = {
-    "/api/map": _choose_map,
-    "/api/paste": _paste,
-    "/api/seats": _choose,
-    "/api/orders": _submit,
-    "/api/read": _read,
-    "/api/let": _let,
-    "/api/offer": _offer,
-    "/api/answer": _answer,
-    "/api/withdraw": _stepwise(PlaySession.withdraw),
-    "/api/vote": _vote,
-    "/api/concede": _stepwise(PlaySession.concede),
-    "/api/back": _stepwise(PlaySession.take_back),
-    "/api/next": _stepwise(PlaySession.go_on),
-    "/api/draft": lambda session, viewer, body: draft_view(session, viewer, _orders(body)),
+# What a request must have, and what is called with the session, the viewer and its values.
+ACTIONS: dict[str, tuple[type[Struct], Callable]] = {
+    "/api/map": (_Map, PlaySession.choose_map),
+    "/api/paste": (_Paste, _paste),
+    "/api/seats": (_Seats, PlaySession.choose_seats),
+    "/api/orders": (_Submit, PlaySession.submit),
+    "/api/read": (_Read, _read),
+    "/api/let": (_Let, PlaySession.let_order),
+    "/api/offer": (_Offer, PlaySession.offer),
+    "/api/answer": (_Answer, PlaySession.answer),
+    "/api/withdraw": (_Step, PlaySession.withdraw),
+    "/api/vote": (_Vote, PlaySession.vote),
+    "/api/concede": (_Step, PlaySession.concede),
+    "/api/back": (_Step, PlaySession.take_back),
+    "/api/next": (_Step, PlaySession.go_on),
+    "/api/draft": (_Draft, draft_view),
 }
 
 
@@ -354,17 +354,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _act(self) -> tuple[bytes, str]:
         body = self._body()
         path = _address(self.path).path
-        action = ACTIONS.get(path)
-        if action is None:
+        if path not in ACTIONS:
             raise self._unknown(path)
+        record, action = ACTIONS[path]
         viewer, session = self._viewer(), self.server.session
-        try:
-            found = json.loads(body)
-        except (ValueError, RecursionError):
-            raise Refusal(400, "the request is not JSON") from None
-        if not isinstance(found, dict):
-            raise Refusal(400, "the request is not a JSON object")
-        answer = action(session, viewer, found)
+        found = convert(record, parse_json(body, "the request"), "the request")
+        answer = action(session, viewer, *to_builtins(found).values())
         if answer is None:
             viewer = self._viewer()  # choosing seats gives the host a power
             answer = game_view(session, viewer)

@@ -39,7 +39,7 @@ from ..players.protocols import ExplainingPlayer, Player
 from ..press.game import Game
 from ..press.table import PressRules
 from ..rules.state import seed_from
-from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, Seat, pasted_game, rebuild
+from .file import FORMAT, GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game, rebuild
 from .talk import answer_offer, broken_orders, make_offer, players_talk
 
 PERSON = "a person"  # in a saved game, who had a person's seat
@@ -119,7 +119,7 @@ class PlaySession:
         seats: Mapping[str, Seat] | None = None,
         hint: str | None = None,
         seed: int = 1,
-        saved: Mapping | None = None,
+        saved: PlayRecord | None = None,
         offered: Callable[[str], Sequence[str]] = lambda _: (),
         maps: Sequence[str] = (),
         new_game: Callable[[str], Game] | None = None,
@@ -141,9 +141,8 @@ class PlaySession:
         self._players = {name: load(name) for name in self.opponents}
         first = SessionState(game)
         if saved is not None:
-            first.step, first.seats = saved["step"], saved["seats"]
-            first.answered, self.tokens = saved["answered"], saved["tokens"]
-            first.before = saved["before"]
+            first.step, first.seats, first.before = saved.step, saved.seats, saved.before
+            first.answered, self.tokens = saved.answered, saved.tokens
         if seats is not None:
             first.seats = dict(seats)
         for seat in (first.seats or {}).values():
@@ -270,7 +269,7 @@ class PlaySession:
         """Begin on another map, before anybody sits anywhere.
 
         Raises:
-            PlayError: not the host, begun already, or no map to be chosen here.
+            UserError: not the host, begun already, or no map to be chosen here.
         """
         with self.lock:
             self._only_host_before_the_game(viewer)
@@ -296,15 +295,12 @@ class PlaySession:
             What in it does not agree with our rules, in sentences.
 
         Raises:
-            PlayError: not the host, begun already, or there is no game in the text.
+            UserError: not the host, begun already, or there is no game in the text.
         """
         with self.lock:
             self._only_host_before_the_game(viewer)
             after, now = self.now.copy(), self.game
-            try:
-                after.game, notes = pasted_game(text, now.map, now.max_years, self.press)
-            except UserError as error:
-                raise PlayError(str(error)) from None
+            after.game, notes = pasted_game(text, now.map, now.max_years, self.press)
             self._commit(after)
             return notes
 
@@ -317,7 +313,7 @@ class PlaySession:
                 powers, which is a sandbox.
 
         Raises:
-            PlayError: not the host, begun already, or a power has none of these.
+            UserError: not the host, begun already, or a power has none of these.
         """
         with self.lock:
             self._only_host_before_the_game(viewer)
@@ -352,7 +348,7 @@ class PlaySession:
         The same orders for the same step again change nothing, even when it was played meanwhile.
 
         Raises:
-            PlayError: no seat, another step than the current one, or an illegal order.
+            UserError: no seat, another step than the current one, or an illegal order.
         """
         with self.lock:
             power = self._only_seat(viewer)
@@ -364,10 +360,7 @@ class PlaySession:
             if not self._decides(self.game.to_state(), power):
                 raise PlayError(f"{power} has no orders to give in {self.game.phase}")
             after = self.now.copy()
-            try:
-                after.game.submit(power, orders)
-            except UserError as error:
-                raise PlayError(str(error)) from None
+            after.game.submit(power, orders)
             after.answered[power] = (step, orders)
             self._commit(after)
             self._go_on()
@@ -376,7 +369,7 @@ class PlaySession:
         """In a sandbox, let a player give the orders of powers that have given none.
 
         Raises:
-            PlayError: no sandbox, another step than the current one, no such player or power, or
+            UserError: no sandbox, another step than the current one, no such player or power, or
                 the player cannot order.
         """
         with self.lock:
@@ -410,20 +403,17 @@ class PlaySession:
             orders: legal ones, from before.
 
         Raises:
-            PlayError: no seat, or why one of them cannot be given.
+            UserError: no seat, or why one of them cannot be given.
         """
         with self.lock:
             power, kept = self._only_seat(viewer), list(orders)
             for part in filter(None, map(str.strip, re.split(r"[;\n]", text))):
                 trial = self.game.copy()
-                try:
-                    trial.submit(power, [part])
-                    (order,) = trial.orders[power]
-                    unit = order.split()[:2]
-                    kept = [old for old in kept if old.split()[:2] != unit or old == "WAIVE"]
-                    trial.submit(power, [*kept, order])
-                except UserError as error:
-                    raise PlayError(str(error)) from None
+                trial.submit(power, [part])
+                (order,) = trial.orders[power]
+                unit = order.split()[:2]
+                kept = [old for old in kept if old.split()[:2] != unit or old == "WAIVE"]
+                trial.submit(power, [*kept, order])
                 kept.append(order)
             return kept
 
@@ -450,7 +440,7 @@ class PlaySession:
         The same vote again changes nothing.
 
         Raises:
-            PlayError: no seat, another step than the current one, or why there can be no vote.
+            UserError: no seat, another step than the current one, or why there can be no vote.
         """
         with self.lock:
             power = self._only_seat(viewer)
@@ -460,10 +450,7 @@ class PlaySession:
             if draw == (power in self.game.votes) and not self.game.is_over:
                 return
             after = self.now.copy()
-            try:
-                after.game.vote(power, draw)
-            except UserError as error:
-                raise PlayError(str(error)) from None
+            after.game.vote(power, draw)
             if after.game.all_agree():
                 after.game.adjudicate()
                 after.step += 1
@@ -474,7 +461,7 @@ class PlaySession:
         """Give the viewer's power up; who has done so already changes nothing.
 
         Raises:
-            PlayError: no seat, another step than the current one, or why it cannot be.
+            UserError: no seat, another step than the current one, or why it cannot be.
         """
         with self.lock:
             power = self._only_seat(viewer)
@@ -482,10 +469,7 @@ class PlaySession:
                 return
             self._only_now(step)
             after = self.now.copy()
-            try:
-                after.game.concede(power)
-            except UserError as error:
-                raise PlayError(str(error)) from None
+            after.game.concede(power)
             after.answered.pop(power, None)
             after.before.pop(power, None)
             if after.game.all_agree():
@@ -502,7 +486,7 @@ class PlaySession:
             terms: keywords of press.game.Game.offer.
 
         Raises:
-            PlayError: no seat, another step than the current one, or why there can be no such offer
+            UserError: no seat, another step than the current one, or why there can be no such offer
                 or deal.
         """
         with self.lock:
@@ -517,7 +501,7 @@ class PlaySession:
             number: which of the offers from and to the viewer in this phase, from 1 on.
 
         Raises:
-            PlayError: no seat, another step than the current one, no open offer to the viewer, or
+            UserError: no seat, another step than the current one, no open offer to the viewer, or
                 why there can be no such deal.
         """
         with self.lock:
@@ -526,10 +510,7 @@ class PlaySession:
 
     def _agree(self, after: SessionState, action: Callable, *arguments: object) -> None:
         """Do something about a deal; who has given orders that it rules out orders again."""
-        try:
-            declined = action(after.game, *arguments)
-        except UserError as error:
-            raise PlayError(str(error)) from None
+        declined = action(after.game, *arguments)
         if declined is not None:
             after.reasons.update([declined])
         for power in broken_orders(after.game):
@@ -547,7 +528,7 @@ class PlaySession:
         """Go back to the last phase in which a person could give orders; watching, to the last.
 
         Raises:
-            PlayError: not the host, another step than the current one, or nothing to take back.
+            UserError: not the host, another step than the current one, or nothing to take back.
         """
         with self.lock:
             self._only_host(viewer)
@@ -602,10 +583,7 @@ class PlaySession:
                 )
             if self.game.is_over:
                 raise PlayError("the game is over")
-            try:
-                return advice(self.game, self._hint, power)
-            except UserError as error:
-                raise PlayError(str(error)) from None
+            return advice(self.game, self._hint, power)
 
     def _only_host(self, viewer: Viewer) -> None:
         if not viewer.host:

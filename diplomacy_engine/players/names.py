@@ -21,9 +21,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
+from ..records import convert
 from .bots import BOTS
 from .policy_files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .population import MEMBER
@@ -32,22 +36,31 @@ LANGUAGE = "llm:"
 GREEDY = "greedy"
 DRAWN = "population"
 MOST = 1000  # letters of a name, so that not too many can stand one in front of the other
-# Option -> least, most and type of its value, for each kind of search.
+# Option -> what its value may be, for each kind of search and of negotiator.
 _COMMON = {
-    "candidates": (1, 1000, int),
-    "draws": (1, 10_000, int),
-    "temperature": (0.01, 100, float),
-    "varied": (0, 1, float),
+    "candidates": Annotated[int, Meta(ge=1, le=1000)],
+    "draws": Annotated[int, Meta(ge=1, le=10_000)],
+    "temperature": Annotated[float, Meta(ge=0.01, le=100)],
+    "varied": Annotated[float, Meta(ge=0, le=1)],
 }
 SEARCHES = {
     "fast": _COMMON
-    | {"profiles": (1, 10_000, int), "sure": (0, 100, float), "ahead": (0, 10, int)},
-    "equilibrium": _COMMON | {"iterations": (1, 100_000, int), "anchor": (0, 1000, float)},
+    | {
+        "profiles": Annotated[int, Meta(ge=1, le=10_000)],
+        "sure": Annotated[float, Meta(ge=0, le=100)],
+        "ahead": Annotated[int, Meta(ge=0, le=10)],
+        "assume": str,
+    },
+    "equilibrium": _COMMON
+    | {
+        "iterations": Annotated[int, Meta(ge=1, le=100_000)],
+        "anchor": Annotated[float, Meta(ge=0, le=1000)],
+    },
 }
 ASSUMING = "fast"  # the kind of search that expects something of the others
-# Option -> the most that it can be, for each kind of negotiator.
-_PROFILES, _YEARS = {"profiles": 1000}, {"years": 100}
-VOICES: dict[str, dict[str, int]] = {
+_PROFILES = {"profiles": Annotated[int, Meta(ge=1, le=1000)]}
+_YEARS = {"years": Annotated[int, Meta(ge=1, le=100)]}
+VOICES: dict[str, dict[str, Any]] = {
     "silent": {},
     "peaceful": {},
     "coin": {},
@@ -214,19 +227,7 @@ def _voice(text: str) -> VoiceSpec | None:
             f"{quoted(text, 100)}: there is no negotiator {quoted(kind)} "
             f"({', '.join(VOICES)}){did_you_mean(kind, VOICES)}"
         )
-    known, options = VOICES[kind], {}
-    for part in (written or "").split():
-        option, _, value = part.partition("=")
-        if option not in known:
-            has = f"only the option {' and '.join(known)}" if known else "no options"
-            raise UserError(f"{quoted(text, 100)}: {kind} has {has}, not {quoted(part)}")
-        if not re.fullmatch(r"[0-9]{1,6}", value) or not 1 <= int(value) <= known[option]:
-            raise UserError(
-                f"{quoted(text, 100)}: {option} must be a whole number from 1 to "
-                f"{known[option]:,}, not {quoted(value)}"
-            )
-        options[option] = int(value)
-    return VoiceSpec(text, kind, options, parse_player(player))
+    return VoiceSpec(text, kind, _read_options(text, written, VOICES[kind]), parse_player(player))
 
 
 def _search(text: str) -> SearchSpec | None:
@@ -234,35 +235,22 @@ def _search(text: str) -> SearchSpec | None:
     if found is None:
         return None
     kind, written, policy = found.groups()
-    known, options = SEARCHES[kind], {}
-    assume = None
-    names = (*known, *(("assume",) if kind == ASSUMING else ()))
+    options = _read_options(text, written, SEARCHES[kind])
+    return SearchSpec(text, kind, options, options.pop("assume", None), parse_player(policy))
+
+
+def _read_options(text: str, written: str | None, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a player's name."""
+    options = {}
     for part in (written or "").split():
-        option, equals, value = part.partition("=")
-        if not equals or option not in names:
-            raise UserError(
-                f"{quoted(text, 100)}: {kind} has no option {quoted(option)} "
-                f"({', '.join(names)}){did_you_mean(option, names)}"
-            )
-        if option == "assume":
-            assume = value
-        else:
-            options[option] = _number(text, option, value, *known[option])
-    return SearchSpec(text, kind, options, assume, parse_player(policy))
-
-
-def _number(text: str, option: str, value: str, least: float, most: float, kind: type):
-    try:
-        number = kind(value)
-        if least <= number <= most:
-            return number
-    except ValueError:
-        pass
-    what = "a whole number" if kind is int else "a number"
-    raise UserError(
-        f"{quoted(text, 100)}: {option} must be {what} from {least} to {most:,}, "
-        f"not {quoted(value)}"
-    )
+        option, _, value = part.partition("=")
+        where = f"{quoted(text, 100)}: {option[:60]}"
+        if option not in known:
+            names = ", ".join(known) or "there are none"
+            near = did_you_mean(option, known)
+            raise UserError(f"{where}: unknown option ({names}){near}")
+        options[option] = convert(known[option], value, where, strict=False)
+    return options
 
 
 def _greedy(text: str) -> PolicySpec | MemberSpec | None:

@@ -1,5 +1,6 @@
 """The policy of a network as a player. The network itself is the script's; here are only arrays."""
 
+import sys
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions, order_numbers
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
-from ..scoring.mixes import RewardMix, make_reward_mix
+from ..scoring.mixes import RewardMix, code_of, make_reward_mix
 from .protocols import Explanation, Seedable
 
 
@@ -51,11 +52,17 @@ class Objective(NamedTuple):
         """Return the objective of a checkpoint's settings.
 
         Raises:
-            UserError: it trained for a team, or its reward cannot be had here.
+            UserError: it trained for a team, or its reward cannot be had here. One's own reward is
+                code, which the policy's file does not run: its module must be imported already.
         """
         if settings.get("teams"):
             teams = quoted(settings["teams"], 60)
             raise UserError(f"a policy of teams ({teams}) has values that no search can use")
+        for module in code_of(settings["reward"]) - sys.modules.keys():
+            raise UserError(
+                f"no search runs a reward that a policy's file names: import {quoted(module, 60)} "
+                "first, if you trust it"
+            )
         reward = make_reward_mix(settings["reward"])
         return cls(reward, float(settings["gamma"]), settings["year_limit"] != "truncate")
 

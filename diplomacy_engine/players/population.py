@@ -12,18 +12,20 @@ import dataclasses
 import hashlib
 import io
 import json
-import re
+import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from .._files import atomic_write, read_file
 from .._suggest import did_you_mean, quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
+from ..records import read_json
 from ..rules.map import MAP_NAMES, Map, MapError, load_map
 from ..rules.vocabulary import vocabulary
 from ..scoring.outcomes import YEAR_LIMITS
@@ -44,9 +46,9 @@ MOST_MEMBERS = 10_000
 class PopulationMember:
     """A player of a base population."""
 
-    name: str
-    rating: float = 0.0  # openskill's scale, see matches/ratings.py
-    sigma: float = 0.0  # its standard error
+    name: Annotated[str, Meta(pattern=r"\A[\w.-]{1,100}\Z")]
+    rating: Annotated[float, Meta(gt=-1e6, lt=1e6)] = 0.0  # openskill's scale, see ratings.py
+    sigma: Annotated[float, Meta(ge=0, lt=1e6)] = 0.0  # its standard error
     scheme: str = "a bot"  # how it was trained, in words
     command: str = ""  # that trained it
     seed: int = 0  # of its training
@@ -54,7 +56,28 @@ class PopulationMember:
     file: str = ""  # its weights; empty for a bot
     sha256: str = ""  # of that file
     # Of its training: what its network is made of, and what its values mean.
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+_Count = Annotated[int, Meta(ge=1, lt=2**62)]
+_Table = list[list[Annotated[float, Meta(ge=0, lt=2**53)]]]
+
+
+class _Saved(Struct):
+    """What population.json has."""
+
+    format: Literal[FORMAT]
+    map: str
+    vocabulary_hash: str
+    observation_version: Literal[OBSERVATION_VERSION]
+    max_years: _Count
+    year_limit: Literal[tuple(YEAR_LIMITS)]
+    games: _Count
+    seed: _Count
+    members: Annotated[list[PopulationMember], Meta(min_length=2, max_length=MOST_MEMBERS)]
+    met: _Table
+    above: _Table
+    map_facts: dict | None = None  # of a map that does not come along
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,85 +150,61 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     """
     folder = Path(folder)
     path = folder / POPULATION
-    try:
-        saved = json.loads(read_file(path, MOST_LIST))
-    except FileNotFoundError:
-        raise UserError(f"{folder} is not a population: it has no {POPULATION}") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is not JSON") from None
-    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-        raise UserError(f"{path}: not a population of this version (format {FORMAT})")
+    if not os.path.exists(path):
+        raise UserError(f"{folder} is not a population: it has no {POPULATION}")
+    saved = read_json(_Saved, path, MOST_LIST)
     try:
         found = _map(saved)
     except (MapError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path}: its map cannot be used: {str(error)[:200]}") from None
-    if saved.get("vocabulary_hash") != vocabulary(found).hash:
-        raise UserError(f"{path}: made for another order vocabulary of {found.name}")
-    if saved.get("observation_version") != OBSERVATION_VERSION:
-        raise UserError(f"{path}: made for observations of another version")
-    if game_map is not None and vocabulary(game_map).hash != saved["vocabulary_hash"]:
+        raise UserError(f"{path}: map: {str(error)[:200]}") from None
+    if saved.vocabulary_hash != vocabulary(found).hash:
+        raise UserError(f"{path}: vocabulary_hash: of other orders of {found.name}")
+    if game_map is not None and vocabulary(game_map).hash != saved.vocabulary_hash:
         raise UserError(f"{folder} is a population of map {found.name}, not of {game_map.name}")
-    members = _members(saved.get("members"), path)
-    numbers = [saved.get(name) for name in ("max_years", "games", "seed")]
-    if any(type(number) is not int or not 0 < number < 2**62 for number in numbers):
-        raise UserError(f"{path}: max_years, games and seed must be numbers above 0")
-    if saved.get("year_limit") not in YEAR_LIMITS:
-        raise UserError(f"{path}: year_limit must be one of {', '.join(YEAR_LIMITS)}")
-    met, above = (_table(saved.get(name), len(members), name, path) for name in ("met", "above"))
-    most = met + 0.01 * (met > 0)  # `above` is rounded
-    if (met != np.round(met)).any() or (above > most).any():
-        raise UserError(f"{path}: 'met' must count games, and 'above' some of them")
-    years, games, seed = numbers
-    return Population(folder, found, members, years, saved["year_limit"], games, seed, met, above)
+    _check_members(saved.members, path)
+    met, above = (_table(saved, name, path) for name in ("met", "above"))
+    if (met != np.round(met)).any():
+        raise UserError(f"{path}: met: must count games")
+    if (above > met + 0.01 * (met > 0)).any():  # they are rounded
+        raise UserError(f"{path}: above: must count some of the games of 'met'")
+    return Population(
+        folder,
+        found,
+        tuple(saved.members),
+        saved.max_years,
+        saved.year_limit,
+        saved.games,
+        saved.seed,
+        met,
+        above,
+    )
 
 
-def _map(saved: Mapping) -> Map:
+def _map(saved: _Saved) -> Map:
     """Return the map of a population: one that comes along, else as it is written there."""
-    if saved["map"] in MAP_NAMES:
-        return load_map(saved["map"])
-    return Map(dict(saved["map_facts"]), str(saved["map"]))
+    if saved.map in MAP_NAMES:
+        return load_map(saved.map)
+    return Map(dict(saved.map_facts), saved.map)
 
 
-def _members(saved: object, path: Path) -> tuple[PopulationMember, ...]:
-    """Return the members of a population.json; UserError unless they are sound."""
-    if not isinstance(saved, list) or not 1 < len(saved) <= MOST_MEMBERS:
-        raise UserError(f"{path}: it needs two to {MOST_MEMBERS:,} members")
-    fields = {field.name: field.default for field in dataclasses.fields(PopulationMember)}
-    members = []
-    for entry in saved:
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
-            raise UserError(f"{path}: a member needs a name of letters, digits, '.', '_' and '-'")
-        given = {key: entry[key] for key in fields if key in entry}
-        for key, value in given.items():
-            kind = {"name": str, "settings": dict}.get(key, type(fields[key]))
-            if type(value) is not kind and not (kind is float and type(value) is int):
-                raise UserError(f"{path}: member {name} has no valid {key}")
-        member = PopulationMember(**given)
-        if not abs(member.rating) < 1e6 or not 0 <= member.sigma < 1e6:
-            raise UserError(f"{path}: member {name} has no valid rating")
-        if not member.file and name not in BOTS:
-            raise UserError(f"{path}: member {name} has no file and is not a bot")
-        if member.file and member.file != f"{name}{MEMBER}":
-            raise UserError(f"{path}: the file of member {name} must be {name}{MEMBER}")
-        members.append(member)
-    names = [member.name for member in members]
-    if len(set(names)) < len(names):
-        raise UserError(f"{path}: two members have one name")
-    return tuple(members)
+def _check_members(members: Sequence[PopulationMember], path: Path) -> None:
+    """Raise UserError unless each has its own name, and a file of that name or a bot's."""
+    names = set()
+    for i, member in enumerate(members):
+        file = "" if member.name in BOTS else f"{member.name}{MEMBER}"
+        if member.name in names:
+            raise UserError(f"{path}: members[{i}].name: there are two of {member.name}")
+        if member.file not in (file, f"{member.name}{MEMBER}"):
+            raise UserError(f"{path}: members[{i}].file: must be {file!r}")
+        names.add(member.name)
 
 
-def _table(saved: object, size: int, name: str, path: Path) -> np.ndarray:
+def _table(saved: _Saved, name: str, path: Path) -> np.ndarray:
     """Return a table of pairs of members; UserError unless it is one."""
-    try:
-        table = np.array(saved, np.float64)
-    except (ValueError, TypeError):
-        table = np.empty(0)
-    if table.shape != (size, size) or not ((table >= 0) & (table < 2**53)).all():
-        raise UserError(f"{path}: {name!r} is not a table of {size} members")
-    return table
+    rows, size = getattr(saved, name), len(saved.members)
+    if [len(row) for row in rows] != [size] * size:
+        raise UserError(f"{path}: {name}: must have {size} rows of {size}")
+    return np.array(rows)
 
 
 def write_population(population: Population) -> None:

@@ -1,8 +1,11 @@
 """Replays: saved games, checked and ready to be shown phase by phase."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
 
 from .._suggest import counted, did_you_mean, printable, quoted
 from ..constants import phase_kind
@@ -17,18 +20,13 @@ from ..games.position import (
     standing_units,
     winners,
 )
-from ..games.saved_game import (
-    Ending,
-    check_saved_game,
-    in_disorder,
-    read_ending,
-    read_votes,
-)
+from ..games.saved_game import Ending, in_disorder, read_saved_game, read_votes
 from ..games.vector_game import VectorGame
 from ..pictures.board import Scene, phase_title, scene_svg
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import drawing_of
 from ..press.words import message_words
+from ..records import convert
 from ..rules.map import Map
 from ..rules.notation import GivenOrder, in_words, order_words, province_of
 
@@ -156,8 +154,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     Raises:
         UserError: it is not a saved game, or a position in it is impossible on its map.
     """
-    game_id, found_map, phases = check_saved_game(saved, game_map)
-    ending = read_ending(saved, found_map)
+    game_id, found_map, phases, ending = read_saved_game(saved, game_map)
     frames, passed, given_up = [], {}, set()
     games = VectorGame(found_map, 1, threads=1, auto_reset=False)
     for phase in phases:
@@ -211,45 +208,35 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
+_Number = Annotated[float, Meta(gt=-1e9, lt=1e9)]
+
+
+class _Thought(Struct):
+    """What a player thought, as sample_games.py writes it."""
+
+    value: _Number | None = None
+    orders: dict[str, list[tuple[str, Annotated[float, Meta(ge=0, le=1)]]]] = {}
+    tried: list[tuple[list[str], _Number | None, _Number]] = []
+    prompt: str | None = None
+    reply: str | None = None
+
+
 def _thoughts(game_map: Map, found: object) -> dict[str, dict]:
-    """Return what the players thought, as far as it is as sample_games.py writes it."""
+    """Return what the players thought; what is not as it should be is left out."""
     thoughts = {}
     for power, thought in found.items() if isinstance(found, Mapping) else ():
-        if power not in game_map.power_index or not isinstance(thought, Mapping):
+        if power not in game_map.power_index:
             continue
-        units = thought.get("orders")
-        kept = {
-            str(unit): [
-                [choice[0], float(choice[1])]
-                for choice in choices
-                if isinstance(choice, list | tuple)
-                and len(choice) == 2
-                and isinstance(choice[0], str)
-                and isinstance(choice[1], int | float)
-                and 0 <= choice[1] <= 1
-            ]
-            for unit, choices in (units.items() if isinstance(units, Mapping) else ())
-            if isinstance(choices, list | tuple)
-        }
-        thoughts[power] = {"value": _number(thought.get("value")), "orders": kept}
-        said = {name: thought[name] for name in ("prompt", "reply") if name in thought}
-        thoughts[power] |= {k: v[:MOST_SAID] for k, v in said.items() if isinstance(v, str)}
-        tried = thought.get("tried")
-        thoughts[power]["tried"] = [
-            [", ".join(candidate[0]), _number(candidate[1]), float(candidate[2])]
-            for candidate in (tried if isinstance(tried, list | tuple) else ())
-            if isinstance(candidate, list | tuple)
-            and len(candidate) == 3
-            and isinstance(candidate[0], list | tuple)
-            and all(isinstance(text, str) for text in candidate[0])
-            and _number(candidate[2]) is not None
-        ]
+        with contextlib.suppress(UserError):
+            kept = convert(_Thought, thought, power)
+            said = {"prompt": kept.prompt, "reply": kept.reply}
+            thoughts[power] = {
+                "value": kept.value,
+                "orders": kept.orders,
+                **{name: text[:MOST_SAID] for name, text in said.items() if text is not None},
+                "tried": [(", ".join(texts), *numbers) for texts, *numbers in kept.tried],
+            }
     return thoughts
-
-
-def _number(value: object) -> float | None:
-    """Return a number of a file, None if it is none that can be shown."""
-    return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else None
 
 
 def frame_svg(

@@ -119,10 +119,10 @@ def make_steady_mix(text: str, teams: TeamLevels | None = None) -> RewardMix:
     return mix
 
 
-def names_code(text: str) -> bool:
-    """Tell whether a mix names a function of somebody's own, whose module would be imported."""
-    names = (piece.partition("=")[0].strip() for piece in text.split(","))
-    return any(":" in _LEVEL.sub("", name) for name in names)
+def code_of(text: str) -> set[str]:
+    """Return the modules of the functions of somebody's own that a mix names."""
+    names = (_LEVEL.sub("", piece.partition("=")[0].strip()) for piece in text.split(","))
+    return {name.partition(":")[0] for name in names if ":" in name}
 
 
 def _of_level(name: str, levels: dict[str, Level]) -> Reward:

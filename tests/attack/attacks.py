@@ -35,7 +35,7 @@ from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.vector_game import VectorGame
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
-from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TERMS, TOKEN_HEADER, WAITING
+from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
 from diplomacy_engine.players.language.remote import RemotePlayer
@@ -412,8 +412,8 @@ def killed_sessions(folder: Path) -> Iterator[Try]:
         session._written = None  # the file is this test's
         ended = killed(lambda: session.submit(host, 0, []), int(10 ** rng.uniform(0, 5)))
         game, play = read_session(file)
-        assert play["tokens"] == tokens
-        assert (game.phase, play["step"]) in (
+        assert play.tokens == tokens
+        assert (game.phase, play.step) in (
             (("S1901M", 0), ("F1901M", 1)) if not ended else (("F1901M", 1),)
         )
         for path in folder.glob(".*.tmp"):
@@ -451,7 +451,7 @@ def requests(folder: Path) -> Iterator[Try]:
         {"step": 0, "orders": ["A PIE - MAR"]}, {"seats": {"ENGLAND": "me"}}, {"map": "small"},
         {"step": 0, "to": "ITALY", "terms": {"peace": True}}, {"step": 0},
         {"step": 0, "number": 1, "agreed": True},
-        {"step": 0, "to": "ITALY", "terms": {name: ["PAR"] for name in TERMS}},
+        {"step": 0, "to": "ITALY", "terms": {"ours": ["PAR"], "we_leave": ["PAR"]}},
     )  # fmt: skip
     with serving(session) as server:
 

@@ -15,13 +15,13 @@ from diplomacy_engine.connections import diplomacy_wire
 from diplomacy_engine.connections.connection import (
     Address,
     ConnectionLost,
-    Fields,
     PhaseOver,
 )
 from diplomacy_engine.connections.diplomacy_server import (
     Account,
     DiplomacyDummies,
     DiplomacySeats,
+    _GameData,
     _GameReader,
 )
 from diplomacy_engine.connections.diplomacy_wire import Wire
@@ -29,6 +29,7 @@ from diplomacy_engine.connections.loop import SeatLoop, dropped
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.records import convert
 from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.map import load_map
 
@@ -333,7 +334,7 @@ def test_a_result_that_the_server_notes(server):
     reader = _GameReader(STANDARD, False, None)
     for note, winners in (("FRA, ITA", ["FRANCE", "ITALY"]), ("ITA", ["ITALY"])):
         data = server.data("FRANCE") | {"note": f"Victory by: {note}"}
-        game = reader.position("g", [Fields(data, "the game")], ["FRANCE"]).game
+        game = reader.position("g", [convert(_GameData, data, "the game")], ["FRANCE"]).game
         assert Game.from_saved_game(game.to_saved_game()).winners == winners
 
 
@@ -518,19 +519,19 @@ def _data(change):
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (lambda r: "no JSON", "an invalid message"),
-        (lambda r: "[" * 100_000, "an invalid message"),
-        (lambda r: b"\xff\xfe", "an invalid message"),
-        (lambda r: "[1]", "an invalid message"),
-        (lambda r: '{"request_id": ' + "9" * 5000 + "}", "an invalid message"),
-        (_data(lambda d: [d]), "is a list, not a dictionary"),
-        (_data(lambda d: d | {"role": 7}), "'role' is a whole number, not a text"),
-        (_data(lambda d: d | {"powers": None}), "'powers' is missing"),
-        (_data(lambda d: d | {"powers": d["powers"] | {"FRANCE": []}}), "'FRANCE' is a list"),
-        (_data(lambda d: d | {"powers": d["powers"] | {"X\x1b": {}}}), "'units' is missing"),
+        (lambda r: "no JSON", "a message of"),
+        (lambda r: "[" * 100_000, "a message of"),
+        (lambda r: b"\xff\xfe", "a message of"),
+        (lambda r: "[1]", "a message of"),
+        (lambda r: '{"request_id": ' + "9" * 5000 + "}", "a message of"),
+        (_data(lambda d: [d]), "the game of"),
+        (_data(lambda d: d | {"role": 7}), "role: "),
+        (_data(lambda d: d | {"powers": None}), "powers: "),
+        (_data(lambda d: d | {"powers": d["powers"] | {"FRANCE": []}}), "powers[...]: "),
+        (_data(lambda d: d | {"powers": d["powers"] | {"X\x1b": {}}}), "powers[...].units: "),
         (_data(lambda d: d | {"phase_abbr": "../etc"}), "is not a phase"),
-        (_data(lambda d: d | {"state_history": {"S1901M": 3}}), "'S1901M' is a whole number"),
-        (_data(lambda d: d | {"deadline": True}), "'deadline' is true or false"),
+        (_data(lambda d: d | {"state_history": {"S1901M": 3}}), "state_history[...]: "),
+        (_data(lambda d: d | {"deadline": True}), "deadline: "),
         (_data(lambda d: d | {"map_name": "/etc/passwd"}), "is on map '/etc/passwd'"),
     ],
 )

@@ -1,72 +1,33 @@
 """What strangers send is read or refused in a sentence, whatever it is."""
 
-import copy
 import json
 import random
 
 import pytest
+from attack.mutations import mutated
 from support.diplomacy_server import StandIn
 from support.games import play_randomly
 from support.webdip import Site, history, variant
 
 from diplomacy_engine.connections import webdip_site
-from diplomacy_engine.connections.connection import Fields
-from diplomacy_engine.connections.diplomacy_server import _GameReader
-from diplomacy_engine.connections.webdip import WebdipSeat
+from diplomacy_engine.connections.diplomacy_server import _GameData, _GameReader
+from diplomacy_engine.connections.webdip import WebdipSeat, _Board
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.games.imports import replayed
 from diplomacy_engine.games.order_blocks import read_blocks
 from diplomacy_engine.games.webdiplomacy import classic, history_phases, read_variant
+from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import load_map
 
 STANDARD = load_map("standard")
-STRANGE = (
-    None,
-    True,
-    -1,
-    0,
-    7,
-    10**30,
-    1.5,
-    "",
-    "PAR",
-    "A PAR",
-    "\x1b[2J",
-    "x" * 300,
-    [],
-    {},
-    [[]],
-)
-
-
-def mutated(data, rng: random.Random):
-    """Return JSON data with one place in it changed."""
-    data = copy.deepcopy(data)
-    at = data
-    while True:
-        keys = list(at) if isinstance(at, dict) else range(len(at))
-        if not keys:
-            return data
-        key = rng.choice(list(keys))
-        if isinstance(at[key], dict | list) and at[key] and rng.random() < 0.85:
-            at = at[key]
-            continue
-        kind = rng.randrange(3)
-        if kind == 0 and isinstance(at, dict):
-            del at[key]
-        elif kind == 1 and isinstance(at, list):
-            at.append(copy.deepcopy(at[key]))
-        else:
-            at[key] = copy.deepcopy(rng.choice(STRANGE))
-        return data
 
 
 def survives(read, data, rng, times):
     """Read changed data many times; return how often it was refused."""
     refused = 0
     for _ in range(times):
-        changed = mutated(data, rng)
+        changed = mutated(rng, data, most=1)
         try:
             read(changed)
         except UserError as error:
@@ -91,7 +52,7 @@ def test_games_of_a_diplomacy_server(game, rules):
     reader = _GameReader(STANDARD, False, None)
 
     def read(changed):
-        reader.position("g", [Fields(changed, "the game")], ["FRANCE"])
+        reader.position("g", [convert(_GameData, changed, "the game")], ["FRANCE"])
 
     assert survives(read, data, random.Random(1), 150) > 20
 
@@ -123,8 +84,8 @@ def test_boards_of_a_site(game):
         last = history_phases(connection._variant, history(game))[-1]
 
     def read(changed):
-        connection._ended(game, Fields(changed, "the board"), "Won")
-        retreats = connection._retreats(Fields(changed, "the board"), last)
+        connection._ended(game, convert(_Board, changed, "the board"), "Won")
+        retreats = connection._retreats(convert(_Board, changed, "the board"), last)
         replayed([last._replace(retreats=retreats)], STANDARD)
 
     assert survives(read, board, random.Random(4), 200) > 20

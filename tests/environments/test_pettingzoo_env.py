@@ -157,9 +157,9 @@ def test_bad_input():
         parallel_env(map="smal")
     with pytest.raises(ValueError, match="did you mean 'score'"):
         parallel_env(reward="scores")
-    with pytest.raises(ValueError, match="this environment: unknown setting 'opponents'"):
+    with pytest.raises(ValueError, match="this environment: opponents: "):
         parallel_env(opponents="random")
-    with pytest.raises(ValueError, match=r"'max_years' must be a whole number .*1,000.*, not True"):
+    with pytest.raises(ValueError, match="max_years: "):
         parallel_env(max_years=True)
     game = parallel_env(map="small", strict=True)
     with pytest.raises(ValueError, match=r"call reset\(\) first"):

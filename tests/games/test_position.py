@@ -126,21 +126,22 @@ def test_a_dislodged_unit_without_a_retreat_stays_until_adjudicated(units, retre
 
 
 BAD_STATES = [
-    ({}, "has no 'name'"),
-    ({"name": "S1901M"}, "has no 'units'"),
-    ({"name": "S1901M", "unit": {}}, "has no 'units'"),
+    *((none, "the state: ") for none in (None, [], "S1901M", b"", 3)),
+    ({}, "name: "),
+    ({"name": "S1901M"}, "units: "),
+    ({"name": "S1901M", "unit": {}}, "units: "),
     (state(centres={}, center={}), "an unknown key 'centres'; did you mean 'centers'"),
     (state("Spring 1901"), "is not a phase"),
     (state("S0M"), "is not 1 to 9999"),
     (state("S99999M"), "is not 1 to 9999"),
-    (state(None), "is not a phase"),
-    (state(b"S1901M"), "is not a phase"),
-    ({"name": "S1901M", "units": None}, "'units' of the state is not a dictionary"),
-    ({"name": "S1901M", "units": []}, "'units' of the state is not a dictionary"),
+    (state(None), "name: "),
+    (state(b"S1901M"), "name: "),
+    ({"name": "S1901M", "units": None}, "units: "),
+    ({"name": "S1901M", "units": []}, "units: "),
     (state(units={"GAUL": ["A PAR"]}), "'GAUL' is not a power of map standard"),
-    (state(units={3: ["A PAR"]}), "3 is not a power"),
-    (state(units={"FRANCE": "A PAR"}), "'units' of FRANCE is not a list"),
-    (state(units={"FRANCE": [3]}), "3 is not a unit"),
+    (state(units={3: ["A PAR"]}), "units: key: "),
+    (state(units={"FRANCE": "A PAR"}), "units[...]: "),
+    (state(units={"FRANCE": [3]}), "units[...][0]: "),
     (state(units={"FRANCE": ["PAR"]}), "'PAR' is not a unit: a unit begins with A or F"),
     (state(units={"FRANCE": ["A PARI"]}), "did you mean PAR?"),
     (state(units={"FRANCE": ["A ENG"]}), "an army cannot stand at ENG"),
@@ -152,9 +153,9 @@ BAD_STATES = [
     (state(units={"FRANCE": ["F SPA/NC"], "ITALY": ["A SPA"]}), "are in one province"),
     (state(units={"FRANCE": ["*A PAR"]}), "S1901M is not a retreat phase, but a unit is dislodged"),
     (state(retreats={"FRANCE": {"A PAR": []}}), "is not a retreat phase"),
-    (state("S1901R", retreats=[]), "'retreats' of the state is not a dictionary"),
-    (state("S1901R", retreats={"FRANCE": ["A PAR"]}), "'retreats' of FRANCE is not a dictionary"),
-    (state("S1901R", retreats={"FRANCE": {"A PAR": "BUR"}}), "are not a list"),
+    (state("S1901R", retreats=[]), "retreats: "),
+    (state("S1901R", retreats={"FRANCE": ["A PAR"]}), "retreats[...]: "),
+    (state("S1901R", retreats={"FRANCE": {"A PAR": "BUR"}}), "retreats[...][...]: "),
     (state("S1901R", retreats={"FRANCE": {"A PAR": ["MUN"]}}), "can never retreat to 'MUN'"),
     (state("S1901R", retreats={"FRANCE": {"A PAR": ["A BUR"]}}), "can never retreat to 'A BUR'"),
     (state("S1901R", retreats={"FRANCE": {"F MAO": ["SPA"]}}), "name the coast"),
@@ -168,11 +169,11 @@ BAD_STATES = [
         state("S1901R", retreats={"FRANCE": {"A PAR": []}, "ITALY": {"A PAR": []}}),
         "are in one province",
     ),
-    (state(centers=["PAR"]), "'centers' of the state is not a dictionary"),
-    (state(centers={"FRANCE": "PAR"}), "'centers' of FRANCE is not a list"),
+    (state(centers=["PAR"]), "centers: "),
+    (state(centers={"FRANCE": "PAR"}), "centers[...]: "),
     (state(centers={"FRANCE": ["BUR"]}), "'BUR' is not a supply center"),
     (state(centers={"FRANCE": ["A PAR"]}), "'A PAR' is not a supply center"),
-    (state(centers={"FRANCE": [None]}), "None is not a unit or province"),
+    (state(centers={"FRANCE": [None]}), "centers[...][0]: "),
     (state(centers={"FRANCE": ["PAR"], "ITALY": ["PAR"]}), "belongs to both FRANCE and ITALY"),
 ]
 
@@ -182,12 +183,6 @@ def test_impossible_states(position, sentence):
     with pytest.raises(ValueError, match=r".") as caught:
         Game.from_state("standard", position)
     assert sentence in str(caught.value)
-
-
-@pytest.mark.parametrize("position", [None, [], "S1901M", b"", 3])
-def test_states_that_are_none(position):
-    with pytest.raises(ValueError, match="a state must be a dictionary"):
-        Game.from_state("standard", position)
 
 
 @pytest.mark.parametrize(

@@ -173,17 +173,11 @@ def test_jsonl(tmp_path):
     assert len(path.read_text().splitlines()) == 3
     assert list(read_saved_games(path)) == games
     path.write_text(path.read_text() + "\n{broken\n")
-    with pytest.raises(ValueError, match="line 5 is not JSON"):
+    with pytest.raises(UserError, match="line 5"):
         list(read_saved_games(path))
-    for content in (b"[1, 2]\n", b"7\n", b'"x"\n'):
+    for content in (b"[1]", b"7", b'"x"', b"\xff\xfe\x00", b"\x89PNG", b"[" * 100_000, b"\0"):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="line 1 is not a saved game"):
-            list(read_saved_games(path))
-    for content, words in (
-        (b"\xff\xfe\x00", "text"), (b"\x89PNG", "text"), (b"[" * 100_000, "JSON"), (b"\0", "JSON"),
-    ):  # fmt: skip
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=f"line 1 is not {words}"):
+        with pytest.raises(UserError, match=r"games\.jsonl, line 1: "):
             list(read_saved_games(path))
 
 
@@ -197,7 +191,7 @@ def test_files_without_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(saved_game, "MAX_GAME_BYTES", 100)
     path = tmp_path / "games.jsonl"
     path.write_text("{}\n" + "[" * 101)
-    with pytest.raises(ValueError, match="line 2 is longer than 100 bytes"):
+    with pytest.raises(UserError, match=r"line 2: .*100 bytes"):
         list(read_saved_games(path))
 
 
@@ -226,66 +220,44 @@ def said(letters: int) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("saved", "sentence"),
+    ("saved", "name"),
     [
-        (None, "a saved game must be a dictionary"),
-        ([], "a saved game must be a dictionary"),
-        (b"{}", "a saved game must be a dictionary"),
-        ({}, "no 'map'"),
-        (changed(map=None), "no 'map'"),
-        (changed(map=3), "no 'map'"),
-        (changed(map="nowhere"), "there is no map of that name"),
-        (changed(phases=None), "no 'phases'"),
-        (changed(phases={}), "no 'phases'"),
-        (changed(phases=[]), "has no phases"),
-        (changed(phases=["S1901M"]), "phase 0 of the saved game is not a dictionary"),
-        (changed_phase(name=None), "has no 'name' as a text"),
-        (changed_phase(state=None), "has no 'state' as a dictionary"),
-        (changed_phase(orders=[]), "has no 'orders' as a dictionary"),
-        (changed_phase(results=3), "has no 'results' as a dictionary"),
-        (changed_phase(name="F1901M"), "have different names"),
-        (changed_phase(orders={"ENGLAND": "A LON H"}), "are not a list of texts"),
-        (changed_phase(orders={"ENGLAND": [3]}), "are not a list of texts"),
-        (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE' is not a power of map small"),
-        (changed_phase(state={"name": "S1901M"}), "has no 'units'"),
-        (changed(phases=[{}] * 10_001), "has more than 10,000 phases"),
-        (changed_phase(orders={"ENGLAND": ["A LON H"] * 501}), "has more than 500 orders"),
-        (many_orders(501), "has more than 250,000 orders"),
-        (changed_phase(messages=[said(10_000_001)]), "have more than 10,000,000 characters"),
-        (changed_phase(messages=[said(100_000)] * 101), "have more than 10,000,000 characters"),
+        (None, "the saved game: "),
+        ([], "the saved game: "),
+        (b"{}", "the saved game: "),
+        ({}, ": map: "),
+        (changed(map=None), ": map: "),
+        (changed(map=3), ": map: "),
+        (changed(map="nowhere"), "'nowhere'"),
+        (changed(id=[]), ": id: "),
+        (changed(teams=3), ": teams: "),
+        (changed(teams="ENGLAND+RUSSIA", team_victory="3"), ": team_victory: "),
+        (changed(phases=None), ": phases: "),
+        (changed(phases={}), ": phases: "),
+        (changed(phases=[]), ": phases: "),
+        (changed(phases=["S1901M"]), ": phases[0]: "),
+        (changed_phase(name=None), ": phases[0].name: "),
+        (changed_phase(state=None), ": phases[0].state: "),
+        (changed_phase(orders=[]), ": phases[0].orders: "),
+        (changed_phase(results=3), ": phases[0].results: "),
+        (changed_phase(name="F1901M"), ": phases[0].state.name: "),
+        (changed_phase(orders={"ENGLAND": "A LON H"}), ": phases[0].orders[...]: "),
+        (changed_phase(orders={"ENGLAND": [3]}), ": phases[0].orders[...][0]: "),
+        (changed_phase(orders={"FRANCE": ["A PAR H"]}), "'FRANCE'"),
+        (changed_phase(state={"name": "S1901M"}), ": phases[0].state.units: "),
+        (changed_phase(votes=3), ": phases[0].votes: "),
+        (changed_phase(messages=[said(3) | {"time_sent": "0"}]), ".messages[0].time_sent: "),
+        (changed(phases=[{}] * 10_001), "10000"),
+        (changed_phase(orders={"ENGLAND": ["A LON H"] * 501}), "500"),
+        (many_orders(501), "250,000"),
+        (changed_phase(messages=[said(10_000_001)]), "10,000,000"),
+        (changed_phase(messages=[said(100_000)] * 101), "10,000,000"),
     ],
 )
-def test_what_is_no_saved_game(saved, sentence):
-    with pytest.raises(ValueError, match=r".") as caught:
+def test_what_is_no_saved_game(saved, name):
+    with pytest.raises(UserError) as caught:
         Game.from_saved_game(saved)
-    assert sentence in str(caught.value)
-
-
-values = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=8), max_size=2)
-
-
-@given(data=st.data())
-@settings(deadline=None)
-def test_mutated_saved_games_are_loaded_or_refused(data):
-    saved = Game("small").to_saved_game()
-    place = saved
-    while True:
-        keys = range(len(place)) if isinstance(place, list) else list(place)
-        if not keys:
-            break
-        key = data.draw(st.sampled_from(keys))
-        if not isinstance(place[key], dict | list) or not data.draw(st.integers(0, 4)):
-            place[key] = data.draw(values | st.dictionaries(st.text(max_size=4), values))
-            break
-        place = place[key]
-    try:
-        game = Game.from_saved_game(saved)
-    except ValueError as error:
-        assert str(error)
-        return
-    game.to_saved_game()
-    if not game.is_over:
-        game.adjudicate()
+    assert name in str(caught.value)
 
 
 def test_the_diplomacy_package_opens_our_games():
@@ -360,12 +332,12 @@ def test_last_orders_of_another_engine():
         ("last_orders", {"FRANCE": ["A PAR - MOS"]}, "nobody can have ordered 'A PAR - MOS'"),
         ("last_orders", {"FRANCE": ["A PAR B"]}, "not an order of a movement phase"),
         ("last_orders", {"FRANCE": ["A PAR H", "A PAR - BUR"]}, "two orders for PAR"),
-        ("last_orders", {"FRANCE": [3]}, "order"),
-        ("last_orders", 3, "not a dictionary"),
-        ("last_results", {"A PAR": ["bounced"]}, "must be a list of known words"),
-        ("last_results", {"A PAR": [["bounce"]]}, "must be a list of known words"),
+        ("last_orders", {"FRANCE": [3]}, "last_orders"),
+        ("last_orders", 3, "last_orders"),
+        ("last_results", {"A PAR": ["bounced"]}, "last_results.*bounced"),
+        ("last_results", {"A PAR": [["bounce"]]}, "last_results"),
         ("last_results", {"A RUH": ["bounce"]}, "no last order"),
-        ("last_results", [3], "not a dictionary"),
+        ("last_results", [3], "last_results"),
     ):
         with pytest.raises(UserError, match=message):
             Game.from_state("standard", state | {key: value})
@@ -391,7 +363,7 @@ def test_the_diplomacy_package_accepts_saved_games():
 def test_damaged_earlier_phases_are_refused(units):
     saved = played("small", 1, 4).to_saved_game()
     saved["phases"][1]["state"] = saved["phases"][1]["state"] | {"units": units}
-    with pytest.raises(UserError, match="phase 1"):
+    with pytest.raises(UserError, match=r"phases\[1\]\.state\.units"):
         Game.from_saved_game(saved)
     saved = played("small", 1, 1).to_saved_game()
     saved["phases"][0]["state"]["units"] = {"ENGLAND": ["A XXX"]}

@@ -15,6 +15,7 @@ import torch
 from support.positions import ready, some_batch
 from support.self_play import make_agent
 from support.training import REPOSITORY
+from torch import distributed
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning.ranks import Distributed, Pipes, Ranks, TrainingError
@@ -128,6 +129,17 @@ def test_one_that_has_left_is_noticed():
 
     error, _ = together(work)
     assert isinstance(error, TrainingError) and str(error) == "another rank has died"
+
+
+def test_ranks_of_torchrun_leave_their_group_once(tmp_path):
+    """Although two functions that nest close them."""
+    store = f"file://{tmp_path / 'store'}"
+    distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    ranks = Ranks(Distributed())
+    assert ranks.gather("all") == ["all"]
+    ranks.close()
+    ranks.close()
+    assert not distributed.is_initialized()
 
 
 def test_shares_of_the_games():

@@ -151,21 +151,21 @@ def test_a_page_runs_no_code_but_its_own(small, tmp_path):
     assert text.count("<script") == 1 and "<b>" not in text and "&lt;script&gt;" in text
     assert "default-src 'none'" in text and "://" not in text.replace("http://www.w3.org", "")
     ranks = tmp_path / "ranks.json"
-    for bad in (
-        "{",
-        "[]",
-        '{"players": {"x": {}}}',
-        '{"players": {"x": 1}}',
-        '{"players": {"": {}}}',
+    sound = dict.fromkeys(Standing.__struct_fields__, 1)
+    for bad, name in (
+        ([], "object"),
+        ({"players": {"x": {}}}, "players[...].value"),
+        ({"players": {"x": 1}}, "players[...]"),
+        ({"players": {"": sound}}, "players: key"),
+        ({"players": {"x": sound | {"value": "<b>"}}}, "value"),
+        ({"players": {"x": sound | {"low": float("nan")}}}, "low"),
+        ({"players": {"x": sound | {"high": 1e300}}}, "high"),
+        ({"players": {"x": sound | {"height": 1}}}, "height"),
     ):
-        ranks.write_text(bad)
-        with pytest.raises(UserError, match=r"ranks\.json has no ranks as"):
+        ranks.write_text(json.dumps(bad))
+        with pytest.raises(UserError) as error:
             read_standings(ranks)
-    sound = dict.fromkeys(Standing._fields, 1)
-    for change in ({"value": "<b>"}, {"low": float("nan")}, {"high": 1e300}):
-        ranks.write_text(json.dumps({"players": {"x": sound | change}}))
-        with pytest.raises(UserError):
-            read_standings(ranks)
+        assert name in str(error.value) and "ranks.json" in str(error.value)
     ranks.write_text(json.dumps({"players": {"<b>": sound}}))
     assert "<b>" not in population_page(population, read_standings(ranks))
 
@@ -234,19 +234,20 @@ def test_refusals(tmp_path, capsys):
     found = refusal(*make, "--output", tmp_path / "mine", capsys=capsys)
     assert "is not a population: choose another folder" in found
     recipe = tmp_path / "runs.toml"
-    for text, words in (
-        ("runs = 3", "has no [[runs]]"),
-        ("[[runs]]\nname = 'a b'", "a run needs a name"),
-        ("[[runs]]\nname = 'a'\nshare = -1", "the share of run a"),
-        ("[[runs]]\nname = 'a'\nshare_on.three = 'x'", "the share of run a"),
-        ("[[runs]]\nname = 'a'\nshare_on = 2", "share_on has no maps"),
-        ("copies.small = 0\n[[runs]]\nname = 'a'", "copies is 0, not from 1 to 1,000"),
-        ("flags_on = '--cuda'\n[[runs]]\nname = 'a'", "flags_on has no maps"),
-        ("[[runs]]\nname = 'a'", "has no 'decisions' for map small"),
-        ("[[", "is not TOML"),
+    for text, name in (
+        ("runs = 3", "runs"),
+        ("[[runs]]\nname = 'a b'", "runs[0].name"),
+        ("[[runs]]\nname = 'a'\nshare = -1", "runs[0].share"),
+        ("[[runs]]\nname = 'a'\nshare_on.three = 'x'", "runs[0].share_on[...]"),
+        ("[[runs]]\nname = 'a'\nshare_on = 2", "runs[0].share_on"),
+        ("copies.small = 0\n[[runs]]\nname = 'a'", "copies[...]"),
+        ("flags_on = '--cuda'\n[[runs]]\nname = 'a'", "flags_on"),
+        ("[[runs]]\nname = 'a'", "decisions.small"),
+        ("[[", "not TOML"),
     ):
         recipe.write_text(text)
-        assert words in refusal(*make, "--recipe", recipe, "--output", made, capsys=capsys)
+        found = refusal(*make, "--recipe", recipe, "--output", made, capsys=capsys)
+        assert f"{recipe}: {name}: " in found
     assert not made.exists()
     games = tmp_path / "games.jsonl"
     words = ["tournament", "--players", "hold", "random", "--games", "2", "--save-games", games]

@@ -438,7 +438,7 @@ def test_taking_back_keeps_the_orders(start, open_page):
     other.wait_for_selector("#submit")
     assert "move to Paris" in other.inner_text("#units")
     _, play = read_session(server.session.file)
-    assert play["before"] == {"ENGLAND": ["A LON - PAR"]}
+    assert play.before == {"ENGLAND": ["A LON - PAR"]}
 
 
 def test_results_list_those_who_hold_beside_the_board(start, open_page):
@@ -546,7 +546,7 @@ def test_a_lost_connection_and_a_killed_server_lose_nothing(tmp_path, open_page)
         page.wait_for_selector("#continue")
         page.wait_for_selector("#connection", state="hidden")
     game, play = read_session(file)
-    assert game.units["ENGLAND"] == ["A PAR"] and play["step"] == 1
+    assert game.units["ENGLAND"] == ["A PAR"] and play.step == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

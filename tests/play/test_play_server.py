@@ -124,7 +124,7 @@ def test_a_restarted_server_has_the_same_links(tmp_path):
         sent = {"step": 0, "orders": ["A LON - HOL"]}
         assert request(server, "POST", "/api/orders", sent)[0] == 200
     game, play = read_session(file)
-    session = PlaySession(game, file, play["opponents"], make_bot, saved=play)
+    session = PlaySession(game, file, play.opponents, make_bot, saved=play)
     with serving(session, port=port) as server:
         assert [server.link(w) for w in server.session.tokens] == links
         _, view = request(server, "GET", "/api/game")
@@ -448,7 +448,7 @@ def test_a_failure_inside_is_a_sentence_too(failure, server, monkeypatch, capsys
     def fail(*_):
         raise failure("a bug")
 
-    monkeypatch.setattr(server.session, "submit", fail)
+    monkeypatch.setitem(ACTIONS, "/api/orders", (ACTIONS["/api/orders"][0], fail))
     answer = request(server, "POST", "/api/orders", {"step": 0, "orders": []})
     assert f"failed with {failure.__name__};" in refusal(answer, 500)
     assert f"{failure.__name__}: a bug" in capsys.readouterr().err  # not for guests

@@ -8,9 +8,10 @@ import pytest
 from support.commands import refusal
 from support.serving import serving
 
+from diplomacy_engine.errors import UserError
 from diplomacy_engine.games.game import Game
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, Seat, read_session
-from diplomacy_engine.play.session import PlayError, PlaySession
+from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import board_view, decision_view, game_view
 from diplomacy_engine.players.bots import make_bot
@@ -33,7 +34,7 @@ def viewer(session, who="host"):
 def resumed(file) -> PlaySession:
     game, play = read_session(file)
     return PlaySession(
-        game, file, play["opponents"], make_bot, saved=play, draws_after=play["draws_after"]
+        game, file, play.opponents, make_bot, saved=play, draws_after=play.draws_after
     )
 
 
@@ -105,9 +106,9 @@ def test_who_concedes_is_not_waited_for(file):
     view = game_view(session, viewer(session))
     assert view["decision"] is None and not view["can_concede"] and view["votes"]["needed"] == 2
     assert [p["conceded"] for p in view["powers"]] == [True, False, False]
-    with pytest.raises(PlayError, match="ENGLAND has no orders to give in S1901M"):
+    with pytest.raises(UserError, match="ENGLAND has no orders to give in S1901M"):
         session.submit(viewer(session), 0, ["A LON H"])
-    with pytest.raises(PlayError, match="ENGLAND cannot vote: it has conceded"):
+    with pytest.raises(UserError, match="ENGLAND cannot vote: it has conceded"):
         session.vote(viewer(session), 0, True)
     session = resumed(file)
     assert session.game.conceded == ["ENGLAND"] and session.waiting_for() == ["ITALY"]
@@ -139,25 +140,21 @@ def test_a_concession_that_leaves_all_others_agreed_ends_the_game(file):
 
 def test_what_cannot_be_voted(file):
     session = seated(file, draws_after=None)
-    with pytest.raises(PlayError, match="nobody votes for draws in this game"):
+    with pytest.raises(UserError, match="nobody votes for draws in this game"):
         session.vote(viewer(session), 0, True)
-    with pytest.raises(PlayError, match="you are watching"):
+    with pytest.raises(UserError, match="you are watching"):
         session.concede(viewer(session, "watch"), 0)
-    with pytest.raises(PlayError, match="this was meant for step 7"):
+    with pytest.raises(UserError, match="this was meant for step 7"):
         session.concede(viewer(session), 7)
     assert game_view(session, viewer(session, "watch"))["can_concede"] is False
 
 
-def test_a_file_with_another_kind_of_votes(file):
+def test_a_file_without_votes(file):
     seated(file)
     saved = json.loads(file.read_text())
-    saved["play"]["draws_after"] = "soon"
-    file.write_text(json.dumps(saved))
-    with pytest.raises(Exception, match="its key 'play' has no valid 'draws_after'"):
-        read_session(file)
     del saved["play"]["draws_after"]  # of earlier versions
     file.write_text(json.dumps(saved))
-    assert read_session(file)[1]["draws_after"] is None
+    assert read_session(file)[1].draws_after is None
 
 
 def typed(session, *lines) -> str:
@@ -208,7 +205,7 @@ def test_votes_over_the_network(file):
         address = server.link("host").partition("/#")[0]
         for body in ({"step": 0}, {"step": 0, "draw": 1}, {"draw": True}):
             status, told = post("/api/vote", body)
-            assert status == 400 and "the request needs" in told
+            assert status == 400 and "the request: " in told
         assert post("/api/vote", {"step": 3, "draw": True})[0] == 409
         assert post("/api/vote", {"step": 0, "draw": True})[1]["votes"]["mine"] is True
         assert post("/api/vote", {"step": 0, "draw": True}, "watch")[0] == 403

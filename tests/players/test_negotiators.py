@@ -283,9 +283,9 @@ def test_names():
     assert not isinstance(make_bot("random"), Negotiator)
     for name, words in (
         ("nsh+random", "did you mean 'nash'"),
-        ("nash(profiles=0)+random", "1 to 1,000"),
-        ("nash(profile=3)+random", "only the option profiles"),
-        ("silent(profiles=3)+random", "no options"),
+        ("nash(profiles=0)+random", "profiles: "),
+        ("nash(profile=3)+random", "profile: .*'profiles'"),
+        ("silent(profiles=3)+random", "profiles: "),
         ("nash+nobody", "no player 'nobody'"),
         ("nash+silent+random", "another voice"),
         ("talker+random", "only a language model can be a talker"),

@@ -105,10 +105,11 @@ def test_a_wheel_plays(tmp_path):
     where = subprocess.run([bin_folder / "python", "-c", code], **options).stdout
     assert where.strip() == str(site / "diplomacy_engine" / "reference")
     for learner in ("ppo_selfplay_diplomacy", "diplomacy_learners.press"):
-        words = [bin_folder / "python", "-m", learner, "--map", "small", "--help"]
+        words = [bin_folder / "python", "-m", learner, "--map", "three", "--help"]
         shown = subprocess.run(words, **options)
         assert shown.returncode == 0, shown.stderr
-        assert "0.8" in shown.stdout.partition("--gae-lambda")[2][:400]
+        default = "0.95"  # as in configs/three.toml
+        assert default in shown.stdout.partition("--gae-lambda")[2][:400]
     (site_learners,) = site.glob("diplomacy_learners")
     names = {path.name for path in (REPOSITORY / "diplomacy_learners").glob("*.py")}
     assert {path.name for path in site_learners.glob("*.py")} == names

@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import sys
+import types
 
 import pytest
 from support.language import FakeServer, holds
@@ -12,6 +14,7 @@ from diplomacy_engine.errors import UserError
 from diplomacy_engine.play.file import PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.players.bots import make_bot
+from diplomacy_engine.players.policy import Objective
 from diplomacy_engine.players.trust import check_named, needs_naming
 from diplomacy_engine.press.game import Game
 
@@ -130,3 +133,16 @@ def test_a_player_that_is_named_as_well_plays_where_it_sat(tmp_path, monkeypatch
         assert server.requests
     seats = json.loads(file.read_text())["play"]["seats"]
     assert set(map(tuple, seats.values())) == {(PLAYER, asker)}, capsys.readouterr().err
+
+
+def test_a_search_does_not_import_the_reward_of_a_policys_file(tmp_path, monkeypatch):
+    """Whoever trusts it imports it first."""
+    (tmp_path / "strangers_reward.py").write_text("raise SystemExit('it ran')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = {"reward": "strangers_reward:pay", "gamma": 1.0, "year_limit": "draw"}
+    with pytest.raises(UserError, match="strangers_reward"):
+        Objective.of(settings)
+    own = types.ModuleType("strangers_reward")
+    own.pay = lambda game: game.centers
+    monkeypatch.setitem(sys.modules, "strangers_reward", own)
+    assert Objective.of(settings).gamma == 1.0

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from queue import Empty, SimpleQueue
 
+from ..._http import NoReply, TooLate, Unreachable
 from ...constants import NONE
 from ...errors import UserError
 from .constraints import parts, request_fields
 from .player import Answer, Exchange, LanguagePlayer
 from .questions import Question, TalkQuestion
 from .replies import Reading, complaint, read_choices, read_reply
-from .server import ChatServer, NoReply, TooLate, Unreachable
+from .server import ChatServer
 from .settings import LanguageSettings
 
 _TOKENS_OF_AN_ORDER = 40  # more than any tokenizer needs, names of JSON included

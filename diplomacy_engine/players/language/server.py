@@ -1,27 +1,17 @@
-"""Requests to an OpenAI-compatible server, each within its time and size, whatever it answers.
+"""Requests to an OpenAI-compatible server."""
 
-Only the standard library is needed: one kind of request is made, and how long it may take, how much
-is read and what is tried again are all to be known here.
-"""
-
-import contextlib
-import http.client
-import io
 import json
-import socket
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ..._suggest import printable
+from ..._http import NoReply, Reply, Server, TooLate
 from ...errors import UserError
 
 MOST_BYTES = 4 * 2**20  # of a reply
 BUSY = (408, 409, 425, 429)  # and all from 500 on: worth another try
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0  # seconds before a request is sent again
-_CHUNK = 65_536
 
 
 class Completion(NamedTuple):
@@ -32,19 +22,7 @@ class Completion(NamedTuple):
     tokens_out: int
 
 
-class NoReply(UserError):
-    """No answer that could be used came; the message is why. The units' orders fall back."""
-
-
-class TooLate(NoReply):
-    """It did not come in time."""
-
-
-class Unreachable(NoReply):
-    """Nobody listens at the server's address, or it is of no use."""
-
-
-class ChatServer:
+class ChatServer(Server):
     """An OpenAI-compatible server.
 
     Args:
@@ -56,13 +34,10 @@ class ChatServer:
 
     def __init__(self, base_url: str, model: str, key: str = "", retries: int = 2):
         url = urlsplit(base_url)
+        super().__init__(url, key)
         self.name = f"{url.scheme}://{url.netloc}{url.path}".rstrip("/")
-        self.model, self._key, self.retries = model, key, retries
-        self._secure, self._host = url.scheme == "https", url.hostname
-        self._port = url.port
+        self.model, self.retries = model, retries
         self._path = f"{url.path.rstrip('/')}/chat/completions"
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
         self.answered = False  # whether it ever has
         self.retried = 0
 
@@ -105,53 +80,11 @@ class ChatServer:
             pause = min(2 * pause, _LONGEST_PAUSE)
         raise AssertionError("a request is answered or not")
 
-    def abandon(self) -> None:
-        """End all requests under way."""
-        with self._lock:
-            connections = list(self._open)
-        for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def clean(self, text: str) -> str:
-        """Return a text of the server without the key, which it may have repeated."""
-        return text.replace(self._key, "[key]") if self._key else text
-
-    def _post(self, body: bytes, until: float) -> tuple[int, http.client.HTTPMessage, bytes]:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        connection = kind(self._host, self._port, timeout=_left(until))
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    def _post(self, body: bytes, until: float) -> Reply:
+        headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        connection.response_class = lambda sock, **options: http.client.HTTPResponse(
-            _Timed(sock, until), **options
-        )
-        sock = None
-        try:
-            try:
-                connection.connect()
-            except OSError as error:
-                if isinstance(error, TimeoutError):
-                    raise TooLate("it took too long to connect") from None
-                raise Unreachable(f"no connection: {error.strerror or error}") from None
-            sock = connection.sock
-            with self._lock:
-                self._open.add(sock)
-            sock.settimeout(_left(until))
-            connection.request("POST", self._path, body, headers)
-            response = connection.getresponse()
-            return response.status, response.headers, _read(response)
-        except TimeoutError:
-            raise TooLate("no answer in time") from None
-        except (OSError, http.client.HTTPException) as error:
-            if time.monotonic() >= until:
-                raise TooLate("no answer in time") from None
-            reason = self._said(str(error), 100) or type(error).__name__
-            raise NoReply(f"the connection broke off: {reason}") from None
-        finally:
-            with self._lock:
-                self._open.discard(sock)
-            connection.close()
+        return self.ask("POST", self._path, until, MOST_BYTES, body, headers)
 
     def _completion(self, content: bytes) -> Completion:
         try:
@@ -181,58 +114,10 @@ class ChatServer:
             text = str(error.get("message", error) if isinstance(error, dict) else error)
         except (ValueError, AttributeError, RecursionError):
             pass
-        return self._said(text, 200) or "no reason given"
-
-    def _said(self, text: str, most: int) -> str:
-        """Return a text of the server for a message: without the key, on one line, cut."""
-        return printable(" ".join(self.clean(text).split()))[:most]
+        return self.said(text, 200) or "no reason given"
 
 
-class _Timed(io.RawIOBase):
-    """What a server sends up to a moment, as http.client reads it; TimeoutError after that.
-
-    A socket's own timeout begins anew with every byte that comes.
-    """
-
-    def __init__(self, connection: socket.socket, until: float):
-        self._connection, self._until = connection, until
-        self._raw = connection.makefile("rb", buffering=0)  # keeps the connection open
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(self)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int | None:
-        self._connection.settimeout(_left(self._until))
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-def _read(response: http.client.HTTPResponse) -> bytes:
-    """Return a reply's body; NoReply if it is too long or cut off."""
-    content = bytearray()
-    while part := response.read1(_CHUNK):
-        content += part
-        if len(content) > MOST_BYTES:
-            raise NoReply(f"an answer of more than {MOST_BYTES:,} bytes")
-    if response.length:
-        raise NoReply("an answer that is cut off")
-    return bytes(content)
-
-
-def _left(until: float) -> float:
-    left = until - time.monotonic()
-    if left <= 0:
-        raise TooLate("no answer in time")
-    return left
-
-
-def _retry_after(headers: http.client.HTTPMessage) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return for how many seconds a server asks to be left alone, if it does."""
     try:
         wait = float(headers.get("Retry-After", ""))

@@ -7,18 +7,16 @@ Where a server wants a key, it is read from the environment alone.
 """
 
 import os
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
-from ..._fields import Between, check_values
-from ..._files import read_file
+from msgspec import Meta
+
+from ..._http import read_url
 from ..._suggest import quoted
 from ...errors import UserError
+from ...records import convert, read_toml
 from ..bots import BOTS
 from ..names import LanguageSpec
 
@@ -32,15 +30,13 @@ CONSTRAINTS = {
     "llama.cpp": ("grammar", "json", "none"),
 }
 MOST_BYTES = 100_000  # of a settings file
-_KEY_NAMES = re.compile(r"(api_?)?(key|token|secret|password|authorization)|bearer", re.IGNORECASE)
-_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,80})?")
 
 
 @dataclass(frozen=True)
 class LanguageSettings:
     """Settings of a language model as a player; the names are those of the settings file."""
 
-    model: str
+    model: Annotated[str, Meta(min_length=1)]
     """folder or .gguf file of a local model; with `base_url` the name that the server knows"""
     base_url: str = ""
     """address of a server, such as http://127.0.0.1:8000/v1; empty: the model is local"""
@@ -48,29 +44,29 @@ class LanguageSettings:
     """openai, vllm, sglang or llama.cpp: which of their constraints can be asked for"""
     constraint: str = ""
     """trie for local models; regex, choice, json, grammar or none for servers; empty: the best"""
-    api_key_env: str = ""
-    """environment variable that holds the server's key"""
+    api_key_env: Annotated[str, Meta(pattern=r"\A([A-Za-z_][A-Za-z0-9_]{0,80})?\Z")] = ""
+    """environment variable that holds the server's key, such as OPENAI_API_KEY; never the key"""
     prompt: Literal[PROMPTS] = "windows"
     """list: with all legal orders; windows: with what is near each unit; minimal: own units only"""
-    history: Annotated[int, Between(0, 20)] = 1
+    history: Annotated[int, Meta(ge=0, le=20)] = 1
     """past movement phases whose orders the prompt tells"""
-    temperature: Annotated[float, Between(0, 10)] = 1.0
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 1.0
     """of the draws; 0 gives the likeliest"""
-    thinking: Annotated[int, Between(0, 100_000)] = 0
+    thinking: Annotated[int, Meta(ge=0, le=100_000)] = 0
     """tokens of free text before the orders; a server is told to keep to it"""
-    timeout: Annotated[float, Between(0.1, 3600)] = 60.0
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 60.0
     """seconds that one request may take"""
-    deadline: Annotated[float, Between(0.1, 86_400)] = 300.0
+    deadline: Annotated[float, Meta(ge=0.1, le=86_400)] = 300.0
     """seconds that all requests of a phase may take; what comes later falls back"""
-    retries: Annotated[int, Between(0, 20)] = 2
+    retries: Annotated[int, Meta(ge=0, le=20)] = 2
     """times that a request is sent again after a lost connection or a busy server"""
-    reasks: Annotated[int, Between(0, 20)] = 2
+    reasks: Annotated[int, Meta(ge=0, le=20)] = 2
     """times that a model is asked again for orders that were illegal or missing"""
     fallback: Literal[tuple(BOTS)] = "hold"
     """bot that orders the units for which no legal order came"""
-    concurrency: Annotated[int, Between(1, 256)] = 8
+    concurrency: Annotated[int, Meta(ge=1, le=256)] = 8
     """requests at the same time"""
-    batch: Annotated[int, Between(1, 4096)] = 16
+    batch: Annotated[int, Meta(ge=1, le=4096)] = 16
     """decisions that a local model takes at once"""
     dtype: Literal["", "auto", "float32", "bfloat16", "float16"] = ""
     """numbers of a local model: auto, float32, bfloat16, float16; empty: float32 on processors"""
@@ -103,24 +99,10 @@ def read_settings(spec: LanguageSpec) -> LanguageSettings:
         UserError: they or their file are not as they must be; keys are never repeated.
     """
     if spec.file:
-        return settings_of(_read_toml(Path(spec.file)), spec.file)
+        return settings_of(read_toml(spec.file, MOST_BYTES), spec.file)
     if not spec.url:
         return settings_of({"model": spec.model}, "llm:local:")
     return settings_of({"model": spec.model, "base_url": spec.url}, "llm:")
-
-
-def _read_toml(path: Path) -> dict:
-    try:
-        return tomllib.loads(read_file(path, MOST_BYTES).decode())
-    except FileNotFoundError:
-        raise UserError(f"there is no settings file {path}") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path} is not UTF-8 text") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        at = re.search(r"\(at [^()]*\)$", str(error))  # not what stands there, it may be a key
-        raise UserError(f"{path} is not TOML {at[0] if at else ''}".strip()) from None
 
 
 def settings_of(found: Mapping, where: str) -> LanguageSettings:
@@ -131,25 +113,9 @@ def settings_of(found: Mapping, where: str) -> LanguageSettings:
         where: what error messages call it.
 
     Raises:
-        UserError: a name is unknown, a value is wrong, or there is a key.
+        UserError: a name is unknown, or a value is wrong; a key is never repeated.
     """
-    for name, value in found.items():  # first, for what check_values says would repeat a key
-        name = name.replace("-", "_")
-        if _KEY_NAMES.fullmatch(name):
-            raise UserError(
-                f"{where}: a key does not belong in a settings file; put it in an environment "
-                'variable and give the name of that, such as api_key_env = "OPENAI_API_KEY"'
-            )
-        is_variable = isinstance(value, str) and _VARIABLE.fullmatch(value)
-        if name == "api_key_env" and not is_variable:
-            raise UserError(
-                f"{where}: 'api_key_env' is the name of an environment variable, such as "
-                "OPENAI_API_KEY, and not the key itself"
-            )
-    values = check_values(LanguageSettings, found, where)
-    if not values.get("model"):
-        raise UserError(f"{where}: 'model' is missing")
-    settings = LanguageSettings(**values)
+    settings = convert(LanguageSettings, found, where)
     _check_server(settings, where)
     return _with_constraint(settings, where)
 
@@ -157,20 +123,9 @@ def settings_of(found: Mapping, where: str) -> LanguageSettings:
 def _check_server(settings: LanguageSettings, where: str) -> None:
     if settings.is_local:
         if settings.server or settings.api_key_env:
-            raise UserError(f"{where}: 'server' and 'api_key_env' need 'base_url'")
+            raise UserError(f"{where}: base_url: 'server' and 'api_key_env' need it")
         return
-    try:
-        url = urlsplit(settings.base_url)
-        sound = url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port)
-    except ValueError:
-        sound = False
-    if not sound:
-        raise UserError(f"{where}: 'base_url' must be an address such as http://127.0.0.1:8000/v1")
-    if url.username or url.password or url.query or url.fragment:
-        raise UserError(
-            f"{where}: 'base_url' must end with the path: a key does not belong in it; name the "
-            "environment variable that holds it with api_key_env"
-        )
+    read_url(settings.base_url, f"{where}: base_url")
 
 
 def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings:
@@ -183,6 +138,6 @@ def _with_constraint(settings: LanguageSettings, where: str) -> LanguageSettings
         fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
         hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
         raise UserError(
-            f"{where}: {who} has no constraint {quoted(chosen, 40)} ({', '.join(known)}){hint}"
+            f"{where}: constraint: {who} has no {quoted(chosen, 40)} ({', '.join(known)}){hint}"
         )
     return replace(settings, constraint=chosen)

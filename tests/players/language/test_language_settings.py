@@ -25,31 +25,32 @@ def test_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "name"),
     [
-        ("", "'model' is missing"),
-        ('model = "m"\ntemprature = 1', "did you mean 'temperature'?"),
-        ('model = "m"\ntemperature = 11', "'temperature' must be a number from 0 to 10, not 11"),
-        ('model = "m"\ntemperature = nan', "'temperature' must be a number from 0 to 10, not nan"),
-        ('model = "m"\nreasks = true', "'reasks' must be a whole number"),
-        ('model = 3', "'model' must be a text, not 3"),
-        ('model = "m"\nprompt = "lists"', "did you mean 'list'?"),
-        ('model = "m"\nfallback = "holt"', "did you mean 'hold'?"),
-        ('model = "m"\nserver = "vllm"', "need 'base_url'"),
-        ('model = "m"\nconstraint = "regex"', "a local model has no constraint 'regex' (trie)"),
-        ('model = "m"\nbase_url = "ftp://x"', "'base_url' must be an address"),
-        ('model = "m"\nbase_url = "http://h:99999"', "'base_url' must be an address"),
-        ('model = "m"\nbase_url = "http://h/v1"\nconstraint = "regex"',
-         "set 'server' to vllm or sglang"),
-        ('model = "m', "is not TOML (at"),
+        ("", "model"),
+        ('model = ""', "model"),
+        ("model = 3", "model"),
+        ('model = "m"\ntemprature = 1', "'temperature'"),
+        ('model = "m"\ntemperature = 11', "temperature"),
+        ('model = "m"\ntemperature = nan', "temperature"),
+        ('model = "m"\nreasks = true', "reasks"),
+        ('model = "m"\nprompt = "lists"', "'list'"),
+        ('model = "m"\nfallback = "holt"', "'hold'"),
+        ('model = "m"\nserver = "vllm"', "base_url"),
+        ('model = "m"\nconstraint = "regex"', "constraint"),
+        ('model = "m"\nbase_url = "ftp://x"', "base_url"),
+        ('model = "m"\nbase_url = "http://h:99999"', "base_url"),
+        ('model = "m"\nbase_url = "http://h/v1"\nconstraint = "regex"', "vllm or sglang"),
+        ('model = "m', "not TOML"),
     ],
-)  # fmt: skip
-def test_bad_files(tmp_path, text, words):
+)
+def test_bad_files(tmp_path, text, name):
     file = tmp_path / "llm.toml"
     file.write_text(text)
     with pytest.raises(UserError) as refused:
         read_settings(parse_player(f"llm:{file}"))
-    assert words in str(refused.value) and "\n" not in str(refused.value)
+    message = str(refused.value)
+    assert message.startswith(f"{file}: ") and name in message and "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_keys_are_refused_and_not_repeated(tmp_path, text):
 
 
 def test_no_key_in_a_short_name():
-    with pytest.raises(UserError, match="a key does not belong in it") as refused:
+    with pytest.raises(UserError, match="base_url") as refused:
         read_settings(parse_player(f"llm:m@http://h/v1#{SECRET}"))
     assert "SECRET" not in str(refused.value)
 
