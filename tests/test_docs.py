@@ -256,6 +256,7 @@ def test_the_commands_for_a_map(strait):
     assert len(lines) == 5
     for line in lines:
         program, _, words = line.removeprefix("python ").partition(" ")
+        words = words.replace("configs/", f"{ROOT / 'configs'}/")
         if "colonial" in words:
             if program == "-m":
                 _, arguments = parse(shlex.split(words.partition(" ")[2]))
@@ -267,7 +268,6 @@ def test_the_commands_for_a_map(strait):
             _, arguments = parse(shlex.split(words.partition(" ")[2]))
             assert "strait.toml" in (getattr(arguments, "map", ""), getattr(arguments, "file", ""))
         else:
-            words = words.replace("configs/", f"{ROOT / 'configs'}/")
             assert parse_args(Args, shlex.split(words)).map == "strait.toml"
     words = "evaluate --map strait.toml --player dumbbot --against random --games 2"
     assert main(words.split()) == 0
