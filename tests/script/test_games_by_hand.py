@@ -93,7 +93,7 @@ def test_rewards_of_a_solo_by_hand():
         "episodic_return_terminal": 1,
     }
     figures = statistics.selfplay_figures(run.results.sums, 8)
-    assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 1, 0, 0)
+    assert (figures["win"], figures["solo"], figures["draw"]) == (1, 1, 0)
     assert (figures["games"], figures["centers"], figures["years"]) == (1, 5, 3)
     taken = run.results.take()  # a running mean that begins at 0, without the bias of that
     assert taken["win_ENGLAND"] == pytest.approx(1) and "win_RUSSIA" not in taken
@@ -129,7 +129,7 @@ def test_the_year_limit_by_hand(year_limit):
     assert buffer.next_values[:2, 0].tolist() == [20, 0 if year_limit == "draw" else 77]
     assert run.games.state.turn[0] == 0
     figures = statistics.selfplay_figures(run.results.sums, 2)
-    assert (figures["win"], figures["solo"], figures["draw"], figures["loss"]) == (1, 0, 1, 0)
+    assert (figures["win"], figures["solo"], figures["draw"]) == (1, 0, 1)
 
 
 def test_rewards_in_a_phase_in_which_only_the_opponent_decides():
@@ -193,7 +193,7 @@ def test_elimination(year_limit):
     assert buffer.next_values[:2, 0].tolist() == [20, 0] and not buffer.open.any()
     assert games.state.turn[0] == 0 and games.state.year[0] == 1901
     figures = statistics.selfplay_figures(run.results.sums, 2)
-    assert (figures["win"], figures["draw"], figures["loss"]) == (0, 0, 1)
+    assert (figures["win"], figures["draw"]) == (0, 0)
     assert "opponent_age" not in figures  # bots have none
 
 
