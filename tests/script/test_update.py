@@ -19,7 +19,7 @@ from support.self_play import (
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import checkpoint_state, ops
 from diplomacy_engine.learning.ranks import Ranks, TrainingError
-from ppo_selfplay_diplomacy import Buffer, compute_gae, ppo_loss, update
+from ppo_selfplay_diplomacy import Action, Buffer, compute_gae, ppo_loss, update
 
 
 def made_buffer(*arrays: np.ndarray) -> Buffer:
@@ -75,8 +75,8 @@ def test_loss_equals_a_loop_over_rows():
     new, old = rng.normal(size=(2, count)) * 0.4
     entropy = rng.random(count)
     newvalue, value, advantage, returns = rng.normal(size=(4, count))
-    new_ones = (torch.tensor(x) for x in (new, entropy, newvalue))
-    loss, figures = ppo_loss(args, 0.03, *new_ones, past(old, value, advantage, returns), count)
+    action = Action(None, *map(torch.tensor, (new, entropy)), value=torch.tensor(newvalue))
+    loss, figures = ppo_loss(args, 0.03, action, past(old, value, advantage, returns), count)
 
     policy, values, clipped, kl, old_kl = 0.0, 0.0, 0, 0.0, 0.0
     for i in range(count):
@@ -106,7 +106,7 @@ def test_a_clipped_row_has_no_gradient():
     zeros = torch.zeros(5)
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
     old = past(zeros, zeros, advantages, zeros)
-    ppo_loss(args, 0.0, new, zeros, zeros, old, 5)[0].backward()
+    ppo_loss(args, 0.0, Action(None, new, zeros, value=zeros), old, 5)[0].backward()
     assert (new.grad == 0).tolist() == [True, False, False, True, False]
 
 
@@ -115,11 +115,11 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     before = copy.deepcopy(agent.state_dict())
     seen, loss = [], ppo.ppo_loss
 
-    def spy(args, ent_coef, newlogprob, entropy, newvalue, old, count):
+    def spy(args, ent_coef, new, old, count):
         if not seen:  # before the first step, the new policy is the old one
-            np.testing.assert_allclose(newlogprob.detach(), old["logprobs"], rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(new.logprob.detach(), old["logprobs"], rtol=1e-4, atol=1e-4)
         seen.append(old["values"].tolist())
-        return loss(args, ent_coef, newlogprob, entropy, newvalue, old, count)
+        return loss(args, ent_coef, new, old, count)
 
     monkeypatch.setattr(ppo, "ppo_loss", spy)
     run = ready(agent, update_epochs=3, num_minibatches=4)
