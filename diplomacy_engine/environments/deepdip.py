@@ -21,8 +21,6 @@ from .kernels import deepdip_observation, take_deepdip_actions
 
 
 class DeepDipForm(ProvinceForm):
-    """The spaces and actions of the thesis."""
-
     agent_games: ClassVar = {"gap": 0, "movement_only": True}
     has_masks = False
 
@@ -34,17 +32,16 @@ class DeepDipForm(ProvinceForm):
         self.action_space = spaces.MultiDiscrete([1 + 2 * provinces] * provinces)
 
     def observe(self, rows: np.ndarray) -> np.ndarray:
-        """Return what the agents of `rows` see, (rows, 3 V) int64."""
+        """(rows, 3 V) int64."""
         games = self._games
         out = np.empty((len(rows), 3 * len(games.board.terrain)), np.int64)
         games.call(deepdip_observation, games.board, games.state, rows, self._agents.agent, out)
         return out
 
     def masks(self) -> None:
-        """Return nothing: the thesis had no masks."""
+        pass
 
     def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, V) int64; see ProvinceForm.take."""
         agents, games = self._agents, self._games
         bad = games.call(
             take_deepdip_actions,

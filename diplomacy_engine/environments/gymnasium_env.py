@@ -97,14 +97,9 @@ class DiplomacyEnv(gymnasium.Env):
         return Game.from_row(self._agents.games, 0)
 
     def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
-        """Play against others from now on.
+        """Play against others from now on; with `next_game`, from the next game on.
 
-        Args:
-            opponents: as the argument of that name; see AgentSettings.
-            next_game: a game that is running goes on as it is, and the next one is against them.
-
-        Raises:
-            UserError: a game is running, and next_game is not set; or there is no such player.
+        UserError: a game is running, and next_game is not set; or there is no such player.
         """
         _set_opponents(self._agents, opponents, self._running and not next_game)
 
@@ -153,11 +148,7 @@ class DiplomacyEnv(gymnasium.Env):
         return self._observation(), reward, terminated, truncated, info
 
     def render(self) -> np.ndarray | str | None:
-        """Return the position as `render_mode` says; see rendering.py.
-
-        Raises:
-            NeedsReset: `reset` has not been called.
-        """
+        """Return the position as `render_mode` says; NeedsReset before `reset`."""
         if not self._seeded:
             raise NeedsReset("there is no game to render: call reset() first")
         return render_game(self._agents.games, 0, self.render_mode)
@@ -222,15 +213,9 @@ class DiplomacyVectorEnv(VectorEnv):
     def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
         """Play against others: in every game from the next `reset` on.
 
-        After a `reset` games are always running, as a new one begins where one is over.
-
-        Args:
-            opponents: as the argument of that name; see AgentSettings.
-            next_game: games that are running go on as they are, and those that begin after them
-                are against the new opponents.
-
-        Raises:
-            UserError: games are running, and next_game is not set; or there is no such player.
+        After a `reset` games are always running, as a new one begins where one is over; with
+        `next_game` those go on as they are, and the ones that begin after them are against the new
+        opponents. UserError: games are running without next_game, or there is no such player.
         """
         _set_opponents(self._agents, opponents, self._running and not next_game)
 
@@ -286,11 +271,7 @@ class DiplomacyVectorEnv(VectorEnv):
         return seen, reward, terminated, truncated, infos
 
     def render(self) -> tuple[np.ndarray | str, ...] | None:
-        """Return the position of every game as `render_mode` says; see rendering.py.
-
-        Raises:
-            NeedsReset: `reset` has not been called.
-        """
+        """Return the position of every game as `render_mode` says; NeedsReset before `reset`."""
         if not self._seeded:
             raise NeedsReset("there are no games to render: call reset() first")
         if self.render_mode is None:
@@ -306,7 +287,6 @@ class DiplomacyVectorEnv(VectorEnv):
         return infos | {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
 
     def _note_final(self, infos: dict, rows: np.ndarray, illegal: np.ndarray) -> None:
-        """Add the games of `rows`, which are over, to `final_obs` and `final_info`."""
         self._form.asked(rows)
         seen = self._form.observe(rows)
         values = self._agents.outcome(rows)

@@ -122,8 +122,7 @@ class NegotiationEnv(gymnasium.Env):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
 
-        Raises:
-            UserError: the game is over or none has begun, or the action is of the wrong form.
+        UserError: the game is over or none has begun, or the action is of the wrong form.
         """
         if not self._running:
             raise gymnasium.error.ResetNeeded("there is no game to step: call reset() first")
@@ -162,7 +161,7 @@ class NegotiationEnv(gymnasium.Env):
         return float(self._reward(found)[0, self._power])
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
-        """Put the offer of an action to a power; return whether it is valid, and agreed to."""
+        """Put the offer to its power; return whether it is valid, and agreed to."""
         mine, goal, other, theirs, its_goal = numbers
         alive = self._games.outcomes().alive[0]
         ours = self._move(decisions, self._power, mine, goal)
@@ -180,7 +179,7 @@ class NegotiationEnv(gymnasium.Env):
         return True, bool(self._press.settle(offers, agreed, decisions)[0] == CONFIRMED)
 
     def _move(self, decisions: Decisions, power: int, origin: int, goal: int) -> int:
-        """Return a power's legal order that moves its unit so, or lets it hold; NONE without one.
+        """A power's legal order that moves its unit so, or lets it hold; NONE without one.
 
         By land or sea rather than by convoy, and to the first coast where there are several.
         """

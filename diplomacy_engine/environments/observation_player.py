@@ -115,7 +115,7 @@ class ObservationPlayer:
         return np.where(province == NONE, given[decision, nth], orders[decision, province])
 
     def _play(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        """Return the orders of decisions, (D, V) int32, of which those with more slots come first.
+        """The orders of decisions, (D, V) int32, of which those with more slots come first.
 
         Each decision has a board to itself, as in an environment, which its game is copied to.
         """
@@ -138,7 +138,6 @@ class ObservationPlayer:
         return boards.orders[rows]
 
     def _prepared(self, games: VectorGame, count: int) -> tuple[AgentBoards, Any]:
-        """Return boards for so many decisions, and the form that asks about them."""
         if self._map is not None and games.vocabulary.hash != vocabulary(self._map).hash:
             raise UserError(
                 f"player {quoted(self.name, 60)} plays on map {self._map.name!r} and not on "
@@ -159,7 +158,7 @@ class ObservationPlayer:
         return self._boards, self._form
 
     def _actions(self, form: Any, rows: np.ndarray) -> np.ndarray:
-        """Return the policy's actions for `rows`, without votes."""
+        """The policy's actions for `rows`, without votes."""
         seen, masks = form.observe(rows), form.masks()
         if masks is not None:
             masks = masks[: len(rows)]

@@ -125,11 +125,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._orders = self._games.new_orders()
 
     def observation_space(self, agent: str) -> Any:
-        """Return the space of a power's observations."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Return the space of a power's actions."""
         return self.action_spaces[agent]
 
     @property
@@ -204,7 +202,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._wishing = self._press is not None and bool(self._press.talking()[0])
 
     def _read_votes(self, actions: dict[str, Any]) -> tuple[dict[str, Any], np.ndarray]:
-        """Return actions, without press less their votes, and the votes, (1, P) bool."""
+        """The actions, without press less their votes, and the votes, (1, P) bool."""
         votes, alive = np.zeros((1, len(self.possible_agents)), bool), self._games.outcomes().alive
         rest = dict(actions)
         for name in self.agents:
@@ -224,7 +222,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         return rest, votes
 
     def _take_wishes(self, actions: dict[str, Any]) -> dict[str, Any]:
-        """Make peace by the wishes of the actions, if it is their step; return their orders."""
+        """Make peace by the wishes, if it is their step; return the orders."""
         powers = self._games.num_powers
         wish, orders = np.zeros((1, powers, powers), bool), {}
         for name in self.agents:
@@ -244,18 +242,13 @@ class DiplomacyParallelEnv(ParallelEnv):
         return orders
 
     def _after_wishes(self) -> tuple[dict, dict, dict, dict, dict]:
-        """Return what follows the step of wishes, in which nothing is played."""
         self._wishing = False
         agents, no = self.agents, dict.fromkeys(self.agents, False)
         infos = self._infos(agents, np.zeros(len(self.possible_agents), int))
         return self._observe(agents), dict.fromkeys(agents, 0.0), no, dict(no), infos
 
     def render(self) -> np.ndarray | str | None:
-        """Return the position as `render_mode` says; see rendering.py.
-
-        Raises:
-            UserError: `reset` has not been called.
-        """
+        """Return the position as `render_mode` says; UserError before `reset`."""
         if self._random is None:
             raise UserError("there is no game to render: call reset() first")
         return render_game(self._games, 0, self.render_mode)
@@ -342,7 +335,6 @@ def _vote_mask(alive: bool) -> np.ndarray:
 
 
 def parallel_env(map: str | Path = "small", **settings: Any) -> DiplomacyParallelEnv:
-    """Return the environment of all powers of a map; see DiplomacyParallelEnv."""
     return DiplomacyParallelEnv(map, **settings)
 
 

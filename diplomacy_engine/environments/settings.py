@@ -51,32 +51,25 @@ class EnvSettings:
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> Self:
-        """Return the settings that an environment's keyword arguments stand for.
-
-        Raises:
-            UserError: an argument is unknown, of the wrong type or out of range.
-        """
+        """UserError: an argument is unknown, of the wrong type or out of range."""
         return convert(cls, arguments, "this environment")
 
     def map_of(self, game_map: str | Path | Map) -> Map:
-        """Return the map of that name with these teams, or with its own if none are given."""
         found = load_map(game_map)
         if self.teams or self.team_victory:
             found = found.with_teams(self.teams, self.team_victory)
         return found
 
     def reward_of(self, game_map: Map) -> RewardMix:
-        """Return the reward, of teams if the map has some."""
         return make_steady_mix(self.reward, game_map.teams)
 
     @property
     def most_phases(self) -> int:
-        """The most phases of a random beginning; 0 from the opening."""
+        """Of a random beginning."""
         return self.warm_up_phases if self.start == "random" else 0
 
     @property
     def pays_limit(self) -> bool:
-        """Whether the reward's end is paid at the year limit."""
         return self.year_limit == "draw"
 
 
@@ -105,7 +98,6 @@ class AgentSettings(EnvSettings):
 
 
 def check_draws_after(draws_after: int | None, draw_votes: bool) -> None:
-    """Raise UserError unless this is a year from which others vote, and they can."""
     if draws_after is None:
         return
     if not draw_votes:

@@ -189,11 +189,8 @@ class Game:
     def legal_orders(self, place: str) -> list[str]:
         """Return the orders a unit can be given; in W....A also the builds of a center.
 
-        Args:
-            place: a unit such as `A PAR` (in a retreat phase the dislodged one), or a province.
-
-        Raises:
-            UserError: there is no such place on the map.
+        `place` is a unit such as `A PAR` (in a retreat phase the dislodged one), or a province;
+        UserError if there is no such place on the map.
         """
         kind, where = read_place(self.map, place)
         table = self._games.table
@@ -209,7 +206,7 @@ class Game:
         return [*texts, "WAIVE"] if builds else texts
 
     def _legal(self) -> dict[int, list[int]]:
-        """Return province -> numbers of the legal orders there, WAIVE left out."""
+        """Province -> numbers of the legal orders there, WAIVE left out."""
         if self._lists is None:
             self._lists = legal_numbers(self._games)
         return self._lists
@@ -218,7 +215,6 @@ class Game:
         """Give a power's orders for this phase, in place of those it gave before.
 
         Args:
-            power: its name.
             orders: order texts; units left out hold or disband.
             strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
                 `void` and does nothing.
@@ -291,7 +287,6 @@ class Game:
             self._close(record, {})
 
     def _contender(self, power: str, what: str) -> str:
-        """Return the name of a power that may vote or concede; UserError why it may not."""
         name = self.map.powers[self.map.power_number(power)]
         if self.is_over:
             raise UserError(f"{name} cannot {what}: the game is over")
@@ -304,15 +299,8 @@ class Game:
     def send(self, sender: str, recipient: str, message: str) -> dict:
         """Say something in this phase; return the message as a saved game keeps it.
 
-        The rules here know nothing of what is said: it is kept, in its order.
-
-        Args:
-            sender: a power, or `SYSTEM`.
-            recipient: another power, or `GLOBAL` for all.
-            message: the text.
-
-        Raises:
-            UserError: one of them is nobody, or the game is over.
+        `sender` is a power or `SYSTEM`, `recipient` another power or `GLOBAL` for all; UserError if
+        one of them is nobody, or the game is over.
         """
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
@@ -348,7 +336,7 @@ class Game:
     def _understand(
         self, power: str, text: str, given: list[tuple[str, list[int]]]
     ) -> tuple[list[int], str]:
-        """Return the legal orders that a text may mean after those `given`, or why there is none.
+        """The legal orders that a text may mean after those `given`, or why there is none.
 
         Rule    of two legal orders for one unit, or adjustments beyond those owed, the first ones
                 count (DATC 4.D.4, 4.D.5, 4.D.6)
@@ -384,7 +372,6 @@ class Game:
         return numbers, ""
 
     def _own_orders(self, power: str, province: int) -> list[int]:
-        """Return the legal orders in a province if they are `power`'s to give."""
         numbers = self._legal().get(province, [])
         if numbers and self._games.table.kind[numbers[0]] == BUILD:
             center = self._games.board.province_center[province]
@@ -394,7 +381,7 @@ class Game:
         return numbers if owner == self.map.power_index[power] else []
 
     def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (power, kind, location), (V,) each, of the units that this phase orders."""
+        """(power, kind, location), (V,) each, of the units that this phase orders."""
         state = self._games.state
         if state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
             return state.dislodged_power[0], state.dislodged_kind[0], state.dislodged_location[0]
@@ -406,15 +393,13 @@ class Game:
     def adjudicate(self) -> dict[str, list[str]]:
         """Play the phase with the orders submitted and move on to the next phase.
 
-        If all agree to a draw, the game ends instead, and nothing is played; see `vote`.
+        If all agree to a draw, the game ends instead, and nothing is played; see `vote`. UserError
+        once the game is over.
 
         Returns:
             Result words by unit, its text as before the phase: of every unit in a movement phase,
             of the dislodged ones in a retreat phase, of those built, removed or badly ordered in
             winter. No words mean success.
-
-        Raises:
-            UserError: the game is over.
         """
         if self.is_over:
             raise UserError("the game is over")
@@ -440,12 +425,10 @@ class Game:
         return bool(self._votes) and bool(self._games.agreed(agree[None])[0])
 
     def _record(self, orders: dict[str, list[str]]) -> dict:
-        """Return how this phase begins its record in the history."""
         state = state_dictionary(self._games, self.conceded)  # last orders are in the phase before
         return {"name": self.phase, "state": state, "orders": orders}
 
     def _close(self, record: dict, results: dict[str, list[str]]) -> dict[str, list[str]]:
-        """Put a phase into the history; return its results."""
         said = {"results": results, "messages": self.messages} | self._votes_note()
         self.history.append(record | said)
         self.messages = []
@@ -474,7 +457,7 @@ class Game:
         return chosen
 
     def _void_units(self, chosen: dict[int, int]) -> dict[int, str]:
-        """Return province -> text of each unit whose own power gave it void orders only."""
+        """Province -> text of each unit whose own power gave it void orders only."""
         powers, kinds, locations = self._ordered_units()
         found = {}
         for power, given in self._submitted.items():
@@ -502,7 +485,6 @@ class Game:
         }
 
     def _unit_texts(self) -> dict[int, str]:
-        """Return province -> text of the units that this phase orders."""
         powers, kinds, locations = self._ordered_units()
         return {
             v: self.map.unit_text(kinds[v], locations[v])
@@ -562,11 +544,10 @@ class Game:
             unit -> result word -> the units behind it, all by their texts before the phase: those
             that a move or retreat bounced with (`bounce`), that cut a support (`cut`), that moved
             in (`dislodged`), the dislodged fleets of a convoy (`no convoy`). Units that need no
-            explanation are left out; see causes.py for the rules.
+            explanation are left out.
 
         Raises:
-            UserError: no such phase was played.
-            ValueError: its position, which a saved game brought along, is impossible.
+            UserError: no such phase was played, or its position (of a saved game) is impossible.
         """
         played = {record["name"]: record for record in self.history}
         if not played:
@@ -595,16 +576,10 @@ class Game:
     ) -> "Game":
         """Return a game that goes on from a state dictionary.
 
-        Args:
-            game_map: as for Game.
-            state: must have `name` (the phase) and `units`. `centers` and `retreats` may be left
-                out; so may `last_orders`, power -> texts of the last movement phase, and
-                `last_results`, unit -> result words, at which policies look. Other keys are
-                ignored, but for what looks like one of these misspelt.
-            max_years: as for Game; policies see how many years are left.
-
-        Raises:
-            UserError: the state is impossible; the message says what and where.
+        `state` must have `name` (the phase) and `units`. `centers` and `retreats` may be left out;
+        so may `last_orders`, power -> texts of the last movement phase, and `last_results`,
+        unit -> result words, at which policies look. Other keys are ignored, but for what looks
+        like one of these misspelt. UserError if the state is impossible, with what and where.
         """
         game = cls(game_map, max_years)
         load_state(game._games, state)
@@ -640,13 +615,8 @@ class Game:
     ) -> "Game":
         """Return a game that goes on from a line of `to_position`.
 
-        Args:
-            position: the line.
-            game_map: the map; None for the one named in the line.
-            max_years: as for Game.
-
-        Raises:
-            UserError: the line cannot be read, or the position is impossible.
+        `game_map` None stands for the map named in the line. UserError if the line cannot be read,
+        or the position is impossible.
         """
         name, state = parse_position_line(position)
         return cls.from_state(game_map or name, state, max_years)
@@ -672,14 +642,9 @@ class Game:
     ) -> "Game":
         """Return the game of a saved game, to be read or played on from its last phase.
 
-        Args:
-            saved: the dictionary.
-            game_map: the map; None for the one it names.
-            max_years: as for Game; the format does not store it.
-
-        Raises:
-            UserError: it is not a saved game, or its last position is impossible, or that of its
-                last movement phase.
+        `game_map` None stands for the map that it names; the format does not store `max_years`.
+        UserError if it is not a saved game, or its last position is impossible, or that of its last
+        movement phase.
         """
         game_id, found_map, phases, ending = read_saved_game(saved, game_map)
         game = cls.from_state(found_map, phases[-1]["state"], max_years)
@@ -694,7 +659,6 @@ class Game:
         return game
 
     def _take_up_ending(self, ending: Ending, last: Mapping) -> None:
-        """Take over what a saved game says of votes and concessions."""
         self.draw_votes, self.conceded = ending.draw_votes, sorted(set(ending.conceded))
         set_ending(self._games, ending.draw_agreed, self.conceded)
         for power in read_votes(last, self.map):
@@ -723,16 +687,9 @@ class Game:
         forbid_retreats(self._games)
 
     def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
-        """Return how a finished game ended for each power.
+        """Return power -> figure of scoring/outcomes.py -> value, of a finished game.
 
-        Args:
-            year_limit: what becomes of a game at the year limit, as for `evaluate_player`.
-
-        Returns:
-            power -> figure of scoring/outcomes.py (`solo`, `win`, `sum_of_squares`, ...) -> value.
-
-        Raises:
-            UserError: the game is not over.
+        `year_limit` is as for `evaluate_player`. UserError while the game goes on.
         """
         if not self.is_over:
             raise UserError(f"the game is not over yet, it is in {self.phase}")
@@ -764,7 +721,6 @@ class Game:
         return game
 
     def _repr_svg_(self) -> str:
-        """Return the picture that a notebook shows of the game."""
         return self.to_svg()
 
     def __repr__(self) -> str:

@@ -248,11 +248,7 @@ def _remembered(read: Callable) -> Callable:
 
 @_remembered
 def read_order(game_map: Map, text: str) -> OrderText:
-    """Return what an order text says.
-
-    Raises:
-        UserError: it cannot be read; the reason does not repeat the text.
-    """
+    """Raises UserError if it cannot be read; the reason does not repeat the text."""
     reader = _Reader(game_map, text)
     if not reader.tokens:
         raise UserError("the order is empty")
@@ -282,7 +278,7 @@ def read_order(game_map: Map, text: str) -> OrderText:
 
 
 def ordered_unit(game_map: Map, text: str) -> UnitText | None:
-    """Return the unit that an order text begins with, however the text goes on; None if none."""
+    """The unit that an order text begins with, however the text goes on; None if none."""
     try:
         reader = _Reader(game_map, text)
         if _VERBS.get(reader.peek()) in (BUILD, DISBAND) and len(reader.peek()) > 1:
@@ -319,11 +315,7 @@ def _read_tail(reader: _Reader, unit: UnitText, verb: int) -> OrderText:
 
 @_remembered
 def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
-    """Return `(unit kind or None, place)` of a text such as `A PAR`, `*A MUN` or `PAR`.
-
-    Raises:
-        UserError: it names no place of the map.
-    """
+    """`(unit kind or None, place)` of `A PAR`, `*A MUN` or `PAR`; UserError if it is none."""
     try:
         reader = _Reader(game_map, text)
         if not reader.tokens:
@@ -342,11 +334,7 @@ def read_place(game_map: Map, text: str) -> tuple[int | None, Place]:
 
 @_remembered
 def read_unit(game_map: Map, text: str) -> tuple[UnitText, bool]:
-    """Return a unit text such as `A PAR` and whether it is starred as dislodged (`*A PAR`).
-
-    Raises:
-        UserError: it is no unit text.
-    """
+    """A unit and whether it is starred as dislodged (`*A PAR`); UserError if it is none."""
     try:
         reader = _Reader(game_map, text)
         starred = reader.take("*")
@@ -365,13 +353,11 @@ def read_orders(
     results: Mapping[str, Sequence[str]],
     choose: Callable[[list[GivenOrder]], GivenOrder] | None = None,
 ) -> dict[str, list[GivenOrder]]:
-    """Return the orders of a phase by power, each with what became of it.
+    """The orders of a phase by power, each with what became of it.
 
     Args:
-        game_map: the map; powers that it does not have are left out.
-        phase: its name.
+        game_map: powers that it does not have are left out.
         units: power -> the units that the phase orders.
-        orders: power -> order texts.
         results: unit -> result words; it may be empty.
         choose: tells which of several orders of one unit counts; None for the first that can be
             read. The others are void, and so are orders of another power's unit.
@@ -408,7 +394,7 @@ def _first_read(several: list[GivenOrder]) -> GivenOrder:
 
 
 def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
-    """Return an order of a power; `own` has its units, by letter and province."""
+    """`own` has the units of the power, by letter and province."""
     try:
         order = read_order(game_map, text)
         unit = order.unit
@@ -476,12 +462,10 @@ def unnamed_coast_text(vocabulary: OrderVocabulary, number: int) -> str:
 
 
 def unit_phrase(kind: int) -> str:
-    """Return `an army` or `a fleet`."""
     return "an army" if kind == ARMY else "a fleet"
 
 
 def kind_phrase(kind: int) -> str:
-    """Return an order kind for a sentence, such as `a convoy`."""
     words = {
         OrderKind.HOLD: "a hold",
         OrderKind.MOVE: "a move",
@@ -520,7 +504,7 @@ _COAST_WORDS = dict(zip(COASTS[1:], ("north coast", "east coast", "south coast",
 
 
 def order_words(game_map: Map, text: str) -> tuple[str, str]:
-    """Return an order's unit and the rest in words; no unit and the text if it means nothing."""
+    """An order's unit and the rest in words; no unit and the text if it means nothing."""
     try:
         order = read_order(game_map, text)
     except UserError:
@@ -544,7 +528,6 @@ def in_words(game_map: Map, text: str) -> str:
 
 
 def rest_of_order(game_map: Map, order: OrderText) -> str:
-    """Return an order in words without its unit."""
     target = order.target and _name(game_map, order.target)
     other = order.other and _unit(game_map, order.other)
     if order.kind == BUILD:
@@ -573,6 +556,5 @@ def _kind(unit_kind: int) -> str:
 
 
 def _coast(game_map: Map, place: Place) -> str:
-    """Return the coast of a place, to be added to a name; nothing if it has none."""
     coast = place_text(game_map, place).partition("/")[2]
     return f" ({_COAST_WORDS.get(coast, coast.lower())})" if coast else ""

@@ -52,7 +52,7 @@ class GameState(NamedTuple):
 
 
 def allocate_state(board: Board, num_games: int) -> GameState:
-    """Return the state of `num_games` games, not yet reset."""
+    """Not yet reset."""
     provinces, centers = len(board.terrain), len(board.center_province)
     kinds = {
         "unit_power": (provinces, np.int8),
@@ -82,7 +82,7 @@ def allocate_state(board: Board, num_games: int) -> GameState:
 
 
 def has_neutral(board: Board) -> bool:
-    """Tell whether a map has units of power P, which nobody plays; it has them from the start."""
+    """Whether a map has units of power P, which nobody plays; it has them from the start."""
     return bool((board.start_unit_power == board.num_powers).any())
 
 
@@ -166,7 +166,6 @@ def reset_game(board, state, e, seed):
 
 @jit_inner
 def clear_dislodged(state, e):
-    """Take all dislodged units of game e off the board."""
     for v in range(state.unit_power.shape[1]):
         state.dislodged_power[e, v] = NONE
         state.dislodged_kind[e, v] = NONE
@@ -199,7 +198,7 @@ def copy_game(other, source, state, e):
 
 @jit_inner
 def count_centers(state, e, power):
-    """Return how many supply centers a power owns (ownership changes after fall retreats only)."""
+    """Ownership changes after fall retreats only."""
     count = 0
     for c in range(state.center_owner.shape[1]):
         if state.center_owner[e, c] == power:
@@ -209,7 +208,7 @@ def count_centers(state, e, power):
 
 @jit
 def count_units(state, e, power):
-    """Return how many units of a power are on the board, dislodged ones included."""
+    """Dislodged ones included."""
     count = 0
     for v in range(state.unit_power.shape[1]):
         if state.unit_power[e, v] == power:
@@ -221,7 +220,6 @@ def count_units(state, e, power):
 
 @jit
 def is_alive(state, e, power):
-    """Tell whether a power has a unit or a supply center."""
     return count_centers(state, e, power) > 0 or count_units(state, e, power) > 0
 
 
@@ -259,25 +257,22 @@ def adjustments_owed(board, state, e, power):
 
 @jit_inner
 def is_movement(phase):
-    """Tell whether a phase is a spring or fall movement phase."""
     return phase in (SPRING_MOVEMENT, FALL_MOVEMENT)
 
 
 def in_movement(state, rows=slice(None)):
-    """Return which games `rows` are in a movement phase, (rows,) bool, finished ones included."""
+    """(rows,) bool, finished games included."""
     phase = state.phase[rows]
     return (phase == SPRING_MOVEMENT) | (phase == FALL_MOVEMENT)
 
 
 @jit
 def is_retreat(phase):
-    """Tell whether a phase is a spring or fall retreat phase."""
     return phase in (SPRING_RETREATS, FALL_RETREATS)
 
 
 @jit_inner
 def is_winter(phase):
-    """Tell whether a phase is the winter adjustment phase."""
     return phase == WINTER_ADJUSTMENTS
 
 

@@ -175,17 +175,15 @@ def convoy_routes(game_map: Map) -> dict[tuple[int, int], set[int]]:
 
 
 def _mask(flags: np.ndarray) -> int:
-    """Return the sum of 1 << province over the provinces flagged."""
     return sum(1 << v for v in np.flatnonzero(flags).tolist())
 
 
 def _union(masks: Iterable[int]) -> int:
-    """Return the mask of all bits of some masks."""
     return reduce(or_, masks, 0)
 
 
 def _bits(mask: int) -> Iterator[int]:
-    """Return the positions of the bits of a mask, the lowest first."""
+    """The positions of the bits of a mask, the lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
