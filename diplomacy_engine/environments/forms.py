@@ -1,7 +1,7 @@
 """The forms in which an environment asks for orders: spaces, observations, masks and actions.
 
 `ProvinceForm` asks for all orders of the agent's power at once, one for each province;
-`SequentialForm` for one unit's after the other; `DeepDipForm` (deepdip.py) as the thesis did.
+`SequentialForm` for one unit's after the other; `DeepDipForm` as the DeepDip thesis did.
 """
 
 from typing import Any, ClassVar
@@ -9,13 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
+from .._suggest import did_you_mean, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.observation import feature_sizes
 from ..games.vector_game import VectorGame
 from ..rules.state import is_retreat
 from .agent_games import AgentBoards, AgentGames
-from .kernels import mask_slots, take_province_actions, take_unit_actions
+from .kernels import (
+    deepdip_observation,
+    mask_slots,
+    take_deepdip_actions,
+    take_province_actions,
+    take_unit_actions,
+)
 
 
 def observation_space(games: VectorGame) -> spaces.Dict:
@@ -124,21 +131,27 @@ class ProvinceForm:
         Returns the rows that are ready to be played on, and how many orders were illegal, (E,).
         UserError (strict) if one is illegal; nothing has been written then.
         """
-        agents, games = self._agents, self._games
-        bad = games.call(
+        games, bad = self._games, self._write(actions, strict)
+        if strict and bad != NONE:
+            row, v = divmod(bad, actions.shape[1])
+            order = self._in_words(int(actions[row, v]), v)
+            raise illegal_order(games, row, unit_text(games, row, v), order)
+        return self._agents.every_row, self._illegal
+
+    def _write(self, actions: np.ndarray, strict: bool) -> int:
+        agents, first = self._agents, self._games.table.province_first
+        return self._games.call(
             take_province_actions,
             actions,
             agents.mask,
-            games.table.province_first,
+            first,
             strict,
             agents.orders,
             self._illegal,
         )
-        if strict and bad != NONE:
-            row, v = divmod(bad, actions.shape[1])
-            order = province_action(games, int(actions[row, v]), v)
-            raise illegal_order(games, row, unit_text(games, row, v), order)
-        return agents.every_row, self._illegal
+
+    def _in_words(self, action: int, v: int) -> str:
+        return province_action(self._games, action, v)
 
 
 class SequentialForm(ProvinceForm):
@@ -209,6 +222,70 @@ class SequentialForm(ProvinceForm):
             )
             raise illegal_order(games, bad, unit, f"action {action} ({known})")
         return np.flatnonzero(self._at == agents.queued), self._illegal
+
+
+class DeepDipForm(ProvinceForm):
+    """The DeepDip thesis' formulation of the game (Cruz 2019).
+
+    observation  three numbers for each of the V provinces: whether it is a supply center, its
+                 owner, and the power of the unit there (0 none, 1 the agent, then the others)
+    action       one of 1 + 2 V numbers for each province: 0 hold, 1 + r move to province r,
+                 1 + V + r support one's own unit of province r in whatever it does
+
+    Orders for provinces without a unit of the agent's are ignored, invalid ones hold. There is no
+    mask. Retreats and adjustments are `dumbbot-deepdip`'s, on which the thesis' agent was built.
+    """
+
+    agent_games: ClassVar = {"gap": 0, "movement_only": True}
+    has_masks = False
+
+    def __init__(self, agents: AgentBoards):
+        super().__init__(agents)
+        powers, provinces = self._games.num_powers, len(self._games.board.terrain)
+        units = len(self._games.map.unit_powers) + 1
+        self.observation_space = spaces.MultiDiscrete([2, powers + 1, units] * provinces)
+        self.action_space = spaces.MultiDiscrete([1 + 2 * provinces] * provinces)
+
+    def observe(self, rows: np.ndarray) -> np.ndarray:
+        """(rows, 3 V) int64."""
+        games = self._games
+        out = np.empty((len(rows), 3 * len(games.board.terrain)), np.int64)
+        games.call(deepdip_observation, games.board, games.state, rows, self._agents.agent, out)
+        return out
+
+    def masks(self) -> None:
+        pass
+
+    def _write(self, actions: np.ndarray, strict: bool) -> int:
+        agents, games = self._agents, self._games
+        return games.call(
+            take_deepdip_actions,
+            games.board,
+            games.table,
+            actions,
+            agents.mask,
+            agents.queue,
+            agents.queued,
+            agents.orders,
+            self._illegal,
+        )
+
+    def _in_words(self, action: int, v: int) -> str:
+        names = self._games.map.provinces
+        what, r = divmod(action - 1, len(names))
+        if what not in (0, 1):
+            return f"action {action}, not in 0..{2 * len(names)},"
+        return f"action {action} ({('move to', 'support of')[what]} {names[r]})"
+
+
+FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
+
+
+def form_of(name: Any) -> type[ProvinceForm]:
+    if name not in FORMS:
+        hint = did_you_mean(str(name), FORMS)
+        raise UserError(f"form must be one of {', '.join(FORMS)}, not {quoted(name)}{hint}")
+    return FORMS[name]
 
 
 class VoteForm:

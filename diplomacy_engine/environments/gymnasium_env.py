@@ -13,16 +13,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from .._suggest import did_you_mean, quoted
+from .._suggest import quoted
 from ..errors import UserError
 from ..games.game import Game
 from .agent_games import AgentGames, seeds_of
-from .deepdip import DeepDipForm
-from .forms import ProvinceForm, SequentialForm, VoteForm, whole_numbers
+from .forms import VoteForm, form_of, whole_numbers
 from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
 from .settings import AgentSettings
-
-FORMS = {"provinces": ProvinceForm, "sequential": SequentialForm, "deepdip": DeepDipForm}
 
 
 class NeedsReset(gymnasium.error.ResetNeeded, UserError):
@@ -32,18 +29,14 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 def _make_form(
     form: str, map: Any, num_envs: int, threads: int | None, settings: AgentSettings
 ) -> tuple[AgentGames, Any]:
-    if form not in FORMS:
-        raise UserError(
-            f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
-            f"{did_you_mean(str(form), FORMS)}"
-        )
+    form_class = form_of(form)
     for name, value in (("num_envs", num_envs), ("threads", threads)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise UserError(f"{name} must be an integer, not {quoted(value)}")
         if value is not None and value < 1:
             raise UserError(f"{name} must be at least 1, not {value}")
-    agents = AgentGames(map, num_envs, settings, threads=threads, **FORMS[form].agent_games)
-    asks = FORMS[form](agents)
+    agents = AgentGames(map, num_envs, settings, threads=threads, **form_class.agent_games)
+    asks = form_class(agents)
     if settings.draw_votes and not isinstance(asks.action_space, gymnasium.spaces.MultiDiscrete):
         raise UserError(f"form {form!r} has no votes: draw_votes needs provinces or deepdip")
     return agents, VoteForm(asks, agents) if settings.draw_votes else asks
@@ -64,8 +57,8 @@ class DiplomacyEnv(gymnasium.Env):
     Args:
         map: a map's name or file.
         form: `provinces`, `sequential` or `deepdip`; see docs/environments.md.
-        render_mode: `rgb_array`, `ansi` or None; see rendering.py.
-        settings: see AgentSettings (settings.py), or docs/environments.md.
+        render_mode: `rgb_array`, `ansi` or None.
+        settings: see docs/environments.md.
 
     `info` has `action_mask`, `illegal_orders` and `power` (its index); at the end of a game also
     `win`, `solo`, `centers` and `years`; with draw_votes `agreed`, whether all voted for a draw.

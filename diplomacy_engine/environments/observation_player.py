@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._suggest import did_you_mean, player_name, quoted
+from .._suggest import player_name, quoted
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.decisions import Decisions
@@ -25,8 +25,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import whole_numbers, with_vote_open
-from .gymnasium_env import FORMS
+from .forms import form_of, whole_numbers, with_vote_open
 
 
 class ObservationPlayer:
@@ -69,13 +68,8 @@ class ObservationPlayer:
             raise UserError(
                 f"{quoted(policy)} is not a policy: it must be a function of observations and masks"
             )
-        if form not in FORMS:
-            raise UserError(
-                f"form must be one of {', '.join(FORMS)}, not {quoted(form)}"
-                f"{did_you_mean(str(form), FORMS)}"
-            )
         self.name = name
-        self._policy, self._form_class = policy, FORMS[form]
+        self._policy, self._form_class = policy, form_of(form)
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
         self._helper = None

@@ -65,9 +65,9 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     Args:
         map: a map's name or file.
-        render_mode: `rgb_array`, `ansi` or None; see rendering.py.
+        render_mode: `rgb_array`, `ansi` or None.
         press: `mutual`, or None: nobody makes peace.
-        settings: see EnvSettings (settings.py).
+        settings: see docs/environments.md.
     """
 
     metadata: ClassVar = {

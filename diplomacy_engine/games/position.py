@@ -66,14 +66,10 @@ def current_phase(games: VectorGame) -> str:
 
 def standing_units(games: VectorGame) -> dict[str, list[str]]:
     """Sorted; neutral units under their own name."""
-    return _units(games, games.state.unit_power, games.state.unit_kind, games.state.unit_location)
-
-
-def _units(games: VectorGame, power, kind, location) -> dict[str, list[str]]:
-    units = {name: [] for name in games.map.unit_powers}
-    for v in np.flatnonzero(power[0] != NONE):
-        text = games.map.unit_text(kind[0, v], location[0, v])
-        units[games.map.unit_powers[power[0, v]]].append(text)
+    state, units = games.state, {name: [] for name in games.map.unit_powers}
+    for v in np.flatnonzero(state.unit_power[0] != NONE):
+        text = games.map.unit_text(state.unit_kind[0, v], state.unit_location[0, v])
+        units[games.map.unit_powers[state.unit_power[0, v]]].append(text)
     return {name: sorted(texts) for name, texts in units.items()}
 
 

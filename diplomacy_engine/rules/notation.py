@@ -44,30 +44,17 @@ _DASH = re.compile(f"[{_DASHES}]")
 _TOKEN = re.compile(f"[{_DASHES}]+>?|[/()*]|[^\\s{_DASHES}/()*]+")
 _UNIT_WORDS = {"A": ARMY, "ARMY": ARMY, "F": FLEET, "FLEET": FLEET}
 _VERBS = {
-    "H": HOLD,
-    "HOLD": HOLD,
-    "HOLDS": HOLD,
-    "-": MOVE,
-    "TO": MOVE,
-    "MOVE": MOVE,
-    "MOVES": MOVE,
-    "S": SUPPORT_HOLD,
-    "SUPPORT": SUPPORT_HOLD,
-    "SUPPORTS": SUPPORT_HOLD,
-    "C": CONVOY,
-    "CONVOY": CONVOY,
-    "CONVOYS": CONVOY,
-    "R": RETREAT,
-    "RETREAT": RETREAT,
-    "RETREATS": RETREAT,
-    "D": DISBAND,
-    "DISBAND": DISBAND,
-    "DISBANDS": DISBAND,
-    "REMOVE": DISBAND,
-    "REMOVES": DISBAND,
-    "B": BUILD,
-    "BUILD": BUILD,
-    "BUILDS": BUILD,
+    word: kind
+    for kind, words in (
+        (HOLD, "H HOLD HOLDS"),
+        (MOVE, "- TO MOVE MOVES"),
+        (SUPPORT_HOLD, "S SUPPORT SUPPORTS"),
+        (CONVOY, "C CONVOY CONVOYS"),
+        (RETREAT, "R RETREAT RETREATS"),
+        (DISBAND, "D DISBAND DISBANDS REMOVE REMOVES"),
+        (BUILD, "B BUILD BUILDS"),
+    )
+    for word in words.split()
 }
 _USUAL_COASTS = coast_numbers(COASTS[1:])
 _LONG_COASTS = {"NORTH": "NC", "EAST": "EC", "SOUTH": "SC", "WEST": "WC"}
@@ -363,6 +350,7 @@ def read_orders(
             read. The others are void, and so are orders of another power's unit.
     """
     winter = phase_kind(phase) == "adjustments"
+    choose = choose or (lambda several: next((one for one in several if one.order), several[0]))
     standing = {unit for own in units.values() for unit in own}
     found = {}
     for power, texts in orders.items():
@@ -379,7 +367,7 @@ def read_orders(
             if given.counts and given.unit:
                 by_unit.setdefault(given.unit, []).append(given)
         counting = {
-            unit: several[0] if len(several) == 1 else (choose or _first_read)(several)
+            unit: several[0] if len(several) == 1 else choose(several)
             for unit, several in by_unit.items()
         }
         for i, given in enumerate(found[power]):
@@ -387,10 +375,6 @@ def read_orders(
             words = tuple(results.get(given.unit, ())) if counts else ("void",)
             found[power][i] = given._replace(words=words, said=", ".join(words), counts=counts)
     return found
-
-
-def _first_read(several: list[GivenOrder]) -> GivenOrder:
-    return next((given for given in several if given.order), several[0])
 
 
 def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:

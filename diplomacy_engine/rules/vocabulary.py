@@ -36,7 +36,7 @@ stand in the order of the board's neighbors, and A PAR - BUR is number 13501 + 1
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache, reduce
 from operator import or_
 from typing import NamedTuple
@@ -178,10 +178,6 @@ def _mask(flags: np.ndarray) -> int:
     return sum(1 << v for v in np.flatnonzero(flags).tolist())
 
 
-def _union(masks: Iterable[int]) -> int:
-    return reduce(or_, masks, 0)
-
-
 def _bits(mask: int) -> Iterator[int]:
     """The positions of the bits of a mask, the lowest first."""
     while mask:
@@ -198,8 +194,8 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
         routes = convoy_routes(game_map)
     except UserError as error:
         raise MapError(game_map.source, [str(error)]) from None
-    carriers = {pair: _union(sets) for pair, sets in routes.items()}
-    seas = list(_bits(_union(carriers.values())))
+    carriers = {pair: reduce(or_, sets) for pair, sets in routes.items()}
+    seas = list(_bits(reduce(or_, carriers.values(), 0)))
     if len(seas) > MAX_CONVOY_SEAS:
         reason = f"armies can be convoyed over {len(seas)} seas; at most {MAX_CONVOY_SEAS} can be"
         raise MapError(game_map.source, [reason])

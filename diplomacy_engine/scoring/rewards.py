@@ -83,16 +83,8 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
     ended = step.ended
     if not pay_year_limit:
         ended = np.where(ended == YEAR_LIMIT, RUNNING, ended).astype(np.int8)
-    return RewardInput(
-        ended,
-        step.winner,
-        step.captured,
-        step.centers,
-        step.centers_before,
-        step.alive,
-        step.eliminated,
-        int(victory_centers),
-    )
+    others = (getattr(step, name) for name in RewardInput._fields[1:-1])
+    return RewardInput(ended, *others, int(victory_centers))
 
 
 def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
@@ -226,39 +218,15 @@ def lead_delta(game: RewardInput) -> np.ndarray:
     return np.where(paid, change / game.victory_centers, 0).astype(np.float32)
 
 
-REWARDS: dict[str, Reward] = {
-    function.__name__: function
-    for function in (
-        deepdip,
-        terminal,
-        score,
-        leader,
-        ordinal,
-        sum_of_squares,
-        draw_size,
-        first_place,
-        weakest,
-        center_delta,
-        lead_delta,
-        centers_held,
-        captures,
-        three_to_centers,
-        survival_time,
-    )
-}
 # These only compare, so one that is alone with nobody gets the same whatever it does.
-COMPARING = frozenset(("leader", "ordinal", "sum_of_squares", "draw_size", "first_place"))
-# After every fall; the others are paid at a power's end.
-PAID_IN_FALL = frozenset(
-    (
-        "center_delta",
-        "lead_delta",
-        "centers_held",
-        "captures",
-        "three_to_centers",
-        "survival_time",
-    )
-)
+_COMPARING = (leader, ordinal, sum_of_squares, draw_size, first_place)
+_IN_FALL = (center_delta, lead_delta, centers_held, captures, three_to_centers, survival_time)
+REWARDS: dict[str, Reward] = {
+    reward.__name__: reward
+    for reward in (deepdip, terminal, score, *_COMPARING, weakest, *_IN_FALL)
+}
+COMPARING = frozenset(reward.__name__ for reward in _COMPARING)
+PAID_IN_FALL = frozenset(reward.__name__ for reward in _IN_FALL)
 
 
 def make_reward(name: str) -> Reward:
