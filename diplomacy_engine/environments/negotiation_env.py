@@ -38,7 +38,7 @@ class NegotiationEnv(gymnasium.Env):
 
     An offer is valid if it is to another living power, and if both units and orders are on the
     board. A valid one is put to the other power; agreed to and confirmed it binds both. `info` has
-    `valid`, `agreed` and `power` (its index). docs/other_libraries.md explains spaces and arguments.
+    `valid`, `agreed` and `power` (its index). Spaces and arguments: docs/other_libraries.md.
     """
 
     metadata: ClassVar = {"render_modes": []}
