@@ -67,12 +67,9 @@ def seeds_of(numbers: Sequence[int]) -> np.ndarray:
 class AgentBoards:
     """E positions with an agent in each: what the forms read and write.
 
-    Args:
-        games: the positions.
-        gap: 1 lays the mask out with an entry for "no order" before each province's orders.
+    A `gap` of 1 lays the mask out with an entry for "no order" before each province's orders.
 
     Attributes:
-        games: the VectorGame.
         agent: (E,) int8, the agent's power.
         orders: (E, V) int32, orders for the coming step.
         mask: (E, M) int8, what the agent may order; see `assign_decisions`.
@@ -232,10 +229,8 @@ class AgentGames(AgentBoards):
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:
         """Adjudicate `rows` with `orders` and play on until the agent decides, or the game is over.
 
-        Args:
-            rows: ascending integers. `reward`, `terminated` and `truncated` of others become 0.
-            on_over: called with rows whose games are over, before new ones start in them. Without
-                it these games stay, and may order nothing.
+        `reward`, `terminated` and `truncated` of other rows become 0. `on_over` is called with rows
+        whose games are over, before new ones start in them; without it these games stay.
         """
         self._on_over = on_over
         self.reward.fill(0)

@@ -76,6 +76,11 @@ def whole_numbers(action: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(array, np.int64, order="C")
 
 
+def row_of(seen: Any, row: int) -> Any:
+    """One row of what a form observes."""
+    return {k: array[row] for k, array in seen.items()} if isinstance(seen, dict) else seen[row]
+
+
 def unit_text(games: VectorGame, row: int, v: int) -> str:
     """The unit of province v that may be ordered, as `A PAR`; else the province's name."""
     state = games.state

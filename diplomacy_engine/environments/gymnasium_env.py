@@ -17,7 +17,7 @@ from .._suggest import quoted
 from ..errors import UserError
 from ..games.game import Game
 from .agent_games import AgentGames, seeds_of
-from .forms import VoteForm, form_of, whole_numbers
+from .forms import VoteForm, form_of, row_of, whole_numbers
 from .rendering import RENDER_FPS, RENDER_MODES, check_render_mode, render_game
 from .settings import AgentSettings
 
@@ -147,10 +147,7 @@ class DiplomacyEnv(gymnasium.Env):
         return render_game(self._agents.games, 0, self.render_mode)
 
     def _observation(self) -> Any:
-        seen = self._form.observe(self._row)
-        if isinstance(seen, dict):
-            return {name: array[0] for name, array in seen.items()}
-        return seen[0]
+        return row_of(self._form.observe(self._row), 0)
 
     def _info(self, illegal: int) -> dict:
         info = {"illegal_orders": illegal, "power": int(self._agents.agent[0])}
@@ -297,9 +294,6 @@ class DiplomacyVectorEnv(VectorEnv):
             final |= {f"_{name}": over for name in values}
         infos["_final_obs"][rows] = True
         for i, row in enumerate(rows.tolist()):
-            one = (
-                {name: array[i] for name, array in seen.items()} if type(seen) is dict else seen[i]
-            )
-            infos["final_obs"][row] = one
+            infos["final_obs"][row] = row_of(seen, i)
         for name, value in values.items():
             infos["final_info"][name][rows] = value

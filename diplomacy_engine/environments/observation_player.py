@@ -25,7 +25,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import form_of, whole_numbers, with_vote_open
+from .forms import form_of, row_of, whole_numbers, with_vote_open
 
 
 class ObservationPlayer:
@@ -165,7 +165,7 @@ class ObservationPlayer:
             else:
                 actions = [
                     whole_numbers(
-                        self._policy(_row(seen, i), None if masks is None else masks[i]), shape
+                        self._policy(row_of(seen, i), None if masks is None else masks[i]), shape
                     )
                     for i in range(len(rows))
                 ]
@@ -181,9 +181,3 @@ class ObservationPlayer:
             f"player {quoted(self.name, 60)}: {count} of its orders as {games.map.powers[power]} "
             f"in {phase} are illegal"
         )
-
-
-def _row(seen: Any, row: int) -> Any:
-    if isinstance(seen, dict):
-        return {name: array[row] for name, array in seen.items()}
-    return seen[row]

@@ -50,18 +50,13 @@ class DiplomacyParallelEnv(ParallelEnv):
     one for each province, as `action_space(agent).sample(mask)` takes it. With teams, an agent
     stays until its team is out, and `infos[agent]["eliminated"]` says whether it is itself.
 
-    With press `mutual` an action is a dictionary of `orders`, as above, and `wish`, with whom the
-    power wishes peace. A movement phase then has two steps, which `infos[agent]["step"]` names:
-    `wishes`, at which orders mean nothing, and `orders`, at which wishes mean nothing. Peace is
-    made where two powers wish it of each other; it binds the orders of that phase, so these are
-    missing from the masks of the second step. Retreats and adjustments have the second step alone.
-    Masks are such a dictionary, too. Observations have what a power knows of the peace: `peace`
-    (P,) with whom, `closed` (P, V) the provinces that each power keeps out of for the observer,
-    `bound` (V,) own units that may have fewer orders. Powers are numbered as on the map.
+    With press `mutual` actions and masks are dictionaries of `orders`, as above, and `wish`, with
+    whom the power wishes peace; `infos[agent]["step"]` names which of the two is asked for, and
+    observations have `peace` (P,), `closed` (P, V) and `bound` (V,), see docs/environments.md.
 
     With draw_votes the last entry of an action is the power's vote for a draw, and with press
-    `vote` is one more key beside `orders` and `wish`; at the step of wishes it means nothing. Only
-    0 is legal for a power that is eliminated.
+    `vote` is one more key; it means nothing at the step of wishes. Only 0 is legal for a power
+    that is eliminated.
 
     Args:
         map: a map's name or file.
@@ -150,12 +145,9 @@ class DiplomacyParallelEnv(ParallelEnv):
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
 
-        With press, the step of wishes plays nothing and pays nothing.
-
-        Raises:
-            UserError: the game is over or none has begun; an agent's action is missing, or there
-                is one of nobody alive; a wrong shape or type; strict, and an illegal order; a vote
-                that is not in the mask.
+        With press, the step of wishes plays nothing and pays nothing. UserError: the game is over
+        or none has begun; an action is missing, of nobody alive, or of a wrong shape or type;
+        strict, and an illegal order; a vote that is not in the mask.
         """
         if not self.agents:
             raise UserError("there is no game to step: call reset() first")

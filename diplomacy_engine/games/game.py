@@ -247,11 +247,9 @@ class Game:
     def vote(self, power: str, draw: bool = True) -> None:
         """Vote for a draw in this phase, or take that back.
 
-        Votes stand beside the orders and are of one phase: after it all are taken back. If all
-        powers that are alive and have not conceded vote so, `adjudicate` plays no orders: the game
-        ends as it stands, in a draw between them. With teams every power still votes for itself.
-        (The `diplomacy` package counts by phase, too; on webDiplomacy votes stand until they are
-        taken back. Both end the game without the orders of that phase.)
+        Votes are of one phase: after it all are taken back. If all powers that are alive and have
+        not conceded vote so, `adjudicate` plays no orders: the game ends as it stands, in a draw
+        between them. With teams every power still votes for itself.
 
         Raises:
             UserError: the game is over or has no votes; the power is unknown, eliminated or has

@@ -280,13 +280,6 @@ class VectorGame:
         same_victory = mine.victory_centers == theirs.victory_centers
         return same and mine.text == theirs.text and same_victory
 
-    def copy_games(self, source: np.ndarray, destination: np.ndarray) -> None:
-        """Copy the positions of rows `source` to rows `destination`, each with a fresh seed.
-
-        Rows are read and written in order; a row may be its own destination (it gets a new seed).
-        """
-        self.copy_from(self, source, destination)
-
     def copy_from(
         self, other: "VectorGame", rows: np.ndarray, into: np.ndarray, keep_seeds: bool = False
     ) -> None:
