@@ -182,8 +182,12 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     influence = {power: set(map(province_of, units[power])) for power in units}
     occupied = set().union(*influence.values())
     over = winners(games, conceded)
+    year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
+    homes = {power: [] for power in powers}
+    for v in np.flatnonzero(games.board.home_power != NONE):
+        homes[powers[games.board.home_power[v]]].append(games.map.provinces[v])
     return {
-        "timestamp": _timestamp(name),
+        "timestamp": year * 5 + phase,  # grows from phase to phase, in place of a clock's
         "zobrist_hash": str(zobrist_hash(games)),
         "note": f"Victory by: {', '.join(over)}" if over else "",
         "name": name,
@@ -193,7 +197,7 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
         },
         "retreats": {power: retreats.get(power, {}) for power in units},
         "centers": centers,
-        "homes": {power: home_centers(games.map, power) for power in powers},
+        "homes": homes,
         "influence": {
             power: sorted(influence[power] | (set(centers[power]) - occupied)) for power in powers
         },
@@ -208,11 +212,6 @@ def state_dictionary(games: VectorGame, conceded: Collection[str] = ()) -> dict:
     }
 
 
-def home_centers(game_map: Map, power: str) -> list[str]:
-    index, homes = game_map.power_index[power], game_map.board.home_power
-    return [code for v, code in enumerate(game_map.provinces) if homes[v] == index]
-
-
 def _open_homes(games: VectorGame, power: str) -> list[str]:
     index = games.map.power_index[power]
     return [
@@ -220,12 +219,6 @@ def _open_homes(games: VectorGame, power: str) -> list[str]:
         for v in games.board.center_province.tolist()
         if can_build_in(games.board, games.state, 0, index, v)
     ]
-
-
-def _timestamp(name: str) -> int:
-    """A number that grows from phase to phase, in place of a clock's."""
-    year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
-    return year * 5 + phase
 
 
 @lru_cache(maxsize=16)

@@ -316,12 +316,6 @@ class Map:
             )
         return number
 
-    def location_at(self, province: int, coast: int) -> str:
-        """Return the text of a province, or of one of its coasts by its number."""
-        code = self.provinces[province]
-        names = {number: name for name, number in self.coast_numbers[code].items()}
-        return f"{code}/{names.get(coast) or COASTS[coast]}" if coast else code
-
     def unit_text(self, kind: int, location: int) -> str:
         """Return a unit's text, such as `F STP/NC`."""
         return f"{UNIT_LETTERS[kind]} {self.locations[location]}"

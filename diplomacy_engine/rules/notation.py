@@ -466,7 +466,9 @@ def kind_phrase(kind: int) -> str:
 
 def place_text(game_map: Map, place: Place) -> str:
     """Return a place as read, such as `STP/SC`."""
-    return game_map.location_at(place.province, place.coast)
+    code = game_map.provinces[place.province]
+    names = {number: name for name, number in game_map.coast_numbers[code].items()}
+    return f"{code}/{names.get(place.coast) or COASTS[place.coast]}" if place.coast else code
 
 
 def as_written(game_map: Map, unit: UnitText) -> str:
