@@ -7,16 +7,12 @@ import numpy as np
 
 from .._jit import jit, jit_inner
 from ..constants import (
-    AGREED,
     FALL_MOVEMENT,
     FALL_RETREATS,
     NONE,
-    RESULT_WORDS,
     RUNNING,
-    SOLO,
     SPRING_MOVEMENT,
     SPRING_RETREATS,
-    TEAM,
     WINTER_ADJUSTMENTS,
 )
 from .map import Board
@@ -84,58 +80,6 @@ def allocate_state(board: Board, num_games: int) -> GameState:
 def has_neutral(board: Board) -> bool:
     """Whether a map has units of power P, which nobody plays; it has them from the start."""
     return bool((board.start_unit_power == board.num_powers).any())
-
-
-def check_state(board: Board, num_orders: int, state: GameState) -> None:
-    """Raise a ValueError, which names the array, unless kernels can go on from a state.
-
-    What it holds is used as an index unchecked, so a state that came from a file is looked at here.
-    `num_orders` is the length of the map's order vocabulary.
-    """
-    powers, locations = board.num_powers, len(board.location_province)
-    last_unit_power = powers - 1 + has_neutral(board)
-    ranges = {
-        "unit_power": (NONE, last_unit_power),
-        "unit_kind": (NONE, 1),
-        "unit_location": (NONE, locations - 1),
-        "dislodged_power": (NONE, powers - 1),
-        "dislodged_kind": (NONE, 1),
-        "dislodged_location": (NONE, locations - 1),
-        "center_owner": (NONE, powers - 1),
-        "last_order": (NONE, num_orders - 1),
-        "last_power": (NONE, last_unit_power),
-        "last_result": (0, 2 ** len(RESULT_WORDS) - 1),
-        "phase": (SPRING_MOVEMENT, WINTER_ADJUSTMENTS),
-        "year": (board.first_year, LAST_YEAR),
-        "end": (RUNNING, AGREED),
-        "winner": (NONE, powers - 1),
-        "turn": (0, 2**31 - 2),
-    }
-    for name, (low, high) in ranges.items():
-        array = getattr(state, name)
-        if array.size and not low <= array.min() <= array.max() <= high:
-            raise ValueError(f"{name!r} must be from {low} to {high}")
-    for name in ("unit", "dislodged"):
-        power, kind, location = (
-            getattr(state, f"{name}_{part}") for part in ("power", "kind", "location")
-        )
-        absent = power == NONE
-        if ((kind == NONE) != absent).any() or ((location == NONE) != absent).any():
-            raise ValueError(f"'{name}_power', '{name}_kind' and '{name}_location' disagree")
-        _, province = np.nonzero(~absent)
-        kind, location = kind[~absent], location[~absent]
-        there = board.location_province[location] == province
-        if not (there & board.can_stand[kind, location]).all():
-            raise ValueError(f"'{name}_location' has a unit where it cannot stand")
-    options = state.retreat_options[~absent]  # of the dislodged units
-    neighbors = board.neighbor_count[kind, location].astype(np.uint64)
-    if state.retreat_options[absent].any() or (options.astype(np.uint64) >> neighbors).any():
-        raise ValueError("'retreat_options' has a retreat to no neighbor")
-    retreats = (state.phase == SPRING_RETREATS) | (state.phase == FALL_RETREATS)
-    if not (absent.all(1) | retreats).all():
-        raise ValueError("'dislodged_power' has a unit outside of the retreats")
-    if ((state.winner != NONE) != np.isin(state.end, (SOLO, TEAM))).any():
-        raise ValueError("'winner' and 'end' disagree")
 
 
 @jit
