@@ -15,12 +15,10 @@ from ..constants import (
     BOUNCE,
     BUILD,
     DISBANDED,
-    FALL_RETREATS,
     NONE,
     RESULT_WORDS,
     RETREAT,
     RUNNING,
-    SPRING_RETREATS,
     SUPPORT_MOVE,
     VOID,
     WAIVE,
@@ -39,6 +37,7 @@ from ..rules.notation import (
     read_place,
     unnamed_coast_text,
 )
+from ..rules.state import is_retreat
 from ..scoring.outcomes import check_year_limit, figure_values
 from .causes import played_orders, result_words
 from .decisions import Decisions
@@ -381,7 +380,7 @@ class Game:
     def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(power, kind, location), (V,) each, of the units that this phase orders."""
         state = self._games.state
-        if state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+        if is_retreat(state.phase[0]):
             return state.dislodged_power[0], state.dislodged_kind[0], state.dislodged_location[0]
         return state.unit_power[0], state.unit_kind[0], state.unit_location[0]
 
@@ -409,7 +408,7 @@ class Game:
         chosen = self.order_numbers()
         if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
-        elif self._games.state.phase[0] in (SPRING_RETREATS, FALL_RETREATS):
+        elif is_retreat(self._games.state.phase[0]):
             results = self._adjudicate_retreats(chosen)
         else:
             results = self._adjudicate_movement(chosen)

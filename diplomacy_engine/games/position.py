@@ -19,7 +19,6 @@ from ..constants import (
     BUILD,
     COMPLETED,
     DISBAND,
-    FALL_RETREATS,
     FLEET,
     NO_CONVOY,
     NONE,
@@ -27,7 +26,6 @@ from ..constants import (
     RETREAT,
     RUNNING,
     SOLO,
-    SPRING_RETREATS,
     TEAM,
     WAIVE,
     WINTER_ADJUSTMENTS,
@@ -50,7 +48,7 @@ from ..rules.notation import (
     unit_phrase,
 )
 from ..rules.phases import team_winner
-from ..rules.state import adjustments_owed, can_build_in, reset_game
+from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
 from .saved_game import victors
 from .vector_game import VectorGame
 
@@ -411,7 +409,7 @@ def load_state(games: VectorGame, state: Mapping) -> None:
         for text, places in units.items():
             dislodged[power, read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
-    retreating = row.phase[0] in (SPRING_RETREATS, FALL_RETREATS)
+    retreating = is_retreat(row.phase[0])
     if dislodged and not retreating and row.end[0] == RUNNING:
         raise UserError(f"{given.name} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:

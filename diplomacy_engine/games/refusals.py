@@ -6,7 +6,6 @@ from ..constants import (
     COASTS,
     CONVOY,
     DISBAND,
-    FALL_RETREATS,
     FLEET,
     HOLD,
     LAND,
@@ -14,7 +13,6 @@ from ..constants import (
     NONE,
     RETREAT,
     SEA,
-    SPRING_RETREATS,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
     WAIVE,
@@ -29,15 +27,15 @@ from ..rules.notation import (
     province_of,
     unit_phrase,
 )
-from ..rules.state import can_build_in
+from ..rules.state import can_build_in, is_retreat
 from .position import current_phase, owed_adjustments, retreat_places
 from .vector_game import VectorGame
 
 
 def why_illegal(games: VectorGame, power: str, order: OrderText, matches: list[int]) -> str:
     """`matches` are the legal orders it might mean; more than one if a coast is not named."""
-    phase, name = int(games.state.phase[0]), current_phase(games)
-    winter, retreating = phase == WINTER_ADJUSTMENTS, phase in (SPRING_RETREATS, FALL_RETREATS)
+    phase, name = games.state.phase[0], current_phase(games)
+    winter, retreating = phase == WINTER_ADJUSTMENTS, is_retreat(phase)
     if winter:
         allowed, words = (BUILD, DISBAND, WAIVE), "builds (B), disbands (D) and WAIVE"
     elif retreating:
