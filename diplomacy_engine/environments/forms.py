@@ -318,7 +318,10 @@ class VoteForm:
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)
         if strict and wrong.any():
-            raise wrong_vote(votes[wrong][0])
+            vote = votes[wrong][0]
+            raise UserError(
+                f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}"
+            )
         ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
         self._agents.votes[:] = votes == 1
         return ready, illegal + wrong
@@ -326,10 +329,6 @@ class VoteForm:
 
 def with_vote(space: spaces.MultiDiscrete) -> spaces.MultiDiscrete:
     return spaces.MultiDiscrete(np.append(space.nvec, 2))
-
-
-def wrong_vote(vote: int) -> UserError:
-    return UserError(f"a vote for a draw, the last entry of an action, is 0 or 1, not {vote}")
 
 
 def with_vote_open(masks: np.ndarray) -> np.ndarray:

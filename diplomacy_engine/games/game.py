@@ -35,7 +35,6 @@ from ..rules.notation import (
     ordered_unit,
     read_order,
     read_place,
-    unnamed_coast_text,
 )
 from ..rules.state import is_retreat
 from ..scoring.outcomes import check_year_limit, figure_values
@@ -326,9 +325,8 @@ class Game:
     def _order_text(self, text: str, numbers: list[int]) -> str:
         if not numbers:
             return text
-        if len(numbers) > 1:
-            return unnamed_coast_text(self._games.vocabulary, numbers[0])
-        return self._games.vocabulary.texts[numbers[0]]
+        legal = self._games.vocabulary.texts[numbers[0]]
+        return legal.rpartition("/")[0] if len(numbers) > 1 else legal  # a move to any coast
 
     def _understand(
         self, power: str, text: str, given: list[tuple[str, list[int]]]

@@ -440,11 +440,6 @@ def matching_orders(
     return found
 
 
-def unnamed_coast_text(vocabulary: OrderVocabulary, number: int) -> str:
-    """Return an order's text without the coast at its end: a support of a move to any coast."""
-    return vocabulary.texts[number].rpartition("/")[0]
-
-
 def unit_phrase(kind: int) -> str:
     return "an army" if kind == ARMY else "a fleet"
 
